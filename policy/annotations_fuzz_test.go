@@ -92,7 +92,7 @@ func FuzzMarks(f *testing.F) {
 			t.Errorf("%q has marks %v", text, marks)
 		}
 		eligible := map[string]bool{"a": a, "b": b}
-		m := policy.EligibleSincePatchOf(policy.Subject{}, rulingsOf(marks, eligible), now)
+		m := policy.EligibleSincePatchOf(policy.Subject{}, evaluationsOf(marks, eligible), now)
 		after := marks
 		if m.Valid() {
 			after = policy.ParseMarks(m.Annotation())
@@ -132,8 +132,8 @@ func naiveMarks(text string) map[string]time.Time {
 	return marks
 }
 
-// rulingsOf are the evaluations of rules a and b, which mark, for an object with these marks.
-func rulingsOf(marks map[string]time.Time, eligible map[string]bool) []policy.Evaluation {
+// evaluationsOf are the evaluations of rules a and b, which mark, for an object with these marks.
+func evaluationsOf(marks map[string]time.Time, eligible map[string]bool) []policy.Evaluation {
 	var all []policy.Evaluation
 	for _, name := range []string{"a", "b"} {
 		facts := policy.Facts{Selected: true, Eligible: eligible[name], Marked: true, Start: marks[name]}

@@ -13,23 +13,23 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWhatAGateCovers(t *testing.T) {
+func TestApprovalGateCovers(t *testing.T) {
 	tests := map[string]struct {
 		gate *policy.ApprovalGate
 		want bool // of rule jobs in team-a
 	}{
 		"no gate":                             {nil, false},
 		"everything":                          {&policy.ApprovalGate{}, true},
-		"the namespace":                       {&policy.ApprovalGate{Namespaces: anewIn("team-a", "team-b")}, true},
-		"another namespace":                   {&policy.ApprovalGate{Namespaces: anewIn("team-b")}, false},
+		"the namespace":                       {&policy.ApprovalGate{Namespaces: newlyIn("team-a", "team-b")}, true},
+		"another namespace":                   {&policy.ApprovalGate{Namespaces: newlyIn("team-b")}, false},
 		"no namespace":                        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{}}, false},
 		"the rule":                            {&policy.ApprovalGate{Rules: sets.New("jobs")}, true},
 		"another rule":                        {&policy.ApprovalGate{Rules: sets.New("pods")}, false},
-		"another rule of the namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
-		"the rule in another namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
-		"a rule without a count":              {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
-		"another rule without a count":        {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
-		"exactly this rule in this namespace": {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
+		"another rule of the namespace":       {&policy.ApprovalGate{Namespaces: newlyIn("team-a"), Rules: sets.New("pods")}, false},
+		"the rule in another namespace":       {&policy.ApprovalGate{Namespaces: newlyIn("team-b"), Rules: sets.New("jobs")}, false},
+		"a rule without a count":              {&policy.ApprovalGate{Namespaces: newlyIn("team-b"), Uncounted: sets.New("jobs")}, true},
+		"another rule without a count":        {&policy.ApprovalGate{Namespaces: newlyIn("team-b"), Uncounted: sets.New("pods")}, false},
+		"exactly this rule in this namespace": {&policy.ApprovalGate{Namespaces: newlyIn("team-a"), Rules: sets.New("jobs")}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestWhatAGateCovers(t *testing.T) {
 	}
 }
 
-// anewIn is the scope of these namespaces.
-func anewIn(namespaces ...string) policy.ApprovalScope {
+// newlyIn is the scope of these namespaces.
+func newlyIn(namespaces ...string) policy.ApprovalScope {
 	return policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 }
 
@@ -70,7 +70,7 @@ func TestWhatApprovesAScope(t *testing.T) {
 	}
 }
 
-func TestHowMuchMayGoUnseen(t *testing.T) {
+func TestApprovalExceeded(t *testing.T) {
 	standard := policy.Approval{Percent: 25, Count: 100}
 	tests := map[string]struct {
 		approval      policy.Approval
@@ -99,7 +99,7 @@ func TestHowMuchMayGoUnseen(t *testing.T) {
 	}
 }
 
-func TestWhereAPolicyAppliesAnew(t *testing.T) {
+func TestApprovalScopeNewNamespaces(t *testing.T) {
 	ci, err := labels.Parse("tier=ci")
 	expect.NoError(t, err)
 	of := func(tiers map[string]string) map[string]policy.Namespace {

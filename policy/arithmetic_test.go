@@ -63,17 +63,17 @@ func TestNoQuotaOverflows(t *testing.T) {
 		"half of an odd quota, rounded up":      {50, []string{"5"}, all - 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := capacityOf(test.percent, test.quotas...)
+			effective := capacityOf(test.percent, test.quotas...)
 			facts := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-time.Hour)}
 			var members []policy.Candidate
 			for i := range all {
 				members = append(members, policy.Candidate{Namespace: "ns", UID: types.UID(fmt.Sprint(i)), Start: facts.Start})
 			}
-			ranking := policy.Ranking{Room: func(string) policy.Allowance { return page.Allowance(page.Rules[0].ID) }}
+			ranking := policy.Ranking{Allowance: func(string) policy.Allowance { return effective.Allowance(effective.Rules[0].ID) }}
 			stats, deleted := policy.NewStats(now), 0
 			for i, standing := range ranking.Rank(members) {
 				s := policy.Subject{Namespace: "ns", UID: members[i].UID}
-				evaluations := []policy.Evaluation{{Rule: page.Rules[0], Facts: facts, Standing: standing, Known: true}}
+				evaluations := []policy.Evaluation{{Rule: effective.Rules[0], Facts: facts, Rank: standing, Known: true}}
 				if v, _ := policy.Decide(s, evaluations, now); v.Action == policy.Delete {
 					deleted++
 				}

@@ -29,7 +29,7 @@ func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
 	}
 	soon, later := quietBy(policy, t.now), t.now.Add(horizon)
 	b := Backlog{Selected: 1}
-	if !c.comes(soon) && !c.comes(later) {
+	if !c.isDueBy(soon) && !c.isDueBy(later) {
 		return b
 	}
 	if before := c.own[0].Rule.Gate.before(); before != nil && was != nil {
@@ -37,7 +37,7 @@ func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
 		c.before, c.was = was(before)
 		c.wasOwn = own(c.was, func(r *Rule) bool { return r.ID.Policy == c.name && c.partBefore(r) != silent && !r.Unapproved })
 	}
-	if c.goes(soon) && !c.went(soon) {
+	if c.isDeletedBy(soon) && !c.wasDeletedBy(soon) {
 		b.Due = 1
 	}
 	if c.isNew(soon) || c.isNew(later) {
@@ -63,21 +63,23 @@ type comparison struct {
 // isNew reports whether the subject is deleted by a time, and would not have been deleted by then before.
 func (c *comparison) isNew(by time.Time) bool {
 	switch {
-	case c.went(by):
+	case c.wasDeletedBy(by):
 		return false
-	case c.goes(by):
+	case c.isDeletedBy(by):
 		return true
 	default:
-		return lets(c.subject, c.own, c.now, by) && !lets(c.before, c.wasOwn, c.now, by)
+		return deletesAlone(c.subject, c.own, c.now, by) && !deletesAlone(c.before, c.wasOwn, c.now, by)
 	}
 }
 
-// comes reports whether the subject is deleted by a time, or would be by the policy alone.
-func (c *comparison) comes(by time.Time) bool { return lets(c.subject, c.own, c.now, by) || c.goes(by) }
+// isDueBy reports whether the subject is deleted by a time, or would be by the policy alone.
+func (c *comparison) isDueBy(by time.Time) bool {
+	return deletesAlone(c.subject, c.own, c.now, by) || c.isDeletedBy(by)
+}
 
-// goes reports whether a rule of the policy deletes the subject by a time, after all approvals. Unknown facts of other policies
+// isDeletedBy reports whether a rule of the policy deletes the subject by a time, after all approvals. Unknown facts of other policies
 // keep nothing: otherwise a policy whose kind is still being listed would hide the deletion.
-func (c *comparison) goes(by time.Time) bool {
+func (c *comparison) isDeletedBy(by time.Time) bool {
 	known, due := votes{}, false
 	for i := range c.all {
 		r := &c.all[i]
@@ -95,10 +97,10 @@ func (c *comparison) goes(by time.Time) bool {
 	return due && verdict.Action != Keep && !verdict.Due.After(by)
 }
 
-// went reports whether any rule would have deleted the subject by a time before. Unknown facts count as keeping it.
-func (c *comparison) went(by time.Time) bool {
-	voices := combine(c.before, c.was, c.now, c.partBefore)
-	verdict := voices.verdict(c.before, c.now)
+// wasDeletedBy reports whether any rule would have deleted the subject by a time before. Unknown facts count as keeping it.
+func (c *comparison) wasDeletedBy(by time.Time) bool {
+	combined := combine(c.before, c.was, c.now, c.partBefore)
+	verdict := combined.verdict(c.before, c.now)
 	return verdict.Action != Keep && !verdict.Due.After(by)
 }
 
@@ -114,9 +116,9 @@ func (c *comparison) partBefore(r *Rule) part {
 	}
 }
 
-// lets reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension and overrides of
+// deletesAlone reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension and overrides of
 // namespaces.
-func lets(s Subject, evaluations []Evaluation, now, by time.Time) bool {
+func deletesAlone(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 	s.Flags &^= IsHeld | IsUncounted
 	for _, r := range evaluations {
 		if flagged(s.Flags.under(r.Rule)) != "" {

@@ -105,9 +105,9 @@ func (t *Stats) addOverridden(s Subject, own []Evaluation) {
 	if alone.verdict(s, t.now).Action != Delete {
 		return
 	}
-	tally := t.policy(own[0].Rule.ID.Policy)
-	if tally.Overridden == nil {
-		tally.Overridden = map[string]int64{}
+	stats := t.policy(own[0].Rule.ID.Policy)
+	if stats.Overridden == nil {
+		stats.Overridden = map[string]int64{}
 	}
-	tally.Overridden[s.Namespace]++
+	stats.Overridden[s.Namespace]++
 }

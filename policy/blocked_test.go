@@ -14,23 +14,23 @@ func TestBlocked(t *testing.T) {
 		evaluations []policy.Evaluation
 		blocker     string // of policy p, as POLICY/RULE REASON; empty for none
 	}{
-		"alone":                          {evaluations: rulings(says("a"))},
-		"another fails":                  {evaluations: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another is suspended":           {evaluations: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
-		"another keeps the newest":       {evaluations: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
-		"another dry run fails":          {evaluations: rulings(says("a"), says("z", of("q"), failed, dryRun))},
-		"two others keep":                {evaluations: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another finds it due later":     {evaluations: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
-		"it is due later":                {evaluations: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
-		"a rule of its own fails":        {evaluations: rulings(says("a"), says("b", failed))},
-		"its own rules and another fail": {evaluations: rulings(says("a", failed), says("z", of("q"), failed))},
-		"a dry run":                      {evaluations: rulings(says("a", dryRun), says("z", of("q"), failed))},
-		"it is held":                     {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: rulings(says("a"), says("z", of("q"), failed))},
+		"alone":                          {evaluations: evaluations(says("a"))},
+		"another fails":                  {evaluations: evaluations(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another is suspended":           {evaluations: evaluations(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
+		"another keeps the newest":       {evaluations: evaluations(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
+		"another dry run fails":          {evaluations: evaluations(says("a"), says("z", of("q"), failed, dryRun))},
+		"two others keep":                {evaluations: evaluations(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another finds it due later":     {evaluations: evaluations(says("a"), says("z", of("q"), ttl(2*hour)))},
+		"it is due later":                {evaluations: evaluations(says("a", ttl(2*hour)), says("z", of("q"), failed))},
+		"a rule of its own fails":        {evaluations: evaluations(says("a"), says("b", failed))},
+		"its own rules and another fail": {evaluations: evaluations(says("a", failed), says("z", of("q"), failed))},
+		"a dry run":                      {evaluations: evaluations(says("a", dryRun), says("z", of("q"), failed))},
+		"it is held":                     {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: evaluations(says("a"), says("z", of("q"), failed))},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.subject.Namespace, test.subject.Name = "shop", "x"
-			all := tallyOf(test.subject, test.evaluations...)
+			all := statsOf(test.subject, test.evaluations...)
 			got, blocked := "", all.Policies["p"].Blocked
 			for _, by := range blocked.Most(5) {
 				got += by.Rule.String() + " " + string(by.Reason)
@@ -46,7 +46,7 @@ func TestBlocked(t *testing.T) {
 func TestTheMostAreFirst(t *testing.T) {
 	all := policy.NewStats(now)
 	for i, by := range []string{"q", "r", "r", "s", "s"} {
-		all.Add(policy.Subject{Name: string(rune('z' - i))}, rulings(says("a"), says("z", of(by), failed)))
+		all.Add(policy.Subject{Name: string(rune('z' - i))}, evaluations(says("a"), says("z", of(by), failed)))
 	}
 	p := all.Policies["p"]
 	var names []string
@@ -64,10 +64,10 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	all := policy.NewStats(now)
 	for _, by := range []string{"a", "b", "c", "d", "e"} {
 		for range 9 {
-			all.Add(policy.Subject{Name: by}, rulings(says("x"), says("z", of("q"+by), newest)))
+			all.Add(policy.Subject{Name: by}, evaluations(says("x"), says("z", of("q"+by), newest)))
 		}
 	}
-	all.Add(policy.Subject{Name: "f"}, rulings(says("x"), says("z", of("qf"), failed)))
+	all.Add(policy.Subject{Name: "f"}, evaluations(says("x"), says("z", of("qf"), failed)))
 	blocked := all.Policies["p"].Blocked
 	var first []string
 	for _, by := range blocked.Most(2) {
@@ -82,20 +82,20 @@ func TestWhatOverridesSuspendIsCounted(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        int64
 	}{
-		"no override":                            {rulings(says("a")), 0},
-		"its only rule":                          {rulings(says("a", suspendedHere)), 1},
-		"one of two that are due":                {rulings(says("a", suspendedHere), says("b")), 1},
-		"it is due later":                        {rulings(says("a", suspendedHere, ttl(2*hour))), 0},
-		"another rule of the policy keeps":       {rulings(says("a", suspendedHere), says("b", failed)), 0},
-		"the policy is suspended itself":         {rulings(says("a", suspendedHere, suspended)), 0},
-		"a dry run":                              {rulings(says("a", suspendedHere, dryRun)), 0},
-		"it waits for approval too":              {rulings(says("a", suspendedHere, unapproved)), 0},
-		"a rule of another policy fails":         {rulings(says("a", suspendedHere), says("z", of("q"), failed)), 1},
-		"a rule of another policy is overridden": {rulings(says("a"), says("z", of("q"), suspendedHere, ttl(2*hour))), 0},
+		"no override":                            {evaluations(says("a")), 0},
+		"its only rule":                          {evaluations(says("a", suspendedHere)), 1},
+		"one of two that are due":                {evaluations(says("a", suspendedHere), says("b")), 1},
+		"it is due later":                        {evaluations(says("a", suspendedHere, ttl(2*hour))), 0},
+		"another rule of the policy keeps":       {evaluations(says("a", suspendedHere), says("b", failed)), 0},
+		"the policy is suspended itself":         {evaluations(says("a", suspendedHere, suspended)), 0},
+		"a dry run":                              {evaluations(says("a", suspendedHere, dryRun)), 0},
+		"it waits for approval too":              {evaluations(says("a", suspendedHere, unapproved)), 0},
+		"a rule of another policy fails":         {evaluations(says("a", suspendedHere), says("z", of("q"), failed)), 1},
+		"a rule of another policy is overridden": {evaluations(says("a"), says("z", of("q"), suspendedHere, ttl(2*hour))), 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all := tallyOf(policy.Subject{Namespace: "shop", Name: "x"}, test.evaluations...)
+			all := statsOf(policy.Subject{Namespace: "shop", Name: "x"}, test.evaluations...)
 			expect.Equal(t, "in the namespace", test.want, all.Policies["p"].Overridden["shop"])
 		})
 	}

@@ -134,7 +134,7 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 		"it is being deleted":           {policy.IsTerminating, says("a", unapproved), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tallyOf(policy.Subject{Flags: test.flags}, test.evaluation).Policies["p"].Pending.Week
+			got := statsOf(policy.Subject{Flags: test.flags}, test.evaluation).Policies["p"].Pending.Week
 			expect.Equal(t, "deleted within a week at most", test.week, got)
 		})
 	}

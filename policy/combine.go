@@ -7,10 +7,10 @@ import (
 
 // Evaluation is the result of one rule for one subject.
 type Evaluation struct {
-	Rule     *Rule
-	Facts    Facts
-	Standing RankResult // rank of the subject among the others, for a rule that ranks
-	Known    bool       // false until the rule's facts are known: the rule then keeps the subject
+	Rule  *Rule
+	Facts Facts
+	Rank  RankResult // rank of the subject among the others, for a rule that ranks
+	Known bool       // false until the rule's facts are known: the rule then keeps the subject
 }
 
 // Decide gives the decision about a subject by the rules in force. Dry-run rules take no part. The DeletePermit permits exactly
@@ -183,7 +183,7 @@ func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 		v.reason = s.Flags.Manager()
 	case s.Flags.Has(IsRecreated):
 		v.reason = KeptRecreated
-	case r.Standing.Newest:
+	case r.Rank.Newest:
 		v.reason = KeptNewest
 	case f.Unpullable && !r.Rule.Images.AllowUnpullable:
 		v.reason = Unpullable
@@ -213,7 +213,7 @@ func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	switch {
 	case v.ttl < 0 && r.Rule.hasTTL():
 		v.reason = NeverDue
-	case r.Standing.Excess && (v.ttl < 0 || v.due.After(now)):
+	case r.Rank.Excess && (v.ttl < 0 || v.due.After(now)):
 		v.due, v.excess = now, true
 	case v.ttl < 0:
 		v.reason = WithinCapacity

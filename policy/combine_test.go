@@ -60,7 +60,7 @@ func start(at time.Time) func(*policy.Evaluation) {
 // job is the owner of subjects in these tests.
 var job = &policy.Owner{Kind: jobs, Name: "job", UID: "uid-job"}
 
-func lets(owner *policy.Owner) func(*policy.Evaluation) {
+func deletesOwner(owner *policy.Owner) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) { r.Rule.Owner, r.Facts.Owner = true, owner }
 }
 
@@ -131,20 +131,20 @@ func TestOneRule(t *testing.T) {
 		"among the newest, over capacity":                           {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
 		"among the newest without a start":                          {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
 		"among the newest and not eligible":                         {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"the rule deletes the owner":                                {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
-		"the rule deletes the owner later":                          {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
-		"no owner to delete":                                        {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, not even an unfinished one":            {says("a", lets(nil), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, later":                                 {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, over capacity":                         {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, within capacity":                       {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, not marked":                            {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, never due":                             {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to delete, not eligible":                          {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"no owner to delete, without a start":                       {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"no owner to delete, among the newest":                      {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"no owner to delete, suspended":                             {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"no owner to delete, a dry run":                             {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"the rule deletes the owner":                                {says("a", deletesOwner(job)), outcome{policy.Delete, policy.Expired, "a"}},
+		"the rule deletes the owner later":                          {says("a", deletesOwner(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"no owner to delete":                                        {says("a", deletesOwner(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not even an unfinished one":            {says("a", deletesOwner(nil), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, later":                                 {says("a", deletesOwner(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, over capacity":                         {says("a", deletesOwner(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, within capacity":                       {says("a", deletesOwner(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not marked":                            {says("a", deletesOwner(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, never due":                             {says("a", deletesOwner(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not eligible":                          {says("a", notEligible, deletesOwner(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"no owner to delete, without a start":                       {says("a", deletesOwner(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"no owner to delete, among the newest":                      {says("a", deletesOwner(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"no owner to delete, suspended":                             {says("a", deletesOwner(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"no owner to delete, a dry run":                             {says("a", deletesOwner(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
 		"not marked":                                                {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
 		"not marked, over capacity":                                 {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
 		"not marked, among the newest":                              {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
@@ -176,31 +176,31 @@ func TestSeveralRules(t *testing.T) {
 		want        outcome
 	}{
 		"no rule":                                             {nil, outcome{policy.Keep, policy.NotSelected, ""}},
-		"two are due: the latest decides":                     {rulings(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
-		"the latest due has not come":                         {rulings(says("a"), says("b", ttl(2*time.Hour))), outcome{policy.Wait, policy.Waiting, "b"}},
-		"same due time: the first by name decides":            {rulings(says("b"), says("a")), outcome{policy.Delete, policy.Expired, "a"}},
-		"a rule that is not eligible does not keep":           {rulings(says("a", notEligible), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"a rule without a start does not keep":                {rulings(says("a", noStart), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"a rule that does not select does not keep":           {rulings(says("a", notSelected), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"a dry run that fails does not keep":                  {rulings(says("a", dryRun, failed), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"an error keeps":                                      {rulings(says("a"), says("b", failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
-		"an invalid rule keeps":                               {rulings(says("a"), says("b", invalid)), outcome{policy.Keep, policy.RuleInvalid, "b"}},
-		"missing facts keep":                                  {rulings(says("a"), says("b", unknown)), outcome{policy.Keep, policy.Stale, "b"}},
-		"a suspended rule that is eligible keeps":             {rulings(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
-		"a suspended rule that is not eligible does not keep": {rulings(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
-		"a TTL of never keeps":                                {rulings(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
-		"a rule that waits for approval keeps":                {rulings(says("a"), says("b", unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
-		"a rule that keeps the newest keeps":                  {rulings(says("a"), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
-		"a rule without its mark keeps":                       {rulings(says("a"), says("b", estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
-		"none of them keeps as a dry run":                     {rulings(says("a"), says("b", unapproved, dryRun), says("c", newest, dryRun), says("d", estimated, dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
-		"a rule within its capacity does not keep":            {rulings(says("a"), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.Expired, "a"}},
-		"over capacity of one, due later by another":          {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(3*hour))), outcome{policy.Wait, policy.Waiting, "b"}},
-		"over capacity of one, due by another":                {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(0))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity of one, kept by another":               {rulings(says("a", excess, ttl(2*hour)), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
-		"over capacity of both":                               {rulings(says("b", excess, ttl(2*hour)), says("a", excess, ttl(3*hour))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity of one, within that of another":        {rulings(says("a", excess, ttl(policy.NeverTTL)), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"not due: the first reason is reported":               {rulings(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
-		"the same reason: the first by name decides":          {rulings(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"two are due: the latest decides":                     {evaluations(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
+		"the latest due has not come":                         {evaluations(says("a"), says("b", ttl(2*time.Hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"same due time: the first by name decides":            {evaluations(says("b"), says("a")), outcome{policy.Delete, policy.Expired, "a"}},
+		"a rule that is not eligible does not keep":           {evaluations(says("a", notEligible), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a rule without a start does not keep":                {evaluations(says("a", noStart), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a rule that does not select does not keep":           {evaluations(says("a", notSelected), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a dry run that fails does not keep":                  {evaluations(says("a", dryRun, failed), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"an error keeps":                                      {evaluations(says("a"), says("b", failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
+		"an invalid rule keeps":                               {evaluations(says("a"), says("b", invalid)), outcome{policy.Keep, policy.RuleInvalid, "b"}},
+		"missing facts keep":                                  {evaluations(says("a"), says("b", unknown)), outcome{policy.Keep, policy.Stale, "b"}},
+		"a suspended rule that is eligible keeps":             {evaluations(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
+		"a suspended rule that is not eligible does not keep": {evaluations(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a TTL of never keeps":                                {evaluations(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
+		"a rule that waits for approval keeps":                {evaluations(says("a"), says("b", unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
+		"a rule that keeps the newest keeps":                  {evaluations(says("a"), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"a rule without its mark keeps":                       {evaluations(says("a"), says("b", estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
+		"none of them keeps as a dry run":                     {evaluations(says("a"), says("b", unapproved, dryRun), says("c", newest, dryRun), says("d", estimated, dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a rule within its capacity does not keep":            {evaluations(says("a"), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.Expired, "a"}},
+		"over capacity of one, due later by another":          {evaluations(says("a", excess, ttl(2*hour)), says("b", ttl(3*hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"over capacity of one, due by another":                {evaluations(says("a", excess, ttl(2*hour)), says("b", ttl(0))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity of one, kept by another":               {evaluations(says("a", excess, ttl(2*hour)), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"over capacity of both":                               {evaluations(says("b", excess, ttl(2*hour)), says("a", excess, ttl(3*hour))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity of one, within that of another":        {evaluations(says("a", excess, ttl(policy.NeverTTL)), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"not due: the first reason is reported":               {evaluations(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
+		"the same reason: the first by name decides":          {evaluations(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,11 +210,11 @@ func TestSeveralRules(t *testing.T) {
 	}
 }
 
-func rulings(r ...policy.Evaluation) []policy.Evaluation { return r }
+func evaluations(r ...policy.Evaluation) []policy.Evaluation { return r }
 
 // TestReasonsInOrder makes every reason apply, and then removes the first one repeatedly.
 func TestReasonsInOrder(t *testing.T) {
-	all := rulings(
+	all := evaluations(
 		says("error", failed), says("invalid", invalid), says("stale", unknown), says("suspended", suspended),
 		says("unapproved", unapproved), says("newest", newest), says("never", never), says("unmarked", estimated),
 		says("due", ttl(2*time.Hour)), says("over", excess, ttl(2*time.Hour)), says("within", ttl(policy.NeverTTL)),
@@ -262,7 +262,7 @@ func TestFlagsKeep(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.evaluation), now)
+			v, w := policy.Decide(policy.Subject{Flags: test.flags}, evaluations(test.evaluation), now)
 			check(t, v, test.want)
 			expect.Equal(t, "permit", v.Action == policy.Delete, w.Valid())
 		})
@@ -284,14 +284,14 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.want.Rule = policy.RuleID{Policy: "p", Rule: "a"}
-			v, _ := policy.Decide(policy.Subject{Created: created}, rulings(says("a", start(test.start))), now)
+			v, _ := policy.Decide(policy.Subject{Created: created}, evaluations(says("a", start(test.start))), now)
 			expect.Equal(t, "verdict", test.want, v)
 		})
 	}
 }
 
-func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
-	v, w := policy.Decide(policy.Subject{Created: started}, rulings(says("a", excess, ttl(2*hour))), now)
+func TestDeletePermitOfACapacity(t *testing.T) {
+	v, w := policy.Decide(policy.Subject{Created: started}, evaluations(says("a", excess, ttl(2*hour))), now)
 	want := policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Rule: policy.RuleID{Policy: "p", Rule: "a"}, Start: started, TTL: 2 * hour, Due: now}
 	expect.Equal(t, "verdict", want, v)
 	if w.Reason() != policy.OverCapacity || !w.Due().Equal(now) {
@@ -318,7 +318,7 @@ func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
 		"over capacity, and the period has ended": {says("a", ttl(2*hour), excess, notBefore(now.Add(-1))), now},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v, _ := policy.Decide(policy.Subject{}, rulings(test.evaluation), now); !v.Due.Equal(test.due) {
+			if v, _ := policy.Decide(policy.Subject{}, evaluations(test.evaluation), now); !v.Due.Equal(test.due) {
 				t.Errorf("due %s, want %s", v.Due, test.due)
 			}
 		})

@@ -10,35 +10,35 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWarrant(t *testing.T) {
+func TestDeletePermit(t *testing.T) {
 	subject := policy.Subject{Namespace: "team-a", Name: "job", UID: "u", ResourceVersion: "7", Created: started}
 	late := says("late", ttl(30*time.Minute))
-	v, w := policy.Decide(subject, rulings(says("soon", ttl(0)), late), now)
+	v, w := policy.Decide(subject, evaluations(says("soon", ttl(0)), late), now)
 	if !w.Valid() || w.Subject() != subject || w.Rule() != late.Rule || !w.Due().Equal(v.Due) {
 		t.Errorf("permit %+v does not match verdict %+v", w, v)
 	}
 }
 
-func TestAWarrantForAnOwner(t *testing.T) {
+func TestDeletePermitForAnOwner(t *testing.T) {
 	subject := policy.Subject{Namespace: "team-a", Name: "workload", UID: "u", ResourceVersion: "7", Created: started}
 	decide := func(options ...func(*policy.Evaluation)) policy.DeletePermit {
-		_, w := policy.Decide(subject, rulings(says("a", options...)), now)
+		_, w := policy.Decide(subject, evaluations(says("a", options...)), now)
 		return w
 	}
-	w := decide(lets(job))
+	w := decide(deletesOwner(job))
 	if w.Owner() != job || w.Subject() != subject {
 		t.Errorf("owner %v of %+v", w.Owner(), w.Subject())
 	}
 	twin, other := *job, *job
 	other.UID = "uid-other"
-	if !w.Same(decide(lets(&twin))) {
+	if !w.Same(decide(deletesOwner(&twin))) {
 		t.Error("permits for the same owner differ")
 	}
 	for name, o := range map[string]policy.DeletePermit{
-		"another owner": decide(lets(&other)), "the subject": decide(),
-		"an unfinished owner": decide(lets(job), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }),
-		"another propagation": decide(lets(job), func(r *policy.Evaluation) { r.Rule.Propagation = "Orphan" }),
-		"a managed owner":     decide(lets(job), func(r *policy.Evaluation) { r.Rule.AllowManaged = true }),
+		"another owner": decide(deletesOwner(&other)), "the subject": decide(),
+		"an unfinished owner": decide(deletesOwner(job), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }),
+		"another propagation": decide(deletesOwner(job), func(r *policy.Evaluation) { r.Rule.Propagation = "Orphan" }),
+		"a managed owner":     decide(deletesOwner(job), func(r *policy.Evaluation) { r.Rule.AllowManaged = true }),
 	} {
 		if w.Same(o) || o.Same(w) {
 			t.Errorf("a permit for %s is the same", name)
@@ -46,19 +46,19 @@ func TestAWarrantForAnOwner(t *testing.T) {
 	}
 }
 
-// TestAWarrantComparesIfAnyRuleThatHadASayDoes: changes of other subjects can change the facts of that rule.
-func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
+// TestDeletePermitComparesIfAnyEnforcedRuleDoes: changes of other subjects can change the facts of that rule.
+func TestDeletePermitComparesIfAnyEnforcedRuleDoes(t *testing.T) {
 	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 3 }
 	for name, test := range map[string]struct {
 		evaluations []policy.Evaluation
 		want        bool
 	}{
-		"no rule":                               {rulings(says("a")), false},
-		"the rule that decides":                 {rulings(says("a", ranks)), true},
-		"a rule that is due sooner":             {rulings(says("a"), says("b", ranks, ttl(0))), true},
-		"a rule that does not find it eligible": {rulings(says("a"), says("b", ranks, notEligible)), true},
-		"a rule that selects others":            {rulings(says("a"), says("b", ranks, notSelected)), false},
-		"a dry run":                             {rulings(says("a"), says("b", ranks, dryRun)), false},
+		"no rule":                               {evaluations(says("a")), false},
+		"the rule that decides":                 {evaluations(says("a", ranks)), true},
+		"a rule that is due sooner":             {evaluations(says("a"), says("b", ranks, ttl(0))), true},
+		"a rule that does not find it eligible": {evaluations(says("a"), says("b", ranks, notEligible)), true},
+		"a rule that selects others":            {evaluations(says("a"), says("b", ranks, notSelected)), false},
+		"a dry run":                             {evaluations(says("a"), says("b", ranks, dryRun)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, w := policy.Decide(policy.Subject{}, test.evaluations, now); !w.Valid() || w.Compares() != test.want {
@@ -68,10 +68,10 @@ func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
 	}
 }
 
-// TestAWarrantIsUpheld: the permit is upheld only if the same rules delete the subject with their current facts.
-func TestAWarrantIsUpheld(t *testing.T) {
+// TestDeletePermitUpheld: the permit is upheld only if the same rules delete the subject with their current facts.
+func TestDeletePermitUpheld(t *testing.T) {
 	first, second := says("a"), says("b", ttl(0))
-	_, w := policy.Decide(policy.Subject{}, rulings(first, second), now)
+	_, w := policy.Decide(policy.Subject{}, evaluations(first, second), now)
 	known := first.Facts
 	for name, test := range map[string]struct {
 		permit policy.DeletePermit
@@ -91,7 +91,7 @@ func TestAWarrantIsUpheld(t *testing.T) {
 	}
 }
 
-func TestNoWarrantWithoutADeletion(t *testing.T) {
+func TestDeletePermitOnlyForADeletion(t *testing.T) {
 	tests := map[string]policy.Evaluation{
 		"a dry run":        says("a", dryRun),
 		"a suspended rule": says("a", suspended),
@@ -103,7 +103,7 @@ func TestNoWarrantWithoutADeletion(t *testing.T) {
 	}
 	for name, evaluation := range tests {
 		t.Run(name, func(t *testing.T) {
-			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); w.Valid() {
+			if v, w := policy.Decide(policy.Subject{}, evaluations(evaluation), now); w.Valid() {
 				t.Errorf("permit %+v for verdict %+v", w, v)
 			}
 		})
@@ -124,7 +124,7 @@ func TestZeroValuesNeverDelete(t *testing.T) {
 		"known":            {Rule: &policy.Rule{Mode: v1alpha1.Enforce}, Facts: due},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
+			if v, w := policy.Decide(policy.Subject{}, evaluations(evaluation), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
 				t.Errorf("verdict %+v, permit %v", v, w.Valid())
 			}
 		})

@@ -37,8 +37,8 @@ func estimated(r *policy.Evaluation) {
 
 func unapproved(r *policy.Evaluation)    { r.Rule.Unapproved = true }
 func suspendedHere(r *policy.Evaluation) { r.Rule.Suspended = true }
-func newest(r *policy.Evaluation)        { r.Standing.Newest = true }
-func excess(r *policy.Evaluation)        { r.Standing.Excess = true }
+func newest(r *policy.Evaluation)        { r.Rank.Newest = true }
+func excess(r *policy.Evaluation)        { r.Rank.Excess = true }
 
 // changed changes the facts.
 func changed(change func(*policy.Facts)) func(*policy.Evaluation) {
@@ -83,7 +83,7 @@ func TestParseMarks(t *testing.T) {
 	}
 }
 
-func TestMarkingOf(t *testing.T) {
+func TestEligibleSincePatchOf(t *testing.T) {
 	const nothing = "nothing is written"
 	const first, both = `{"a":"2026-03-01T12:00:00Z"}`, `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00Z"}`
 	since := markedAt(started)
@@ -93,43 +93,43 @@ func TestMarkingOf(t *testing.T) {
 		want        string
 	}{
 		"no rule":                                                  {0, nil, nothing},
-		"a rule with a startTime":                                  {0, rulings(says("a")), nothing},
-		"newly eligible":                                           {0, rulings(says("a", estimated)), first},
-		"held: its TTL starts nevertheless":                        {policy.IsHeld, rulings(says("a", estimated)), first},
-		"newly eligible, and terminating":                          {policy.IsTerminating, rulings(says("a", estimated)), nothing},
-		"marked":                                                   {0, rulings(says("a", since)), nothing},
-		"a correct mark does not change":                           {0, rulings(says("a", estimated), says("b", since)), both},
-		"a mark in the future does not change":                     {0, rulings(says("a", markedAt(now.Add(hour)))), nothing},
-		"no longer eligible":                                       {0, rulings(says("a", since, changed(noLonger))), ""},
-		"no longer eligible, and terminating":                      {policy.IsTerminating, rulings(says("a", since, changed(noLonger))), nothing},
-		"no longer selected":                                       {0, rulings(says("a", since, changed(notAnyMore))), ""},
-		"an error, and marked":                                     {0, rulings(says("a", since, changed(failing))), ""},
-		"not eligible and not marked":                              {0, rulings(says("a", marking, changed(noLonger))), nothing},
-		"an error, and not marked":                                 {0, rulings(says("a", marking, changed(failing))), nothing},
-		"one is removed and one stays":                             {0, rulings(says("a", since, changed(noLonger)), says("b", since)), `{"b":"2026-03-01T11:00:00Z"}`},
-		"one is removed and one is added":                          {0, rulings(says("a", estimated), says("b", since, changed(noLonger))), first},
-		"a suspended rule writes nothing":                          {0, rulings(says("a", estimated, suspended)), nothing},
-		"nor does a rule that an override suspends":                {0, rulings(says("a", estimated, suspendedHere)), nothing},
-		"nor does a dry run":                                       {0, rulings(says("a", estimated, dryRun)), nothing},
-		"nor does a rule without a mode":                           {0, rulings(says("a", estimated, mode(""))), nothing},
-		"nor does a rule with an unknown mode":                     {0, rulings(says("a", estimated, mode("enforce"))), nothing},
-		"nor does a rule that waits for approval":                  {0, rulings(says("a", estimated, unapproved)), nothing},
-		"nor does an invalid rule":                                 {0, rulings(says("a", estimated, invalid)), nothing},
-		"nor does a rule without facts":                            {0, rulings(says("a", estimated, notGathered)), nothing},
-		"nor do these rules remove marks":                          {0, rulings(says("a", since, dryRun, changed(noLonger)), says("b", since, suspended, changed(noLonger)), says("c", since, unapproved, changed(failing))), nothing},
-		"a patch adds no mark for a dry run":                       {0, rulings(says("a", estimated), says("b", estimated, dryRun)), first},
-		"a patch keeps the mark of a suspended rule":               {0, rulings(says("a", estimated), says("b", since, suspended)), both},
-		"a patch keeps the mark of a dry run":                      {0, rulings(says("a", estimated), says("b", since, dryRun)), both},
-		"a patch keeps the mark of a rule that waits":              {0, rulings(says("a", estimated), says("b", since, unapproved)), both},
-		"a patch keeps the mark of a rule without facts":           {0, rulings(says("a", estimated), says("b", since, changed(notAnyMore), notGathered)), both},
-		"a patch removes the mark of an invalid rule":              {0, rulings(says("a", estimated), says("b", since, invalid)), first},
-		"references are unknown, and marked":                       {0, rulings(says("a", since, changed(inDoubt))), nothing},
-		"references are unknown, and not marked":                   {0, rulings(says("a", marking, changed(inDoubt))), nothing},
-		"unknown references: a patch that adds a mark keeps it":    {0, rulings(says("a", estimated), says("b", since, changed(inDoubt))), both},
-		"unknown references: a patch that removes a mark keeps it": {0, rulings(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
-		"unknown references: a patch adds no mark":                 {0, rulings(says("a", estimated), says("b", marking, changed(inDoubt))), first},
-		"a mark is added in a quiet period":                        {0, rulings(says("a", estimated, notBefore(now.Add(hour)))), first},
-		"a patch keeps a fraction of a second":                     {0, rulings(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
+		"a rule with a startTime":                                  {0, evaluations(says("a")), nothing},
+		"newly eligible":                                           {0, evaluations(says("a", estimated)), first},
+		"held: its TTL starts nevertheless":                        {policy.IsHeld, evaluations(says("a", estimated)), first},
+		"newly eligible, and terminating":                          {policy.IsTerminating, evaluations(says("a", estimated)), nothing},
+		"marked":                                                   {0, evaluations(says("a", since)), nothing},
+		"a correct mark does not change":                           {0, evaluations(says("a", estimated), says("b", since)), both},
+		"a mark in the future does not change":                     {0, evaluations(says("a", markedAt(now.Add(hour)))), nothing},
+		"no longer eligible":                                       {0, evaluations(says("a", since, changed(noLonger))), ""},
+		"no longer eligible, and terminating":                      {policy.IsTerminating, evaluations(says("a", since, changed(noLonger))), nothing},
+		"no longer selected":                                       {0, evaluations(says("a", since, changed(notAnyMore))), ""},
+		"an error, and marked":                                     {0, evaluations(says("a", since, changed(failing))), ""},
+		"not eligible and not marked":                              {0, evaluations(says("a", marking, changed(noLonger))), nothing},
+		"an error, and not marked":                                 {0, evaluations(says("a", marking, changed(failing))), nothing},
+		"one is removed and one stays":                             {0, evaluations(says("a", since, changed(noLonger)), says("b", since)), `{"b":"2026-03-01T11:00:00Z"}`},
+		"one is removed and one is added":                          {0, evaluations(says("a", estimated), says("b", since, changed(noLonger))), first},
+		"a suspended rule writes nothing":                          {0, evaluations(says("a", estimated, suspended)), nothing},
+		"nor does a rule that an override suspends":                {0, evaluations(says("a", estimated, suspendedHere)), nothing},
+		"nor does a dry run":                                       {0, evaluations(says("a", estimated, dryRun)), nothing},
+		"nor does a rule without a mode":                           {0, evaluations(says("a", estimated, mode(""))), nothing},
+		"nor does a rule with an unknown mode":                     {0, evaluations(says("a", estimated, mode("enforce"))), nothing},
+		"nor does a rule that waits for approval":                  {0, evaluations(says("a", estimated, unapproved)), nothing},
+		"nor does an invalid rule":                                 {0, evaluations(says("a", estimated, invalid)), nothing},
+		"nor does a rule without facts":                            {0, evaluations(says("a", estimated, notGathered)), nothing},
+		"nor do these rules remove marks":                          {0, evaluations(says("a", since, dryRun, changed(noLonger)), says("b", since, suspended, changed(noLonger)), says("c", since, unapproved, changed(failing))), nothing},
+		"a patch adds no mark for a dry run":                       {0, evaluations(says("a", estimated), says("b", estimated, dryRun)), first},
+		"a patch keeps the mark of a suspended rule":               {0, evaluations(says("a", estimated), says("b", since, suspended)), both},
+		"a patch keeps the mark of a dry run":                      {0, evaluations(says("a", estimated), says("b", since, dryRun)), both},
+		"a patch keeps the mark of a rule that waits":              {0, evaluations(says("a", estimated), says("b", since, unapproved)), both},
+		"a patch keeps the mark of a rule without facts":           {0, evaluations(says("a", estimated), says("b", since, changed(notAnyMore), notGathered)), both},
+		"a patch removes the mark of an invalid rule":              {0, evaluations(says("a", estimated), says("b", since, invalid)), first},
+		"references are unknown, and marked":                       {0, evaluations(says("a", since, changed(inDoubt))), nothing},
+		"references are unknown, and not marked":                   {0, evaluations(says("a", marking, changed(inDoubt))), nothing},
+		"unknown references: a patch that adds a mark keeps it":    {0, evaluations(says("a", estimated), says("b", since, changed(inDoubt))), both},
+		"unknown references: a patch that removes a mark keeps it": {0, evaluations(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
+		"unknown references: a patch adds no mark":                 {0, evaluations(says("a", estimated), says("b", marking, changed(inDoubt))), first},
+		"a mark is added in a quiet period":                        {0, evaluations(says("a", estimated, notBefore(now.Add(hour)))), first},
+		"a patch keeps a fraction of a second":                     {0, evaluations(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := policy.EligibleSincePatchOf(policy.Subject{}, rulings(says("a", estimated)), test.now).Annotation()
+			got := policy.EligibleSincePatchOf(policy.Subject{}, evaluations(says("a", estimated)), test.now).Annotation()
 			if want := `{"a":"2026-03-01T` + test.want + `"}`; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -171,15 +171,15 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 	}
 }
 
-func TestTheZeroMarkingPermitsNothing(t *testing.T) {
+func TestEligibleSincePatchZeroPermitsNothing(t *testing.T) {
 	if m := (policy.EligibleSincePatch{}); m.Valid() || m.Annotation() != "" {
 		t.Error("the zero patch permits something")
 	}
 }
 
-// TestMarkingOnceIsEnough writes the patch and evaluates again. Then no further patch is needed, correct marks have not moved,
+// TestEligibleSincePatchIsNotRepeated writes the patch and evaluates again. Then no further patch is needed, correct marks have not moved,
 // and no object is due before its mark, or its creation, plus the TTL.
-func TestMarkingOnceIsEnough(t *testing.T) {
+func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 	written := 0
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		at := now.Add(time.Duration(r.Int63n(int64(hour))))
@@ -221,14 +221,14 @@ func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
 	created := now.Add(-hour + 1)
 	for _, text := range []string{"0001-01-01T00:00:01Z", "1970-01-01T00:00:00Z", "0000-01-01T00:00:00-23:59"} {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]
-		v, w := policy.Decide(policy.Subject{Created: created}, rulings(says("a", markedAt(forged))), now)
+		v, w := policy.Decide(policy.Subject{Created: created}, evaluations(says("a", markedAt(forged))), now)
 		if v.Action != policy.Wait || !v.Due.Equal(created.Add(hour)) || w.Valid() {
 			t.Errorf("%s: verdict %+v", text, v)
 		}
 	}
 	for _, text := range []string{"9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-00:01"} {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]
-		if v, _ := policy.Decide(policy.Subject{Created: created.Add(-policy.Week)}, rulings(says("a", markedAt(forged))), now); v.Action == policy.Delete {
+		if v, _ := policy.Decide(policy.Subject{Created: created.Add(-policy.Week)}, evaluations(says("a", markedAt(forged))), now); v.Action == policy.Delete {
 			t.Errorf("%s: verdict %+v", text, v)
 		}
 	}
@@ -257,7 +257,7 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 		"being deleted, and used again":          {policy.IsTerminating, says("a", markedAt(started), changed(noLonger)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stats := tallyOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.evaluation)
+			stats := statsOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.evaluation)
 			var got []string
 			if p := stats.Policies["p"]; p != nil && p.Rules["a"] != nil {
 				got = p.Rules["a"].Distrusted.Namespaces()
@@ -272,7 +272,7 @@ func TestMoreNamespacesThanAreListedAreAll(t *testing.T) {
 	for n, want := range map[int]int{v1alpha1.MaxDistrusted - 1: v1alpha1.MaxDistrusted - 1, v1alpha1.MaxDistrusted: v1alpha1.MaxDistrusted, v1alpha1.MaxDistrusted + 1: 1} {
 		stats := policy.NewStats(now)
 		for i := range n {
-			stats.Add(policy.Subject{Namespace: fmt.Sprint("n", i)}, rulings(says("a", markedAt(started), changed(noLonger))))
+			stats.Add(policy.Subject{Namespace: fmt.Sprint("n", i)}, evaluations(says("a", markedAt(started), changed(noLonger))))
 		}
 		got := stats.Policies["p"].Rules["a"].Distrusted.Namespaces()
 		if all := len(got) == 1 && got[0] == v1alpha1.AllNamespaces; len(got) != want || all != (want == 1) {

@@ -49,7 +49,7 @@ func (p *Policy) ForceDryRun() {
 	if p.Mode != v1alpha1.Enforce {
 		return
 	}
-	p.Rehearsed = true
+	p.ForcedDryRun = true
 	p.setMode(v1alpha1.DryRun)
 }
 
@@ -62,7 +62,7 @@ func (p *Policy) Terminate() {
 	p.Terminating = true
 	p.setMode(v1alpha1.Suspended)
 	for _, o := range p.Overrides {
-		o.InForce, o.Rests = false, true
+		o.InForce, o.Suspended = false, true
 	}
 }
 

@@ -116,7 +116,7 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-func pageOf(r *policy.Rule) *policy.EffectiveRules {
+func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
 	return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
 }
 
@@ -128,9 +128,9 @@ func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 		"Index":           "is the position of the rule in spec.rules",
 		"Spec":            "is the source of the other fields",
 		"ReadsReferences": "depends only on the expressions, and so on Key",
-		"Trial":           "depends only on Overrides",
+		"IfEnforced":      "depends only on Overrides",
 		"Gate":            "has the earlier state for a count",
-	}, func(a, b *policy.Rule) bool { return !pageOf(a).SameSettings(pageOf(b)) })
+	}, func(a, b *policy.Rule) bool { return !effectiveOf(a).SameSettings(effectiveOf(b)) })
 }
 
 // TestEveryFieldOfAnOverrideIsCompared checks the comparison for evaluation, and the one for approval.
@@ -142,7 +142,7 @@ func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
 			one, other := enforced("p", "r"), enforced("p", "r")
 			overriding(a)(one)
 			overriding(b)(other)
-			return !pageOf(one).SameSettings(pageOf(other))
+			return !effectiveOf(one).SameSettings(effectiveOf(other))
 		})
 	})
 	t.Run("approval", func(t *testing.T) {

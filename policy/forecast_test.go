@@ -16,36 +16,36 @@ func TestForecast(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        outcome
 	}{
-		"the dry run counts as enforced":             {rulings(says("a", of("dry"), dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
-		"a policy without a mode counts as enforced": {rulings(says("a", of("dry"), mode(""))), outcome{policy.Delete, policy.Expired, "a"}},
+		"the dry run counts as enforced":             {evaluations(says("a", of("dry"), dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a policy without a mode counts as enforced": {evaluations(says("a", of("dry"), mode(""))), outcome{policy.Delete, policy.Expired, "a"}},
 		"other dry runs have no effect": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("other"), dryRun, failed)), outcome{policy.Delete, policy.Expired, "a"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("other"), dryRun, failed)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a rule in force keeps": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("live"), failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("live"), failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
 		"a rule in force is due later": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("live"), ttl(policy.Day))), outcome{policy.Wait, policy.Waiting, "b"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("live"), ttl(policy.Day))), outcome{policy.Wait, policy.Waiting, "b"}},
 		"the dry run is due later": {
-			rulings(says("a", of("dry"), dryRun, ttl(policy.Day)), says("b", of("live"))), outcome{policy.Wait, policy.Waiting, "a"}},
+			evaluations(says("a", of("dry"), dryRun, ttl(policy.Day)), says("b", of("live"))), outcome{policy.Wait, policy.Waiting, "a"}},
 		"a policy that waits for approval counts as approved": {
-			rulings(says("a", of("dry"), unapproved)), outcome{policy.Delete, policy.Expired, "a"}},
+			evaluations(says("a", of("dry"), unapproved)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a dry run that waits for approval counts as approved": {
-			rulings(says("a", of("dry"), dryRun, unapproved)), outcome{policy.Delete, policy.Expired, "a"}},
+			evaluations(says("a", of("dry"), dryRun, unapproved)), outcome{policy.Delete, policy.Expired, "a"}},
 		"another policy that waits keeps": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("live"), unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("live"), unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
 		"a suspended policy stays suspended": {
-			rulings(says("a", of("dry"), suspended, unapproved)), outcome{policy.Keep, policy.IsSuspended, "a"}},
+			evaluations(says("a", of("dry"), suspended, unapproved)), outcome{policy.Keep, policy.IsSuspended, "a"}},
 		"a mark of the dry run is estimated": {
-			rulings(says("a", of("dry"), dryRun, estimated)), outcome{policy.Delete, policy.Expired, "a"}},
+			evaluations(says("a", of("dry"), dryRun, estimated)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a mark of a policy that waits is estimated": {
-			rulings(says("a", of("dry"), unapproved, estimated)), outcome{policy.Delete, policy.Expired, "a"}},
+			evaluations(says("a", of("dry"), unapproved, estimated)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a mark of a rule in force is not estimated": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("live"), estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("live"), estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
 		"the newest are kept": {
-			rulings(says("a", of("dry"), dryRun, newest)), outcome{policy.Keep, policy.KeptNewest, "a"}},
+			evaluations(says("a", of("dry"), dryRun, newest)), outcome{policy.Keep, policy.KeptNewest, "a"}},
 		"the capacity applies": {
-			rulings(says("a", of("dry"), dryRun, excess, ttl(policy.Day))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+			evaluations(says("a", of("dry"), dryRun, excess, ttl(policy.Day))), outcome{policy.Delete, policy.OverCapacity, "a"}},
 		"a suspended rule keeps": {
-			rulings(says("a", of("dry"), dryRun), says("b", of("live"), suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
+			evaluations(says("a", of("dry"), dryRun), says("b", of("live"), suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

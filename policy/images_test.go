@@ -178,9 +178,9 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
 		t.Errorf("rules of the namespace are %v", rules)
 	}
-	page := b.Effective(v1alpha1.ImageKind.GroupKind(), "")
-	if len(page.Rules) != 1 || page.Rules[0].Suspended || page.Rules[0].TTL != policy.Week {
-		t.Errorf("rules about images are %+v", page.Rules)
+	effective := b.Effective(v1alpha1.ImageKind.GroupKind(), "")
+	if len(effective.Rules) != 1 || effective.Rules[0].Suspended || effective.Rules[0].TTL != policy.Week {
+		t.Errorf("rules about images are %+v", effective.Rules)
 	}
 }
 
@@ -220,10 +220,10 @@ func TestDecideAboutImages(t *testing.T) {
 		"unpullable, and allowed": {0, func(r *policy.Evaluation) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
 		"younger than minAge":     {0, func(r *policy.Evaluation) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
 		"above a disk threshold": {
-			0, func(r *policy.Evaluation) { r.Rule.TTL, r.Standing.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
+			0, func(r *policy.Evaluation) { r.Rule.TTL, r.Rank.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
 		"above a disk threshold, younger than minAge": {
 			0, func(r *policy.Evaluation) {
-				r.Rule.TTL, r.Standing.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour
+				r.Rule.TTL, r.Rank.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour
 			},
 			policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
 	}
@@ -243,7 +243,7 @@ func TestAnImageOfSeveralGroups(t *testing.T) {
 	member := func(uid string, age time.Duration, group string, also ...string) policy.Candidate {
 		return policy.Candidate{UID: types.UID(uid), Group: group, Also: also, Start: now.Add(-age)}
 	}
-	ranking := policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: 2} }}
+	ranking := policy.Ranking{Allowance: func(string) policy.Allowance { return policy.Allowance{Keep: 2} }}
 	members := []policy.Candidate{
 		member("newest of a", 1*hour, "a"),
 		member("third of a, second of b", 3*hour, "a", "b"),
@@ -253,7 +253,7 @@ func TestAnImageOfSeveralGroups(t *testing.T) {
 		member("fourth of a and of b", 5*hour, "a", "b"),
 	}
 	want := []bool{true, true, true, false, true, false}
-	for i, standing := range ranking.Rank(members) {
-		expect.Equal(t, fmt.Sprintf("%s: newest", members[i].UID), want[i], standing.Newest)
+	for i, result := range ranking.Rank(members) {
+		expect.Equal(t, fmt.Sprintf("%s: newest", members[i].UID), want[i], result.Newest)
 	}
 }

@@ -70,7 +70,7 @@ func TestLifetime(t *testing.T) {
 	}{
 		"no override": {policy.Bounds{}, nil, none, 10, policy.FromRule},
 		"an override replaces the TTL of the rule":                         {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
-		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: ptr(4 * hour), Rests: true}}, none, 10, policy.FromRule},
+		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: ptr(4 * hour), Suspended: true}}, none, 10, policy.FromRule},
 		"an annotation replaces the TTL of the rule":                       {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
 		"an annotation replaces an override":                               {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
 		"a longer annotation replaces an override":                         {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
@@ -230,7 +230,7 @@ func TestKeepNewestOfOverrides(t *testing.T) {
 	}
 }
 
-func TestTrial(t *testing.T) {
+func TestIfEnforced(t *testing.T) {
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-5 * hour)}
 	tests := map[string]struct {
 		overrides []*policy.Override
@@ -249,15 +249,15 @@ func TestTrial(t *testing.T) {
 			r := about(jobs, "r")
 			r.TTL, r.Keep, r.Bounds = 10*hour, 5, within(1, 20)
 			r.Bounds.Keep = ptr(0)
-			trial := settled(r, test.overrides...).Trial
-			if (trial != nil) != (test.ttl >= 0) {
-				t.Fatalf("trial is %+v", trial)
+			ifEnforced := settled(r, test.overrides...).IfEnforced
+			if (ifEnforced != nil) != (test.ttl >= 0) {
+				t.Fatalf("trial is %+v", ifEnforced)
 			}
-			if trial == nil {
+			if ifEnforced == nil {
 				return
 			}
-			if got := trial.Lifetime(policy.Subject{}, due); got.TTL != test.ttl*hour || trial.Keep != test.keep || trial.Trial != nil {
-				t.Errorf("trial is %+v, with %s", trial, got.TTL)
+			if got := ifEnforced.Lifetime(policy.Subject{}, due); got.TTL != test.ttl*hour || ifEnforced.Keep != test.keep || ifEnforced.IfEnforced != nil {
+				t.Errorf("trial is %+v, with %s", ifEnforced, got.TTL)
 			}
 		})
 	}
@@ -342,7 +342,7 @@ func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 
 // goes reports whether the rule alone deletes the subject now, with its TTL and keepNewest.
 func (s setting) goes(r *policy.Rule) (bool, time.Duration, int) {
-	v, _ := policy.Decide(s.subject, rulings(policy.Evaluation{Rule: r, Facts: s.facts, Known: true}), now)
+	v, _ := policy.Decide(s.subject, evaluations(policy.Evaluation{Rule: r, Facts: s.facts, Known: true}), now)
 	return v.Action == policy.Delete, r.Lifetime(s.subject, s.facts).TTL, r.Keep
 }
 
@@ -386,7 +386,7 @@ func TestAnInvalidOverrideNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestAnOverrideThatIsTriedNeverCausesADeletion(t *testing.T) {
+func TestOverrideOfADryRunNeverCausesADeletion(t *testing.T) {
 	forEachSetting(t, func(r *rand.Rand, s setting) bool {
 		return !s.sooner(s.in(), s.in(tried(randomOverride(r))))
 	})
@@ -399,13 +399,13 @@ func TestWhatIsSetIsWithinTheBounds(t *testing.T) {
 	})
 }
 
-// TestWhatATrialShowsIsWhatEnforcingDoes compares the trial with the same overrides in force.
-func TestWhatATrialShowsIsWhatEnforcingDoes(t *testing.T) {
+// TestIfEnforcedIsWhatEnforcingDoes compares the trial with the same overrides in force.
+func TestIfEnforcedIsWhatEnforcingDoes(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		now := s.in()
-		trial := now.Trial
-		if trial == nil {
-			trial = now
+		ifEnforced := now.IfEnforced
+		if ifEnforced == nil {
+			ifEnforced = now
 		}
 		for i, o := range s.overrides {
 			inForce := *o
@@ -413,7 +413,7 @@ func TestWhatATrialShowsIsWhatEnforcingDoes(t *testing.T) {
 			s.overrides[i] = &inForce
 		}
 		then := s.in()
-		return !s.sooner(trial, then) && !s.sooner(then, trial) && then.Trial == nil
+		return !s.sooner(ifEnforced, then) && !s.sooner(then, ifEnforced) && then.IfEnforced == nil
 	})
 }
 
@@ -433,7 +433,7 @@ func TestARuleOfACapacityHasNoTTL(t *testing.T) {
 	of := settled(r, hours(0))
 	for _, m := range []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.DryRun} {
 		of.Mode = m
-		v := policy.Forecast(annotated(0), rulings(policy.Evaluation{Rule: of, Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: started}}), "p", now)
+		v := policy.Forecast(annotated(0), evaluations(policy.Evaluation{Rule: of, Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: started}}), "p", now)
 		if v.Action != policy.Keep || v.Reason != policy.WithinCapacity {
 			t.Errorf("%s: verdict %+v", m, v)
 		}

@@ -66,8 +66,8 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 	}
 }
 
-// TestWhatIsMisread: an invalid reference may name any object, or any object of one kind if its field to can be read.
-func TestWhatIsMisread(t *testing.T) {
+// TestInvalidReferences: an invalid reference may name any object, or any object of one kind if its field to can be read.
+func TestInvalidReferences(t *testing.T) {
 	const fine = `{"from": {"apiVersion": "example.com/v1", "kind": "App"}, "to": "Secret", "names": "[]"}`
 	one := func(to v1alpha1.Referred) []policy.InvalidReference {
 		return []policy.InvalidReference{{Path: "spec.references[0]", To: to}}

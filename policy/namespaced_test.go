@@ -359,7 +359,7 @@ func own(namespace, name string, rules ...*policy.Rule) *policy.Policy {
 	return p
 }
 
-func TestPageOfOwnRules(t *testing.T) {
+func TestEffectiveOwnRules(t *testing.T) {
 	snapshot := policy.NewSnapshot([]*policy.Policy{
 		policyOf("everywhere", about(jobs, "jobs")),
 		own("team-a", "mine", about(jobs, "jobs")), own("unborn", "mine", about(jobs, "jobs")), own("kube-system", "mine", about(jobs, "jobs")),
@@ -485,7 +485,7 @@ func TestNamespaceEqual(t *testing.T) {
 	}
 }
 
-func TestAGateCoversWhatItSays(t *testing.T) {
+func TestApprovalGateCoversItsNamespaces(t *testing.T) {
 	both := policyOf("p", about(jobs, "jobs"), about(jobs, "more"))
 	for name, test := range map[string]struct {
 		gate *policy.ApprovalGate

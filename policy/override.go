@@ -20,8 +20,8 @@ type Override struct {
 	Keep    *int // count of keepNewest
 	// InForce: the RetentionPolicy is enforced, so that the override may also make objects due sooner.
 	InForce bool
-	// Rests: the RetentionPolicy is suspended. A dry run is not, because status shows its effect.
-	Rests bool
+	// Suspended: the RetentionPolicy is suspended. A dry run is not, because status shows its effect.
+	Suspended bool
 	// Invalid: it cannot be read and was perhaps meant to keep objects, so it suspends rules if it is allowed to.
 	Invalid bool
 }
@@ -64,7 +64,7 @@ func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 func sameOverrides(a, b []*Override) bool {
 	return slices.EqualFunc(a, b, func(x, y *Override) bool {
 		return x.From == y.From && x.Policy == y.Policy && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) &&
-			x.Suspend == y.Suspend && x.Invalid == y.Invalid && x.InForce == y.InForce && x.Rests == y.Rests
+			x.Suspend == y.Suspend && x.Invalid == y.Invalid && x.InForce == y.InForce && x.Suspended == y.Suspended
 	})
 }
 
@@ -74,8 +74,8 @@ func (r *Rule) under(overrides []*Override) *Rule {
 	if own == r {
 		return r
 	}
-	if trial := r.overridden(enforced(overrides)); !trial.sameSettings(own) {
-		own.Trial = trial
+	if ifEnforced := r.overridden(enforced(overrides)); !ifEnforced.sameSettings(own) {
+		own.IfEnforced = ifEnforced
 	}
 	return own
 }
@@ -150,7 +150,7 @@ func enforced(overrides []*Override) []*Override {
 	all := make([]*Override, len(overrides))
 	for i, o := range overrides {
 		inForce := *o
-		inForce.InForce = !o.Rests
+		inForce.InForce = !o.Suspended
 		all[i] = &inForce
 	}
 	return all
@@ -160,7 +160,7 @@ func enforced(overrides []*Override) []*Override {
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	path := overridePath(i)
 	o := &Override{
-		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Rests: p.Mode == v1alpha1.Suspended,
+		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspended,
 		Suspend: spec.Suspend != nil && *spec.Suspend,
 	}
 	if spec.Policy == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestRemarksBesideTTLExpression(t *testing.T) {
+func TestOverrideWarningsBesideTTLExpression(t *testing.T) {
 	const hour = time.Hour
 	tests := map[string]struct {
 		bounds  policy.Bounds
@@ -29,7 +29,7 @@ func TestRemarksBesideTTLExpression(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, HasTTLExpression: true, Bounds: test.bounds}
 			override := &policy.Override{From: "own", Policy: "p", Rule: "r", Path: "spec.overrides[0]", TTL: ptr(2 * hour), InForce: test.inForce}
-			expect.Equal(t, "remarks", test.want, rule.Remarks("own", []*policy.Override{override}))
+			expect.Equal(t, "remarks", test.want, rule.OverrideWarnings("own", []*policy.Override{override}))
 		})
 	}
 }

@@ -43,7 +43,7 @@ func randomCase(r *rand.Rand) subjectCase {
 		m := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended, ""}[r.Intn(5)]
 		waiting := r.Intn(20) == 0
 		for i := range r.Intn(3) {
-			evaluation := randomRuling(r)
+			evaluation := randomEvaluation(r)
 			evaluation.Rule.ID = policy.RuleID{Policy: fmt.Sprint("p", p), Rule: fmt.Sprint("r", i)}
 			evaluation.Rule.Mode, evaluation.Rule.Unapproved = m, waiting
 			w.evaluations = append(w.evaluations, evaluation)
@@ -52,7 +52,7 @@ func randomCase(r *rand.Rand) subjectCase {
 	return w
 }
 
-func randomRuling(r *rand.Rand) policy.Evaluation {
+func randomEvaluation(r *rand.Rand) policy.Evaluation {
 	seldom := func() bool { return r.Intn(20) == 0 }
 	evaluation := policy.Evaluation{
 		Rule:  &policy.Rule{TTL: randomTTL(r), HasTTLExpression: r.Intn(3) == 0},
@@ -84,7 +84,7 @@ func randomRuling(r *rand.Rand) policy.Evaluation {
 // randomize adds random settings of namespaces, ranks, owners and marks.
 func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 	seldom := func() bool { return r.Intn(20) == 0 }
-	evaluation.Standing = policy.RankResult{Newest: seldom(), Excess: r.Intn(10) == 0}
+	evaluation.Rank = policy.RankResult{Newest: seldom(), Excess: r.Intn(10) == 0}
 	evaluation.Facts.Estimated = seldom() && evaluation.Facts.Eligible
 	evaluation.Rule.Suspended = seldom()
 	evaluation.Rule.AllowManaged = r.Intn(2) == 0
@@ -184,8 +184,8 @@ func (w subjectCase) notBefore(id policy.RuleID) (at time.Time) {
 	return at
 }
 
-// TestNothingGoesBeforeAnyRuleLetsIt: NotBefore of each rule applies, also above a capacity, and if another rule decides.
-func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
+// TestNothingIsDeletedBeforeARuleAllowsIt: NotBefore of each rule applies, also above a capacity, and if another rule decides.
+func TestNothingIsDeletedBeforeARuleAllowsIt(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		for i := range w.evaluations {
@@ -200,7 +200,7 @@ func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
 	})
 }
 
-func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
+func TestOnlyARuleAboutOwnersDeletesAnOwner(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		if !permit.Valid() {
@@ -212,7 +212,7 @@ func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
 
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
 	keeping := []func(*policy.Evaluation){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
-		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), lets(nil)}
+		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), deletesOwner(nil)}
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		w.evaluations = append(w.evaluations, says("z", of("z"), keeping[r.Intn(len(keeping))]))
@@ -280,10 +280,10 @@ func TestOnceDeleteAlwaysDelete(t *testing.T) {
 
 // overCapacity reports whether a rule finds the subject above its capacity: its due time is then always now.
 func (w subjectCase) overCapacity() bool {
-	return slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Standing.Excess })
+	return slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rank.Excess })
 }
 
-func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
+func TestWaitBecomesDeleteWhenDue(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		if v.Action != policy.Wait {
@@ -342,12 +342,12 @@ func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestMoreRoomNeverCausesADeletion(t *testing.T) {
+func TestMoreCapacityNeverCausesADeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		w.evaluations = slices.Clone(w.evaluations)
 		for i := range w.evaluations {
-			s := &w.evaluations[i].Standing
+			s := &w.evaluations[i].Rank
 			s.Newest, s.Excess = s.Newest || r.Intn(2) == 0, s.Excess && r.Intn(2) == 0
 		}
 		after, _ := w.decide(now)

@@ -95,65 +95,65 @@ type Allowance struct {
 
 // Ranking is the keepNewest and capacity of one rule, as they are in force.
 type Ranking struct {
-	// Room gives the allowance of a namespace; nil means the zero Allowance for each.
-	Room func(namespace string) Allowance
+	// Allowance gives the allowance of a namespace; nil means the zero Allowance for each.
+	Allowance func(namespace string) Allowance
 	// Fair is a capacity that all namespaces share. If it is Bounded, the limits of the allowances are ignored.
 	Fair Limit
 }
 
 // In is the allowance of a namespace.
 func (r Ranking) In(namespace string) Allowance {
-	if r.Room == nil {
+	if r.Allowance == nil {
 		return Allowance{}
 	}
-	return r.Room(namespace)
+	return r.Allowance(namespace)
 }
 
 // Rank gives the result of each candidate, in the order of the candidates. It ranks all of them at once; package
 // controllers/retention/index/rank gives the same results incrementally.
-func (r Ranking) Rank(members []Candidate) []RankResult {
-	standings := make([]RankResult, len(members))
-	order := make([]int, len(members))
+func (r Ranking) Rank(candidates []Candidate) []RankResult {
+	results := make([]RankResult, len(candidates))
+	order := make([]int, len(candidates))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return members[i].compare(&members[j]) })
-	r.markNewest(members, order, standings)
-	r.markExcess(members, order, standings)
-	return standings
+	slices.SortFunc(order, func(i, j int) int { return candidates[i].compare(&candidates[j]) })
+	r.markNewest(candidates, order, results)
+	r.markExcess(candidates, order, results)
+	return results
 }
 
-func (r Ranking) markNewest(members []Candidate, order []int, standings []RankResult) {
+func (r Ranking) markNewest(candidates []Candidate, order []int, results []RankResult) {
 	type group struct{ namespace, name string }
 	before := map[group]int{}
 	for _, i := range order {
-		m := &members[i]
+		m := &candidates[i]
 		if m.Unknown {
 			continue
 		}
 		keep := r.In(m.Namespace).Keep
 		for name := range m.Groups() {
 			g := group{m.Namespace, name}
-			standings[i].Newest = standings[i].Newest || before[g] < keep
+			results[i].Newest = results[i].Newest || before[g] < keep
 			before[g]++
 		}
 	}
 }
 
-func (r Ranking) markExcess(members []Candidate, order []int, standings []RankResult) {
-	places := r.places(members)
+func (r Ranking) markExcess(candidates []Candidate, order []int, results []RankResult) {
+	places := r.places(candidates)
 	for _, i := range order {
-		if m := &members[i]; !m.Unknown {
-			standings[i].Excess = places[m.Namespace] <= 0
+		if m := &candidates[i]; !m.Unknown {
+			results[i].Excess = places[m.Namespace] <= 0
 			places[m.Namespace]--
 		}
 	}
 }
 
 // places is how many candidates each namespace keeps.
-func (r Ranking) places(members []Candidate) map[string]int {
+func (r Ranking) places(candidates []Candidate) map[string]int {
 	count := map[string]int{}
-	for _, m := range members {
+	for _, m := range candidates {
 		if !m.Unknown {
 			count[m.Namespace]++
 		}
@@ -210,7 +210,7 @@ func (b *Snapshot) keepsMore(r *Rule) bool {
 
 // Ranking is the ranking of a rule about a kind, with its settings in each namespace.
 func (b *Snapshot) Ranking(kind schema.GroupKind, id RuleID) Ranking {
-	ranking := Ranking{Room: func(namespace string) Allowance { return b.Effective(kind, namespace).Allowance(id) }}
+	ranking := Ranking{Allowance: func(namespace string) Allowance { return b.Effective(kind, namespace).Allowance(id) }}
 	if r := b.Rule(id); r != nil && r.Capacity.Fair {
 		ranking.Fair = AtMost(r.Capacity.Max)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// members reads words such as a/x5: namespace a, group x and minute 5. The UIDs are in the order of the words. Minute "?" means
+// candidates reads words such as a/x5: namespace a, group x and minute 5. The UIDs are in the order of the words. Minute "?" means
 // unknown facts.
-func members(words string) []policy.Candidate {
+func candidates(words string) []policy.Candidate {
 	var all []policy.Candidate
 	for i, word := range strings.Fields(words) {
 		namespace, rest, _ := strings.Cut(word, "/")
@@ -33,16 +33,16 @@ func members(words string) []policy.Candidate {
 }
 
 // letters shows results: N newest, E excess, B both, - neither.
-func letters(standings []policy.RankResult) string {
+func letters(results []policy.RankResult) string {
 	var b strings.Builder
-	for _, s := range standings {
+	for _, s := range results {
 		b.WriteByte(map[policy.RankResult]byte{{}: '-', {Newest: true}: 'N', {Excess: true}: 'E', {Newest: true, Excess: true}: 'B'}[s])
 	}
 	return b.String()
 }
 
-// rooms gives each namespace the same allowance, except the named ones.
-func rooms(all policy.Allowance, others map[string]policy.Allowance) func(string) policy.Allowance {
+// allowances gives each namespace the same allowance, except the named ones.
+func allowances(all policy.Allowance, others map[string]policy.Allowance) func(string) policy.Allowance {
 	return func(namespace string) policy.Allowance {
 		if other, ok := others[namespace]; ok {
 			return other
@@ -52,9 +52,11 @@ func rooms(all policy.Allowance, others map[string]policy.Allowance) func(string
 }
 
 func TestRank(t *testing.T) {
-	keep := func(n int) policy.Ranking { return policy.Ranking{Room: rooms(policy.Allowance{Keep: n}, nil)} }
+	keep := func(n int) policy.Ranking {
+		return policy.Ranking{Allowance: allowances(policy.Allowance{Keep: n}, nil)}
+	}
 	limit := func(n int) policy.Ranking {
-		return policy.Ranking{Room: rooms(policy.Allowance{Limit: policy.AtMost(n)}, nil)}
+		return policy.Ranking{Allowance: allowances(policy.Allowance{Limit: policy.AtMost(n)}, nil)}
 	}
 	fair := func(n int) policy.Ranking { return policy.Ranking{Fair: policy.AtMost(n)} }
 	tests := map[string]struct {
@@ -70,7 +72,7 @@ func TestRank(t *testing.T) {
 		"the lower UID of two with the same start":   {keep(1), "a/x1 a/x1", "N-"},
 		"each group separately":                      {keep(1), "a/x1 a/x2 a/y1", "-NN"},
 		"groups do not cross namespaces":             {keep(1), "a/x1 b/x2", "NN"},
-		"another count in one namespace":             {policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, map[string]policy.Allowance{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
+		"another count in one namespace":             {policy.Ranking{Allowance: allowances(policy.Allowance{Keep: 1}, map[string]policy.Allowance{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
 		"an unknown candidate keeps no other":        {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z? a/x?", "-N-N-N--"},
 		"a count of 0 keeps no candidate":            {keep(0), "a/x1 a/x?", "--"},
 		"the oldest above a limit":                   {limit(2), "a/x1 a/x2 a/x3", "E--"},
@@ -79,9 +81,9 @@ func TestRank(t *testing.T) {
 		"a limit counts each namespace separately":   {limit(1), "a/x1 b/x2", "--"},
 		"a limit of 0":                               {limit(0), "a/x1 b/x2", "EE"},
 		"a negative limit":                           {limit(-1), "a/x1", "E"},
-		"no limit in one namespace":                  {policy.Ranking{Room: rooms(policy.Allowance{}, map[string]policy.Allowance{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
+		"no limit in one namespace":                  {policy.Ranking{Allowance: allowances(policy.Allowance{}, map[string]policy.Allowance{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
 		"an unknown candidate takes no place":        {limit(1), "a/x1 a/x?", "--"},
-		"newest and excess":                          {policy.Ranking{Room: rooms(policy.Allowance{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
+		"newest and excess":                          {policy.Ranking{Allowance: allowances(policy.Allowance{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
 		"fair: enough for all":                       {fair(3), "a/x1 a/x2 b/x1", "---"},
 		"fair: the largest namespace has the excess": {fair(3), "a/x7 a/x8 a/x9 b/x1", "E---"},
 		"fair: its oldest first":                     {fair(2), "a/x8 a/x7 a/x9 b/x1", "EE--"},
@@ -92,16 +94,16 @@ func TestRank(t *testing.T) {
 		"fair: a limit of 0":                         {fair(0), "a/x1 b/x1", "EE"},
 		"fair: a negative limit":                     {fair(-1), "a/x1", "E"},
 		"fair: an unknown candidate takes no place":  {fair(1), "a/x? b/x1 b/x?", "---"},
-		"fair: limits of namespaces are ignored":     {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Allowance{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
+		"fair: limits of namespaces are ignored":     {policy.Ranking{Fair: policy.AtMost(2), Allowance: allowances(policy.Allowance{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, "letters", test.want, letters(test.ranking.Rank(members(test.members))))
+			expect.Equal(t, "letters", test.want, letters(test.ranking.Rank(candidates(test.members))))
 		})
 	}
 }
 
-func randomMembers(r *rand.Rand) []policy.Candidate {
+func randomCandidates(r *rand.Rand) []policy.Candidate {
 	all := make([]policy.Candidate, r.Intn(30))
 	for i := range all {
 		all[i] = policy.Candidate{
@@ -115,15 +117,15 @@ func randomMembers(r *rand.Rand) []policy.Candidate {
 func randomRanking(r *rand.Rand) policy.Ranking {
 	limit := func(n int) policy.Limit { return policy.Limit{Max: r.Intn(n), Bounded: r.Intn(2) == 0} }
 	others := map[string]policy.Allowance{"a": {Keep: r.Intn(4), Limit: limit(8)}}
-	return policy.Ranking{Room: rooms(policy.Allowance{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
+	return policy.Ranking{Allowance: allowances(policy.Allowance{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
 }
 
 // TestRankKeepsWhatItPromises counts the results: as many newest as possible, and excess only above the limit.
 func TestRankKeepsWhatItPromises(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for range rounds {
-		all, ranking := randomMembers(r), randomRanking(r)
-		standings := ranking.Rank(all)
+		all, ranking := randomCandidates(r), randomRanking(r)
+		results := ranking.Rank(all)
 		size, newest, stay, known := map[[2]string]int{}, map[[2]string]int{}, map[string]int{}, map[string]int{}
 		total, stayInAll := 0, 0
 		for i, m := range all {
@@ -134,10 +136,10 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 			size[group]++
 			known[m.Namespace]++
 			total++
-			if standings[i].Newest {
+			if results[i].Newest {
 				newest[group]++
 			}
-			if !standings[i].Excess {
+			if !results[i].Excess {
 				stay[m.Namespace]++
 				stayInAll++
 			}
@@ -169,7 +171,7 @@ func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	resolved := 0
 	for range rounds {
-		all, ranking := randomMembers(r), randomRanking(r)
+		all, ranking := randomCandidates(r), randomRanking(r)
 		before := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
 			before[all[i].UID] = s
@@ -219,7 +221,7 @@ func checkFair(t *testing.T, known, stay map[string]int) {
 func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	for range rounds / 10 {
-		all, ranking := randomMembers(r), randomRanking(r)
+		all, ranking := randomCandidates(r), randomRanking(r)
 		want := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
 			want[all[i].UID] = s
@@ -236,7 +238,7 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 }
 
 func TestRankKnowsAllYears(t *testing.T) {
-	keepOne := policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, nil)}
+	keepOne := policy.Ranking{Allowance: allowances(policy.Allowance{Keep: 1}, nil)}
 	last := time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 	got := keepOne.Rank([]policy.Candidate{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
 	expect.Equal(t, "letters", "-N-", letters(got))

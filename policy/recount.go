@@ -49,10 +49,10 @@ func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
 	if week.Before(by) {
 		week = by
 	}
-	if c.goes(by) {
+	if c.isDeletedBy(by) {
 		b.Due = 1
 	}
-	if c.goes(week) {
+	if c.isDeletedBy(week) {
 		b.Week = 1
 	}
 	return b

@@ -36,8 +36,8 @@ type Policy struct {
 	// ServiceAccount of the namespace whose permissions the rules of a RetentionPolicy need.
 	ServiceAccount string
 
-	// Rehearsed: it is a dry run only because the operator has set all policies to DryRun.
-	Rehearsed bool
+	// ForcedDryRun: it is a dry run only because the operator has set all policies to DryRun.
+	ForcedDryRun bool
 	// Terminating: it is suspended only because it is being deleted.
 	Terminating bool
 
@@ -120,8 +120,8 @@ type Rule struct {
 	Gate *ApprovalGate
 	// Overrides are the overrides of the rule in a namespace.
 	Overrides []*Override
-	// Trial is the rule as it would be if dry-run RetentionPolicies of the namespace were enforced; nil if it would be the same.
-	Trial *Rule
+	// IfEnforced is the rule as it would be if dry-run RetentionPolicies of the namespace were enforced; nil if it would be the same.
+	IfEnforced *Rule
 
 	// Key identifies the facts that the rule needs: two rules with the same Key have the same expressions. It is set when the
 	// expressions are compiled, like Mark. Mark names the rule's entry among the marks of an object; empty if the rule has no

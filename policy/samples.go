@@ -8,13 +8,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Goes adds a sample of a due subject, if it is among the first.
-func (t *RuleStats) Goes(sample v1alpha1.DueSample) {
+// AddDue adds a sample of a due subject, if it is among the first.
+func (t *RuleStats) AddDue(sample v1alpha1.DueSample) {
 	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
 }
 
-// Fails adds a sample of an error, if it is among the first, and shortens its message.
-func (t *RuleStats) Fails(sample v1alpha1.ErrorSample) {
+// AddError adds a sample of an error, if it is among the first, and shortens its message.
+func (t *RuleStats) AddError(sample v1alpha1.ErrorSample) {
 	sample.Message = Shorten(sample.Message, messageLimit)
 	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
 }

@@ -46,7 +46,7 @@ func TestSameSettings(t *testing.T) {
 		"suspending forbidden":      {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
 		"the minimum of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = ptr(0) }, false},
 		"an override":               {overriding(hours(1)), false},
-		"the trial":                 {func(r *policy.Rule) { r.Trial = enforced("p", "r") }, true},
+		"the trial":                 {func(r *policy.Rule) { r.IfEnforced = enforced("p", "r") }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,13 +105,13 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 // TestAnOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
 // that keeps objects too.
 func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
-	page := func(o policy.Override) *policy.EffectiveRules {
+	effective := func(o policy.Override) *policy.EffectiveRules {
 		r := enforced("p", "r")
 		overriding(&o)(r)
 		return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
 	}
-	suspends, invalid := page(policy.Override{Policy: "p", Suspend: true}), page(policy.Override{Policy: "p", Invalid: true})
-	both := page(policy.Override{Policy: "p", Suspend: true, Invalid: true})
+	suspends, invalid := effective(policy.Override{Policy: "p", Suspend: true}), effective(policy.Override{Policy: "p", Invalid: true})
+	both := effective(policy.Override{Policy: "p", Suspend: true, Invalid: true})
 	if suspends.SameSettings(invalid) || suspends.SameSettings(both) || both.SameSettings(invalid) {
 		t.Error("an override that suspends is the same as an invalid one")
 	}

@@ -43,16 +43,16 @@ type EffectiveRules struct {
 	Held  bool // the namespace has a hold
 }
 
-// See gives a subject as it is in the namespace: held if the namespace has a hold.
-func (p *EffectiveRules) See(s Subject) Subject {
+// WithHold gives a subject as it is in the namespace: held if the namespace has a hold.
+func (p *EffectiveRules) WithHold(s Subject) Subject {
 	if p.Held {
 		s.Flags |= IsHeld
 	}
 	return s
 }
 
-// HasSay reports whether any of the rules is not a dry run.
-func (p *EffectiveRules) HasSay() bool {
+// HasEnforced reports whether any of the rules is not a dry run.
+func (p *EffectiveRules) HasEnforced() bool {
 	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })
 }
 
@@ -170,12 +170,12 @@ func (b *Snapshot) Asked(kind schema.GroupKind) []*Rule {
 func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *EffectiveRules {
 	key := effectiveKey{kind, namespace}
 	b.mu.RLock()
-	page := b.cache[key]
+	effective := b.cache[key]
 	b.mu.RUnlock()
-	if page != nil {
-		return page
+	if effective != nil {
+		return effective
 	}
-	page = b.effective(key)
+	effective = b.effective(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known := b.cache[key]; known != nil {
@@ -184,14 +184,14 @@ func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *Effective
 	if b.cache == nil {
 		b.cache = map[effectiveKey]*EffectiveRules{}
 	}
-	b.cache[key] = page
-	return page
+	b.cache[key] = effective
+	return effective
 }
 
 func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
-	page := &EffectiveRules{Held: b.namespaces[s.namespace].Held}
+	effective := &EffectiveRules{Held: b.namespaces[s.namespace].Held}
 	if b.protection.Namespace(s.namespace) {
-		return page
+		return effective
 	}
 	rules := b.own[effectiveKey{kind: s.kind}]
 	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // RetentionPolicies of other namespaces do not apply here
@@ -200,10 +200,10 @@ func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
 	}
 	for _, rp := range rules {
 		if b.applies(rp.policy, s.namespace) {
-			page.Rules = append(page.Rules, b.settle(rp, s.namespace))
+			effective.Rules = append(effective.Rules, b.settle(rp, s.namespace))
 		}
 	}
-	return page
+	return effective
 }
 
 // waiting is a rule that waits for approval behind the gate of its policy; nil without a gate.

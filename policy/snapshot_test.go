@@ -29,9 +29,9 @@ func about(kind schema.GroupVersionKind, name string) *policy.Rule {
 	return r
 }
 
-func names(page *policy.EffectiveRules) []string {
+func names(effective *policy.EffectiveRules) []string {
 	ids := []string{}
-	for _, r := range page.Rules {
+	for _, r := range effective.Rules {
 		ids = append(ids, r.ID.String())
 	}
 	return ids
@@ -44,7 +44,7 @@ var namespaces = map[string]policy.Namespace{
 	"kube-system": {Labels: labels.Set{"tier": "ci"}},
 }
 
-func TestPage(t *testing.T) {
+func TestEffective(t *testing.T) {
 	ci, err := labels.Parse("tier=ci")
 	expect.NoError(t, err)
 	everywhere := policyOf("everywhere", about(jobs, "jobs"), about(pods, "pods"))
@@ -73,16 +73,16 @@ func TestPage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			page := snapshot.Effective(test.kind.GroupKind(), test.namespace)
-			expect.Equal(t, "rules", test.want, names(page))
-			if snapshot.Effective(test.kind.GroupKind(), test.namespace) != page {
+			effective := snapshot.Effective(test.kind.GroupKind(), test.namespace)
+			expect.Equal(t, "rules", test.want, names(effective))
+			if snapshot.Effective(test.kind.GroupKind(), test.namespace) != effective {
 				t.Error("the same arguments give another pointer")
 			}
 		})
 	}
 }
 
-func TestBookKnows(t *testing.T) {
+func TestSnapshotKnows(t *testing.T) {
 	snapshot := policy.NewSnapshot(nil, namespaces, policy.Protection{})
 	for namespace, want := range map[string]bool{"team-a": true, "bare": true, "": true, "unborn": false} {
 		expect.Equal(t, fmt.Sprintf("Knows(%q)", namespace), want, snapshot.Knows(namespace))
@@ -90,17 +90,17 @@ func TestBookKnows(t *testing.T) {
 	expect.Equal(t, "namespaces", len(namespaces), snapshot.Namespaces())
 }
 
-func TestZeroBookKnowsNoPolicy(t *testing.T) {
+func TestSnapshotZeroKnowsNoPolicy(t *testing.T) {
 	var snapshot policy.Snapshot
-	if page := snapshot.Effective(jobs.GroupKind(), "team-a"); len(page.Rules) > 0 {
-		t.Errorf("rules %v, want none", names(page))
+	if effective := snapshot.Effective(jobs.GroupKind(), "team-a"); len(effective.Rules) > 0 {
+		t.Errorf("rules %v, want none", names(effective))
 	}
 	if len(snapshot.Policies()) > 0 || len(snapshot.Kinds()) > 0 || snapshot.Knows("team-a") || !snapshot.Version(jobs.GroupKind()).Empty() {
 		t.Error("the zero snapshot knows something")
 	}
 }
 
-func TestBookListsItsKindsAndRules(t *testing.T) {
+func TestSnapshotKindsAndRules(t *testing.T) {
 	unreadable := enforced("", "unreadable")
 	unreadable.Kind = schema.GroupVersionKind{}
 	snapshot := policy.NewSnapshot([]*policy.Policy{
@@ -134,7 +134,7 @@ func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
 	}
 }
 
-func TestNewBookDoesNotSortItsArgument(t *testing.T) {
+func TestNewSnapshotDoesNotSortItsArgument(t *testing.T) {
 	policies := []*policy.Policy{policyOf("b"), policyOf("a")}
 	policy.NewSnapshot(policies, nil, policy.Protection{})
 	if policies[0].Name != "b" {
@@ -142,8 +142,8 @@ func TestNewBookDoesNotSortItsArgument(t *testing.T) {
 	}
 }
 
-// TestRankedIsWhatAnyNamespaceHasRanked: a rule without keepNewest ranks if a namespace sets keepNewest.
-func TestRankedIsWhatAnyNamespaceHasRanked(t *testing.T) {
+// TestSnapshotRanked: a rule without keepNewest ranks if a namespace sets keepNewest.
+func TestSnapshotRanked(t *testing.T) {
 	for name, test := range map[string]struct {
 		override policy.Override
 		want     int

@@ -16,7 +16,7 @@ type Stats struct {
 	Reasons  map[Reason]int64        // subjects by the verdict of the rules in force
 	Teams    map[string]*Team        // by namespace; Add counts only for namespaces in the map
 
-	Lingering UncountedPods
+	UncountedPods UncountedPods
 
 	// Weigh gives the size of a subject in bytes; nil if it is not needed.
 	Weigh func(Subject) int64
@@ -121,7 +121,7 @@ func (t *Stats) AddAfter(s Subject, evaluations []Evaluation, was Was) {
 	if verdict.Reason != NotSelected {
 		t.Reasons[verdict.Reason]++
 	}
-	t.addLingering(s, base)
+	t.addUncountedPod(s, base)
 	team := t.Teams[s.Namespace]
 	if team != nil {
 		t.addTeam(team, s, evaluations)
@@ -177,11 +177,11 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		return
 	}
 	verdict := supposing(s, all, policy, base, t.now)
-	tally := t.policy(policy[0].Rule.ID.Policy)
+	stats := t.policy(policy[0].Rule.ID.Policy)
 	due := false
 	for i := range policy {
 		if r := &policy[i]; r.Facts.Selected {
-			due = t.addRule(tally.rule(r.Rule.ID.Rule), s, r, verdict) || due
+			due = t.addRule(stats.rule(r.Rule.ID.Rule), s, r, verdict) || due
 		}
 	}
 	own.flatten()
@@ -189,9 +189,9 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		t.due(&own, s, verdict.Due)
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
-		tally.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
+		stats.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
 	}
-	tally.Add(own)
+	stats.Add(own)
 	t.addBlocked(s, policy, base)
 	t.addOverridden(s, policy)
 }
@@ -212,13 +212,13 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 	var c Count
 	c.note(s, r)
 	if r.Facts.failed() {
-		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
+		rule.AddError(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
-	said := r.vote(&s, t.now, supposed)
-	if slices.Contains(lasting, said.reason) && inForce(r.Rule) == acting {
-		rule.keeps(s, said.reason)
+	vote := r.vote(&s, t.now, supposed)
+	if slices.Contains(lasting, vote.reason) && inForce(r.Rule) == acting {
+		rule.addKept(s, vote.reason)
 	}
-	due = verdict.Action != Keep && said.isDue()
+	due = verdict.Action != Keep && vote.isDue()
 	if due {
 		t.due(&c, s, verdict.Due)
 		if r.Facts.Estimated {
@@ -226,14 +226,14 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 		}
 		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name, Owner: verdict.Owner.String()}
 		sample.DueTime.Time = verdict.Due
-		rule.Goes(sample)
+		rule.AddDue(sample)
 	}
 	rule.Add(c)
 	return due
 }
 
-// keeps counts a subject that the rule keeps.
-func (r *RuleStats) keeps(s Subject, reason Reason) {
+// addKept counts a subject that the rule keeps.
+func (r *RuleStats) addKept(s Subject, reason Reason) {
 	if r.Kept == nil {
 		r.Kept = map[Reason]Kept{}
 	}
@@ -242,12 +242,12 @@ func (r *RuleStats) keeps(s Subject, reason Reason) {
 }
 
 func (t *Stats) policy(name string) *PolicyStats {
-	tally := t.Policies[name]
-	if tally == nil {
-		tally = &PolicyStats{Rules: map[string]*RuleStats{}}
-		t.Policies[name] = tally
+	stats := t.Policies[name]
+	if stats == nil {
+		stats = &PolicyStats{Rules: map[string]*RuleStats{}}
+		t.Policies[name] = stats
 	}
-	return tally
+	return stats
 }
 
 // rule gives the stats of one rule.
@@ -299,7 +299,7 @@ func (c *Count) note(s Subject, r *Evaluation) {
 	}
 	if r.Facts.Eligible {
 		c.Eligible++
-		if r.Standing.Excess {
+		if r.Rank.Excess {
 			c.Excess++
 		}
 		if s.Flags.under(r.Rule).IsHeld() {

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func tallyOf(s policy.Subject, evaluations ...policy.Evaluation) *policy.Stats {
+func statsOf(s policy.Subject, evaluations ...policy.Evaluation) *policy.Stats {
 	all := policy.NewStats(now)
 	all.Add(s, evaluations)
 	return all
@@ -44,14 +44,14 @@ func TestTheSoonestNameTheirOwners(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        string
 	}{
-		"the owner is deleted":             {rulings(says("a", lets(job))), "Job/job"},
-		"the owner in a dry run":           {rulings(says("a", dryRun, lets(job))), "Job/job"},
-		"the subject is deleted":           {rulings(says("a")), ""},
-		"a later rule deletes the owner":   {rulings(says("a"), says("z", of("q"), lets(job), ttl(2*hour))), "Job/job"},
-		"a later rule deletes the subject": {rulings(says("a", lets(job)), says("z", of("q"), ttl(2*hour))), ""},
+		"the owner is deleted":             {evaluations(says("a", deletesOwner(job))), "Job/job"},
+		"the owner in a dry run":           {evaluations(says("a", dryRun, deletesOwner(job))), "Job/job"},
+		"the subject is deleted":           {evaluations(says("a")), ""},
+		"a later rule deletes the owner":   {evaluations(says("a"), says("z", of("q"), deletesOwner(job), ttl(2*hour))), "Job/job"},
+		"a later rule deletes the subject": {evaluations(says("a", deletesOwner(job)), says("z", of("q"), ttl(2*hour))), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			soonest := tallyOf(policy.Subject{}, test.evaluations...).Policies["p"].Rules["a"].Soonest
+			soonest := statsOf(policy.Subject{}, test.evaluations...).Policies["p"].Rules["a"].Soonest
 			if len(soonest) != 1 || soonest[0].Owner != test.want {
 				t.Errorf("got %+v, want owner %q", soonest, test.want)
 			}
@@ -59,66 +59,66 @@ func TestTheSoonestNameTheirOwners(t *testing.T) {
 	}
 }
 
-// TestTally counts one subject for policy p.
-func TestTally(t *testing.T) {
+// TestStats counts one subject for policy p.
+func TestStats(t *testing.T) {
 	tests := map[string]struct {
 		flags       policy.Flags
 		evaluations []policy.Evaluation
 		want        policy.Count
 	}{
-		"due now":                         {0, rulings(says("a")), due(0)},
-		"overdue":                         {0, rulings(says("a", ttl(0))), due(-time.Hour)},
-		"within an hour":                  {0, rulings(says("a", ttl(2*time.Hour))), due(time.Hour)},
-		"within a day":                    {0, rulings(says("a", ttl(time.Hour+policy.Day))), due(policy.Day)},
-		"within a week":                   {0, rulings(says("a", ttl(time.Hour+policy.Week))), due(policy.Week)},
-		"later":                           {0, rulings(says("a", ttl(time.Hour+policy.Week+1))), due(policy.Week + 1)},
-		"a dry run counts as if enforced": {0, rulings(says("a", dryRun)), due(0)},
-		"a policy without a mode counts as if enforced":   {0, rulings(says("a", mode(""))), due(0)},
-		"another policy is later":                         {0, rulings(says("a"), says("z", of("q"), ttl(2*time.Hour))), due(time.Hour)},
-		"another policy keeps":                            {0, rulings(says("a"), says("z", of("q"), failed)), policy.Count{Matched: 1, Eligible: 1}},
-		"another dry run has no effect":                   {0, rulings(says("a"), says("z", of("q"), dryRun, failed)), due(0)},
-		"two rules count one subject":                     {0, rulings(says("a"), says("b")), due(0)},
-		"held":                                            {policy.IsHeld, rulings(says("a")), policy.Count{Matched: 1, Eligible: 1, Held: 1}},
-		"held and not eligible":                           {policy.IsHeld, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
-		"not eligible":                                    {0, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
-		"not eligible, but eligible for another policy":   {0, rulings(says("a", notEligible), says("z", of("q"))), policy.Count{Matched: 1}},
-		"suspended":                                       {0, rulings(says("a", suspended)), policy.Count{Matched: 1, Eligible: 1}},
-		"an error":                                        {0, rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
-		"not selected":                                    {0, rulings(says("a", notSelected)), policy.Count{}},
-		"missing facts":                                   {0, rulings(says("a", unknown)), policy.Count{}},
-		"waiting for approval counts as approved":         {0, rulings(says("a", unapproved)), due(0)},
-		"a dry run that would wait counts as approved":    {0, rulings(says("a", dryRun, unapproved)), due(0)},
-		"another policy waits for approval":               {0, rulings(says("a"), says("z", of("q"), unapproved)), policy.Count{Matched: 1, Eligible: 1}},
-		"among the newest":                                {0, rulings(says("a", newest)), policy.Count{Matched: 1, Eligible: 1}},
-		"within capacity":                                 {0, rulings(says("a", ttl(policy.NeverTTL))), policy.Count{Matched: 1, Eligible: 1}},
-		"above the capacity":                              {0, rulings(says("a", excess, ttl(policy.Day))), with(due(0), policy.Count{Excess: 1})},
-		"above the capacity of two rules":                 {0, rulings(says("a", excess), says("b", excess)), with(due(0), policy.Count{Excess: 1})},
-		"above the capacity, due later by another policy": {0, rulings(says("a", excess, ttl(policy.Day)), says("z", of("q"), ttl(2*hour))), with(due(hour), policy.Count{Excess: 1})},
-		"above the capacity and held":                     {policy.IsHeld, rulings(says("a", excess)), policy.Count{Matched: 1, Eligible: 1, Held: 1, Excess: 1}},
-		"above the capacity and not eligible":             {0, rulings(says("a", excess, notEligible)), policy.Count{Matched: 1}},
-		"in force, not marked yet":                        {0, rulings(says("a", estimated)), policy.Count{Matched: 1, Eligible: 1}},
-		"a dry run without a mark":                        {0, rulings(says("a", estimated, dryRun)), due(0)},
-		"waiting for approval, not marked yet":            {0, rulings(says("a", estimated, unapproved)), due(0)},
+		"due now":                         {0, evaluations(says("a")), due(0)},
+		"overdue":                         {0, evaluations(says("a", ttl(0))), due(-time.Hour)},
+		"within an hour":                  {0, evaluations(says("a", ttl(2*time.Hour))), due(time.Hour)},
+		"within a day":                    {0, evaluations(says("a", ttl(time.Hour+policy.Day))), due(policy.Day)},
+		"within a week":                   {0, evaluations(says("a", ttl(time.Hour+policy.Week))), due(policy.Week)},
+		"later":                           {0, evaluations(says("a", ttl(time.Hour+policy.Week+1))), due(policy.Week + 1)},
+		"a dry run counts as if enforced": {0, evaluations(says("a", dryRun)), due(0)},
+		"a policy without a mode counts as if enforced":   {0, evaluations(says("a", mode(""))), due(0)},
+		"another policy is later":                         {0, evaluations(says("a"), says("z", of("q"), ttl(2*time.Hour))), due(time.Hour)},
+		"another policy keeps":                            {0, evaluations(says("a"), says("z", of("q"), failed)), policy.Count{Matched: 1, Eligible: 1}},
+		"another dry run has no effect":                   {0, evaluations(says("a"), says("z", of("q"), dryRun, failed)), due(0)},
+		"two rules count one subject":                     {0, evaluations(says("a"), says("b")), due(0)},
+		"held":                                            {policy.IsHeld, evaluations(says("a")), policy.Count{Matched: 1, Eligible: 1, Held: 1}},
+		"held and not eligible":                           {policy.IsHeld, evaluations(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible":                                    {0, evaluations(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible, but eligible for another policy":   {0, evaluations(says("a", notEligible), says("z", of("q"))), policy.Count{Matched: 1}},
+		"suspended":                                       {0, evaluations(says("a", suspended)), policy.Count{Matched: 1, Eligible: 1}},
+		"an error":                                        {0, evaluations(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
+		"not selected":                                    {0, evaluations(says("a", notSelected)), policy.Count{}},
+		"missing facts":                                   {0, evaluations(says("a", unknown)), policy.Count{}},
+		"waiting for approval counts as approved":         {0, evaluations(says("a", unapproved)), due(0)},
+		"a dry run that would wait counts as approved":    {0, evaluations(says("a", dryRun, unapproved)), due(0)},
+		"another policy waits for approval":               {0, evaluations(says("a"), says("z", of("q"), unapproved)), policy.Count{Matched: 1, Eligible: 1}},
+		"among the newest":                                {0, evaluations(says("a", newest)), policy.Count{Matched: 1, Eligible: 1}},
+		"within capacity":                                 {0, evaluations(says("a", ttl(policy.NeverTTL))), policy.Count{Matched: 1, Eligible: 1}},
+		"above the capacity":                              {0, evaluations(says("a", excess, ttl(policy.Day))), with(due(0), policy.Count{Excess: 1})},
+		"above the capacity of two rules":                 {0, evaluations(says("a", excess), says("b", excess)), with(due(0), policy.Count{Excess: 1})},
+		"above the capacity, due later by another policy": {0, evaluations(says("a", excess, ttl(policy.Day)), says("z", of("q"), ttl(2*hour))), with(due(hour), policy.Count{Excess: 1})},
+		"above the capacity and held":                     {policy.IsHeld, evaluations(says("a", excess)), policy.Count{Matched: 1, Eligible: 1, Held: 1, Excess: 1}},
+		"above the capacity and not eligible":             {0, evaluations(says("a", excess, notEligible)), policy.Count{Matched: 1}},
+		"in force, not marked yet":                        {0, evaluations(says("a", estimated)), policy.Count{Matched: 1, Eligible: 1}},
+		"a dry run without a mark":                        {0, evaluations(says("a", estimated, dryRun)), due(0)},
+		"waiting for approval, not marked yet":            {0, evaluations(says("a", estimated, unapproved)), due(0)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got policy.Count
-			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...).Policies["p"]; tally != nil {
-				got = tally.Count
+			if stats := statsOf(policy.Subject{Flags: test.flags}, test.evaluations...).Policies["p"]; stats != nil {
+				got = stats.Count
 			}
 			expect.Equal(t, "count", test.want, got)
 		})
 	}
 }
 
-func TestTallyOfRules(t *testing.T) {
-	all := tallyOf(policy.Subject{Name: "x"}, says("a"), says("b", ttl(2*time.Hour)), says("c", notEligible)).Policies["p"].Rules
+func TestStatsOfRules(t *testing.T) {
+	all := statsOf(policy.Subject{Name: "x"}, says("a"), says("b", ttl(2*time.Hour)), says("c", notEligible)).Policies["p"].Rules
 	for name, want := range map[string]policy.Count{"a": due(time.Hour), "b": due(time.Hour), "c": {Matched: 1}} {
 		expect.Equal(t, fmt.Sprintf("rule %s", name), want, all[name].Count)
 	}
 }
 
-func TestTallyOfEstimates(t *testing.T) {
+func TestStatsOfEstimates(t *testing.T) {
 	tests := map[string]struct {
 		evaluation policy.Evaluation
 		want       policy.Count
@@ -132,7 +132,7 @@ func TestTallyOfEstimates(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := tallyOf(policy.Subject{Name: "x"}, test.evaluation).Policies["p"].Rules["a"]
+			got := statsOf(policy.Subject{Name: "x"}, test.evaluation).Policies["p"].Rules["a"]
 			expect.Equal(t, "count", test.want, got.Count)
 			if due := test.want.Due.Week > 0; due != (len(got.Soonest) == 1) {
 				t.Errorf("samples %v", got.Soonest)
@@ -141,16 +141,16 @@ func TestTallyOfEstimates(t *testing.T) {
 	}
 }
 
-func TestTalliesCountReasons(t *testing.T) {
+func TestStatsCountReasons(t *testing.T) {
 	all := policy.NewStats(now)
-	all.Add(policy.Subject{}, rulings(says("a")))
-	all.Add(policy.Subject{}, rulings(says("a")))
-	all.Add(policy.Subject{Flags: policy.IsHeld}, rulings(says("a")))
-	all.Add(policy.Subject{}, rulings(says("a", dryRun)))
+	all.Add(policy.Subject{}, evaluations(says("a")))
+	all.Add(policy.Subject{}, evaluations(says("a")))
+	all.Add(policy.Subject{Flags: policy.IsHeld}, evaluations(says("a")))
+	all.Add(policy.Subject{}, evaluations(says("a", dryRun)))
 	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Expired: 2, policy.Held: 1}, all.Reasons)
 }
 
-func TestTalliesChange(t *testing.T) {
+func TestStatsChanges(t *testing.T) {
 	tests := map[string]struct {
 		ttl  time.Duration
 		want time.Time
@@ -163,7 +163,7 @@ func TestTalliesChange(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tallyOf(policy.Subject{}, says("a", ttl(test.ttl))).Changes(); !got.Equal(test.want) {
+			if got := statsOf(policy.Subject{}, says("a", ttl(test.ttl))).Changes(); !got.Equal(test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -176,8 +176,8 @@ func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
 	tell := func() *policy.RuleStats {
 		all := policy.NewStats(now)
 		for _, i := range subjects {
-			all.Add(policy.Subject{Name: fmt.Sprintf("s%02d", i)}, rulings(says("a", ttl(time.Duration(i/2)*time.Hour))))
-			all.Add(policy.Subject{Name: fmt.Sprintf("e%02d", i)}, rulings(says("a", failed)))
+			all.Add(policy.Subject{Name: fmt.Sprintf("s%02d", i)}, evaluations(says("a", ttl(time.Duration(i/2)*time.Hour))))
+			all.Add(policy.Subject{Name: fmt.Sprintf("e%02d", i)}, evaluations(says("a", failed)))
 		}
 		return all.Policies["p"].Rules["a"]
 	}
@@ -203,7 +203,7 @@ func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
 func TestErrorsInSamplesAreShort(t *testing.T) {
 	evaluation := says("a", failed)
 	evaluation.Facts.Err = errors.New(strings.Repeat("é", 1000))
-	got := tallyOf(policy.Subject{}, evaluation).Policies["p"].Rules["a"].Failing[0].Message
+	got := statsOf(policy.Subject{}, evaluation).Policies["p"].Rules["a"].Failing[0].Message
 	if len(got) > 256 || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
@@ -217,25 +217,25 @@ func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
 		return r
 	}
 	for name, all := range map[string][]policy.Evaluation{"alone": {waiting("p")}, "with another policy": {waiting("p"), waiting("q")}} {
-		if due := tallyOf(policy.Subject{}, all...).Policies["p"].Pending.Due; due != 1 {
+		if due := statsOf(policy.Subject{}, all...).Policies["p"].Pending.Due; due != 1 {
 			t.Errorf("%s: %d are due, want 1", name, due)
 		}
 	}
 }
 
-// TestTalliesAgreeWithVerdicts: a policy counts a subject as due now if Decide deletes it (Forecast for a dry run) and the policy
+// TestStatsAgreeWithVerdicts: a policy counts a subject as due now if Decide deletes it (Forecast for a dry run) and the policy
 // itself finds it due.
-func TestTalliesAgreeWithVerdicts(t *testing.T) {
+func TestStatsAgreeWithVerdicts(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
-		all := tallyOf(w.subject, w.evaluations...)
+		all := statsOf(w.subject, w.evaluations...)
 		for p := range 4 {
 			name := fmt.Sprint("p", p)
 			var want, got int64
-			if w.foresees(name).Action == policy.Delete && w.saysDue(name) {
+			if w.foresees(name).Action == policy.Delete && w.isDueAlone(name) {
 				want = 1
 			}
-			if tally := all.Policies[name]; tally != nil {
-				got = tally.Due.Now
+			if stats := all.Policies[name]; stats != nil {
+				got = stats.Due.Now
 			}
 			if got != want {
 				return false
@@ -260,10 +260,10 @@ func (w subjectCase) foresees(policyName string) policy.Verdict {
 	return v
 }
 
-// saysDue reports whether a rule of the policy alone would delete the subject within a week, without holds.
-func (w subjectCase) saysDue(policyName string) bool {
+// isDueAlone reports whether a rule of the policy alone would delete the subject within a week, without holds.
+func (w subjectCase) isDueAlone(policyName string) bool {
 	for _, r := range w.evaluations {
-		alone := subjectCase{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
+		alone := subjectCase{evaluations: evaluations(r)}.with(func(rule *policy.Rule) {
 			rule.Unapproved = false
 			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
 				rule.Mode = v1alpha1.Enforce
@@ -294,15 +294,15 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 		"it is not eligible":                  {says("a", unapproved, notEligible), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := tallyOf(policy.Subject{}, test.evaluation).Policies["p"]
-			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog)
+			stats := statsOf(policy.Subject{}, test.evaluation).Policies["p"]
+			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.Backlog)
 		})
 	}
 }
 
-// TestWhatIsNotKnownOfOthersOpensNoGate: a new policy whose kind is not listed yet keeps subjects. They count as backlog of other
+// TestStatsUnknownFactsOfOthersOpenNoGate: a new policy whose kind is not listed yet keeps subjects. They count as backlog of other
 // policies. Otherwise the other policies would delete all of them, without approval, as soon as both are known.
-func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
+func TestStatsUnknownFactsOfOthersOpenNoGate(t *testing.T) {
 	of := func(other string, r policy.Evaluation) policy.Evaluation {
 		rule := *r.Rule
 		rule.ID.Policy = other
@@ -328,28 +328,28 @@ func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 		"facts of the same policy are unknown": {of("p", unknown), 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := tallyOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
-			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog)
+			stats := statsOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
+			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.Backlog)
 		})
 	}
 }
 
 func TestUnknownReferencesAreNoErrors(t *testing.T) {
-	tally := tallyOf(policy.Subject{}, says("a", doubted), says("b", doubted), says("c", failed)).Policies["p"]
-	if got := tally.Count; got.Doubted != 1 || got.Errors != 1 || got.Matched != 1 {
+	stats := statsOf(policy.Subject{}, says("a", doubted), says("b", doubted), says("c", failed)).Policies["p"]
+	if got := stats.Count; got.Doubted != 1 || got.Errors != 1 || got.Matched != 1 {
 		t.Errorf("%+v", got)
 	}
-	if r := tally.Rules["a"]; r.Doubted != 1 || r.Errors != 0 || len(r.Failing) > 0 {
+	if r := stats.Rules["a"]; r.Doubted != 1 || r.Errors != 0 || len(r.Failing) > 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestWhatIsNeededCountsAsHeld(t *testing.T) {
 	needed := policy.Subject{Flags: policy.IsBuiltIn}
-	if c := tallyOf(needed, says("a")).Policies["p"].Count; c.Held != 1 || c.Due.Now != 0 {
+	if c := statsOf(needed, says("a")).Policies["p"].Count; c.Held != 1 || c.Due.Now != 0 {
 		t.Errorf("%+v", c)
 	}
-	if v, w := policy.Decide(needed, rulings(says("a")), now); v.Reason != policy.Held || w.Valid() {
+	if v, w := policy.Decide(needed, evaluations(says("a")), now); v.Reason != policy.Held || w.Valid() {
 		t.Errorf("%+v", v)
 	}
 }
@@ -374,11 +374,11 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 			waits := says("a", unapproved)
 			waits.Rule.Gate = &policy.ApprovalGate{Before: before, Previewed: test.previewed}
 			stats := policy.NewStats(now)
-			stats.AddAfter(policy.Subject{}, rulings(waits), func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
+			stats.AddAfter(policy.Subject{}, evaluations(waits), func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 				if snapshot != before {
 					t.Error("called for another snapshot")
 				}
-				return policy.Subject{}, rulings(test.was)
+				return policy.Subject{}, evaluations(test.was)
 			})
 			expect.Equal(t, "due because of the change", test.due, stats.Policies["p"].Pending.Due)
 		})
@@ -403,7 +403,7 @@ func TestWhatIsNewSinceACount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}
-			got := tallyOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
+			got := statsOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
 			expect.Equal(t, "backlog", test.want, got)
 		})
 	}

@@ -45,14 +45,14 @@ func (t *Team) count(id RuleID) *Count {
 
 // tried gives the evaluations as if overrides of dry-run RetentionPolicies were in force.
 func tried(evaluations []Evaluation) []Evaluation {
-	if !slices.ContainsFunc(evaluations, func(r Evaluation) bool { return r.Rule.Trial != nil }) {
+	if !slices.ContainsFunc(evaluations, func(r Evaluation) bool { return r.Rule.IfEnforced != nil }) {
 		return evaluations
 	}
-	trial := slices.Clone(evaluations)
-	for i := range trial {
-		if r := trial[i].Rule.Trial; r != nil {
-			trial[i].Rule = r
+	ifEnforced := slices.Clone(evaluations)
+	for i := range ifEnforced {
+		if r := ifEnforced[i].Rule.IfEnforced; r != nil {
+			ifEnforced[i].Rule = r
 		}
 	}
-	return trial
+	return ifEnforced
 }

@@ -23,7 +23,7 @@ func trying(option func(*policy.Evaluation)) func(*policy.Evaluation) {
 		trial := *r
 		trial.Rule = &rule
 		option(&trial)
-		r.Rule.Trial = trial.Rule
+		r.Rule.IfEnforced = trial.Rule
 	}
 }
 
@@ -39,22 +39,22 @@ func TestTeam(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        policy.Count
 	}{
-		"due now":                                {rulings(says("a")), due(0)},
-		"due later":                              {rulings(says("a", ttl(2*hour))), due(hour)},
-		"not selected":                           {rulings(says("a", notSelected)), policy.Count{}},
-		"not eligible":                           {rulings(says("a", notEligible)), policy.Count{Matched: 1}},
-		"an error":                               {rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
-		"a dry run counts as if enforced":        {rulings(says("a", dryRun)), due(0)},
-		"a policy that waits counts as approved": {rulings(says("a", unapproved)), due(0)},
-		"suspended":                              {rulings(says("a", suspended)), matched},
-		"among the newest":                       {rulings(says("a", newest)), matched},
-		"above the capacity":                     {rulings(says("a", excess)), func() policy.Count { c := due(0); c.Excess = 1; return c }()},
-		"a dry-run override":                     {rulings(says("a", ttl(policy.Day), trying(ttl(hour)))), due(0)},
-		"a dry-run override of a dry run":        {rulings(says("a", dryRun, ttl(policy.Day), trying(ttl(hour)))), due(0)},
-		"a dry-run override of another policy":   {rulings(says("a"), says("b", of("q"), ttl(policy.Week), trying(ttl(2*hour)))), due(hour)},
-		"the tenant's own rule keeps":            {rulings(says("a"), says("b", tenants, failed)), matched},
-		"the tenant's own dry run has no effect": {rulings(says("a"), says("b", tenants, dryRun, failed)), due(0)},
-		"another policy that waits for approval": {rulings(says("a"), says("b", of("q"), unapproved)), matched},
+		"due now":                                {evaluations(says("a")), due(0)},
+		"due later":                              {evaluations(says("a", ttl(2*hour))), due(hour)},
+		"not selected":                           {evaluations(says("a", notSelected)), policy.Count{}},
+		"not eligible":                           {evaluations(says("a", notEligible)), policy.Count{Matched: 1}},
+		"an error":                               {evaluations(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
+		"a dry run counts as if enforced":        {evaluations(says("a", dryRun)), due(0)},
+		"a policy that waits counts as approved": {evaluations(says("a", unapproved)), due(0)},
+		"suspended":                              {evaluations(says("a", suspended)), matched},
+		"among the newest":                       {evaluations(says("a", newest)), matched},
+		"above the capacity":                     {evaluations(says("a", excess)), func() policy.Count { c := due(0); c.Excess = 1; return c }()},
+		"a dry-run override":                     {evaluations(says("a", ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"a dry-run override of a dry run":        {evaluations(says("a", dryRun, ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"a dry-run override of another policy":   {evaluations(says("a"), says("b", of("q"), ttl(policy.Week), trying(ttl(2*hour)))), due(hour)},
+		"the tenant's own rule keeps":            {evaluations(says("a"), says("b", tenants, failed)), matched},
+		"the tenant's own dry run has no effect": {evaluations(says("a"), says("b", tenants, dryRun, failed)), due(0)},
+		"another policy that waits for approval": {evaluations(says("a"), says("b", of("q"), unapproved)), matched},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestATeamCountsHeldAndAddsUp(t *testing.T) {
 	for _, s := range []policy.Subject{
 		{Namespace: "team-a"}, {Namespace: "team-a", Flags: policy.IsHeld}, {Namespace: "team-b"}, {},
 	} {
-		all.Add(s, rulings(says("a")))
+		all.Add(s, evaluations(says("a")))
 	}
 	want := due(0)
 	want.Matched, want.Eligible, want.Held = 2, 2, 1
@@ -94,8 +94,8 @@ func TestWhatIsTriedCountsForTheTeamOnly(t *testing.T) {
 	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons)
 }
 
-// TestATallyNotesChangesOfTeams: the counts of a Team with a trial may change earlier than all other counts.
-func TestATallyNotesChangesOfTeams(t *testing.T) {
+// TestStatsNoteChangesOfTeams: the counts of a Team with a trial may change earlier than all other counts.
+func TestStatsNoteChangesOfTeams(t *testing.T) {
 	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour+1))))
 	if got := all.Changes(); !got.Equal(now.Add(1)) {
 		t.Errorf("changes at %v, want in a nanosecond", got)

@@ -13,8 +13,8 @@ type UncountedPods struct {
 // Overdue is the time after which an uncounted Pod that is due deserves attention: the Job controller counts within seconds.
 const Overdue = time.Minute
 
-// addLingering counts a subject with these votes of the rules in force.
-func (t *Stats) addLingering(s Subject, all votes) {
+// addUncountedPod counts a subject with these votes of the rules in force.
+func (t *Stats) addUncountedPod(s Subject, all votes) {
 	if !s.Flags.Has(IsUncounted) {
 		return
 	}
@@ -22,15 +22,15 @@ func (t *Stats) addLingering(s Subject, all votes) {
 	switch due := verdict.Due; {
 	case verdict.Reason == NotSelected:
 	case s.Flags.Has(IsTerminating):
-		t.Lingering.Terminating++
+		t.UncountedPods.Terminating++
 	case due.IsZero():
 	case t.now.Before(due):
 		t.changesAt(due)
 	case t.now.Before(due.Add(Overdue)):
-		t.Lingering.Due++
+		t.UncountedPods.Due++
 		t.changesAt(due.Add(Overdue))
 	default:
-		t.Lingering.Overdue++
+		t.UncountedPods.Overdue++
 	}
 }
 

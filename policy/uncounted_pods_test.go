@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestPodsThatLinger(t *testing.T) {
+func TestUncountedPods(t *testing.T) {
 	const uncounted, left = policy.IsUncounted, policy.IsUncounted | policy.IsTerminating
-	after := func(d time.Duration) []policy.Evaluation { return rulings(says("a", ttl(hour+d))) } // from now
+	after := func(d time.Duration) []policy.Evaluation { return evaluations(says("a", ttl(hour+d))) } // from now
 	due, overdue, terminating := policy.UncountedPods{Due: 1}, policy.UncountedPods{Overdue: 1}, policy.UncountedPods{Terminating: 1}
 	tests := map[string]struct {
 		flags       policy.Flags
@@ -22,20 +22,20 @@ func TestPodsThatLinger(t *testing.T) {
 		"due for almost a minute":         {uncounted, after(1 - time.Minute), due, 1},
 		"due for a minute":                {uncounted, after(-time.Minute), overdue, 0},
 		"not due yet":                     {uncounted, after(5), policy.UncountedPods{}, 5},
-		"running":                         {uncounted, rulings(says("a", notEligible)), policy.UncountedPods{}, 0},
-		"kept by a rule":                  {uncounted, rulings(says("a"), says("b", failed)), policy.UncountedPods{}, 0},
+		"running":                         {uncounted, evaluations(says("a", notEligible)), policy.UncountedPods{}, 0},
+		"kept by a rule":                  {uncounted, evaluations(says("a"), says("b", failed)), policy.UncountedPods{}, 0},
 		"held":                            {uncounted | policy.IsHeld, after(0), due, time.Minute},
 		"counted":                         {0, after(0), policy.UncountedPods{}, 0},
 		"counted, and deleted":            {policy.IsTerminating, after(0), policy.UncountedPods{}, 0},
-		"deleted while it ran":            {left, rulings(says("a", notEligible)), terminating, 0},
+		"deleted while it ran":            {left, evaluations(says("a", notEligible)), terminating, 0},
 		"deleted when it was due":         {left, after(0), terminating, 0},
-		"only a dry run selects it":       {uncounted, rulings(says("a", dryRun)), policy.UncountedPods{}, 0},
-		"deleted, and no rule selects it": {left, rulings(says("a", notSelected)), policy.UncountedPods{}, 0},
+		"only a dry run selects it":       {uncounted, evaluations(says("a", dryRun)), policy.UncountedPods{}, 0},
+		"deleted, and no rule selects it": {left, evaluations(says("a", notSelected)), policy.UncountedPods{}, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...)
-			expect.Equal(t, "lingering", test.want, all.Lingering)
+			all := statsOf(policy.Subject{Flags: test.flags}, test.evaluations...)
+			expect.Equal(t, "lingering", test.want, all.UncountedPods)
 			changes := time.Time{}
 			if test.changes != 0 {
 				changes = now.Add(test.changes)

@@ -61,9 +61,9 @@ func mayImport(s source, from int, ours string) bool {
 
 // homes lists the layers that may import a module.
 var homes = map[string][]string{
-	"github.com/google/cel-go":            {"engine", "test/faults/oracle"},
+	"github.com/google/cel-go":            {"engine", "test/faults/checker"},
 	"cel.dev/expr":                        {"engine"},
-	"k8s.io/apiserver/pkg/cel":            {"engine", "test/faults/oracle"},
+	"k8s.io/apiserver/pkg/cel":            {"engine", "test/faults/checker"},
 	"github.com/hashicorp/golang-lru":     {"engine"},
 	"sigs.k8s.io/controller-runtime":      {"controllers", "cmd", "test"},
 	"k8s.io/client-go":                    {"controllers", "cmd", "test"},
@@ -94,10 +94,10 @@ func TestModulesStayAtHome(t *testing.T) {
 	}
 }
 
-// TestTheOracleIsIndependent: the code that checks the product's decisions shares nothing with it except the API types.
-func TestTheOracleIsIndependent(t *testing.T) {
+// TestTheCheckerIsIndependent: the code that checks the product's decisions shares nothing with it except the API types.
+func TestTheCheckerIsIndependent(t *testing.T) {
 	for _, s := range sources(t) {
-		if !underAny(s.dir, "test/faults/oracle", "test/faults/history") || s.isTest {
+		if !underAny(s.dir, "test/faults/checker", "test/faults/history") || s.isTest {
 			continue
 		}
 		for imported := range s.imports() {

@@ -16,19 +16,21 @@ import (
 // written as "PACKAGE TEST", separated by commas.
 var recoveries = map[string]string{
 	// The kinds of objects.
-	"retention.listing.lost":          "retention TestDoubtStopsAKindUntilItIsListedAgain, kube TestTroubleIsToldAndRetried",
-	"retention.listing.undeletable":   "retention TestAKindThatCannotBeDeletedSaysSo, kube TestTheRightToDelete",
-	"retention.listing.unmarkable":    "kube TestTheRightToMark",
-	"KindNotFound":                    "kube TestTroubleIsToldAndRetried, kube TestARemovedKindIsLostWithinSeconds",
-	"AggregatedAPI":                   "kube TestTroubleIsToldAndRetried",
-	"ListFailed":                      "kube TestTroubleIsToldAndRetried, kube TestUnreadableKeptObjectsAreRelisted, node/hub TestReportsThatCannotBeReadAreReadAgain",
+	"retention.listing.lost":          "retention TestLostStopsAKindUntilItsNextList, kube TestSourceErrorsAreReportedAndRetried",
+	"retention.listing.undeletable":   "retention TestAKindThatCannotBeDeletedSaysSo, kube TestPermissionToDelete",
+	"retention.listing.unmarkable":    "kube TestPermissionToMark",
+	"KindNotFound":                    "kube TestSourceErrorsAreReportedAndRetried, kube TestARemovedKindIsLostWithinSeconds",
+	"AggregatedAPI":                   "kube TestSourceErrorsAreReportedAndRetried",
+	"ListFailed":                      "kube TestSourceErrorsAreReportedAndRetried, kube TestUnreadableKeptObjectsAreRelisted, node/hub TestReportsThatCannotBeReadAreReadAgain",
 	"Listing":                         "retention TestASlowListOfANamespaceDelaysNoOther, retention TestAnAddedRuleKeepsUntilItsListingIsComplete",
 	"index.note.err":                  "retention TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain, kube TestNamespacesShareTheTimeOfEvaluations",
+	"index.note.stale":                "retention TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain",
+	"index.partition.stale":           "retention TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain",
 	"EvaluationFailed":                "retention/index TestTransientErrorsAreEvaluatedAgain, status TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks",
 	"Unmarked":                        "retention TestAMarkThatFailsIsTriedAgain",
 	"retention.KindState.Lost":        "retention TestOneKindThatNeverLists",
 	"retention.KindState.Undeletable": "retention TestAKindThatCannotBeDeletedSaysSo",
-	"retention.KindState.Unmarkable":  "kube TestTheRightToMark",
+	"retention.KindState.Unmarkable":  "kube TestPermissionToMark",
 
 	"retention.listing.stale": "retention TestManyNamespacesAreListedOneAfterTheOther, retention TestASlowListOfANamespaceDelaysNoOther",
 
@@ -38,17 +40,17 @@ var recoveries = map[string]string{
 	"Failing":                       "retention TestARecoveredNamespaceIsThrottledNoMore, retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	"Refused":                       "retention TestFailuresBackOffAlone, retention TestAnObstacleThatPassesIsNoDelay",
 	"OwnerWaits":                    "retention TestAnOwnerThatWaitsIsADelay",
-	"OwnerKept":                     "retention TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom",
+	"OwnerKept":                     "retention TestOwnerIsRetriedWithBackoff",
 	"retention.load.throttled":      "retention TestARecoveredNamespaceIsThrottledNoMore",
 	"retention.KindState.Throttled": "retention TestARecoveredNamespaceIsThrottledNoMore",
 	"Throttled":                     "retention TestARecoveredNamespaceIsThrottledNoMore, status TestEveryReasonIsReported",
 	"Recreated":                     "retention/index TestWhatResetsTheCountOfRecreations",
-	"Paced":                         "retention TestPace",
+	"Paced":                         "retention TestMaxPerSecond",
 
 	// The checks before each deletion.
-	"retention.Reconciler.doubt":                   "retention TestTheFenceHoldsEverythingBack",
-	"retention.doubt.err":                          "retention TestTheFenceHoldsEverythingBack",
-	"Stale":                                        "retention TestTheFenceHoldsEverythingBack, policyset TestDoubtFailsClosed",
+	"retention.Reconciler.preflightError":          "retention TestPreflightErrorStopsDeletions",
+	"retention.preflightError.err":                 "retention TestPreflightErrorStopsDeletions",
+	"Stale":                                        "retention TestPreflightErrorStopsDeletions, policyset TestDoubtFailsClosed",
 	"policyset.liveResult.err":                     "policyset TestDoubtFailsClosed, policyset TestANamespaceThatComesBackIsAllowed",
 	"policyset.clocks.err":                         "policyset TestAWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
 	"policyset.Reconciler.skewed":                  "policyset TestClocksAreComparedThoughNothingIsDue",
@@ -56,25 +58,26 @@ var recoveries = map[string]string{
 	"policyset.permission.err":                     "policyset TestAnEditCopiesNoPolicyOfAnotherNamespace",
 	"policyset.freshness.unread":                   "policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 	"policyset.failing.err":                        "policyset TestACacheThatRelistsFromALiarForgetsNone",
-	"policyset.CompiledSnapshot.QuotaTrouble":      "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
-	"policyset.quotas.trouble":                     "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policyset.CompiledSnapshot.QuotaError":        "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policyset.quotas.errs":                        "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
 	"policyset.CompiledSnapshot.QuotasUnread":      "policyset TestAListThatLacksQuotasBindsNothing",
-	"policyset.CompiledSnapshot.InvalidReferences": "kube/referrers TestWhatIsMisreadMayReferToAnything",
+	"policyset.CompiledSnapshot.InvalidReferences": "kube/referrers TestInvalidReferenceMayReferToAnything",
+	"policyset.Reconciler.invalidReferences":       "kube/referrers TestInvalidReferenceMayReferToAnything",
 	"policyset.read.err":                           "policyset TestARuleIsCheckedWhenItsDocumentIsThere",
-	"permissions.answer.err":                       "policyset/permissions TestARecoveredReviewIsPublished, policyset/permissions TestTheLoopTellsChanges",
-	"Forbidden":                                    "policyset/permissions TestARecoveredReviewIsPublished, kube TestTheRightToDelete, kube/referrers TestRightsAreRefusedAndGranted",
+	"permissions.answer.err":                       "policyset/permissions TestARecoveredReviewIsPublished, policyset/permissions TestRefresherReportsChanges",
+	"Forbidden":                                    "policyset/permissions TestARecoveredReviewIsPublished, kube TestPermissionToDelete, kube/referrers TestPermissionsAreDeniedAndGranted",
 	"Counting":                                     "status TestRulesThatAskAreCountedOnceTheyCanBe, policyset TestANamespaceRestsFromCompiling",
 	"LimitReached":                                 "ledgers TestLimitsWaitAndGoOn",
-	"ledgers.worker.trouble":                       "ledgers TestTroubleIsNoStorm",
-	"ledgers.State.Trouble":                        "ledgers TestTroubleIsNoStorm",
-	"LedgerUnavailable":                            "ledgers TestTroubleIsNoStorm, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
+	"ledgers.worker.writeErr":                      "ledgers TestWriteErrorsAreRetriedWithPauses",
+	"ledgers.State.WriteError":                     "ledgers TestWriteErrorsAreRetriedWithPauses",
+	"LedgerUnavailable":                            "ledgers TestWriteErrorsAreRetriedWithPauses, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
 	"LedgerNotRead":                                "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
-	"ledgers.worker.unread":                        "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"ledgers.State.Unread":                         "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"EntriesUnread":                                "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestWhatCannotBeLookedAtStopsNoOther",
+	"ledgers.worker.readErr":                       "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"ledgers.State.ReadError":                      "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"EntriesUnread":                                "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestObjectThatCannotBeReadStopsNoOther",
 
 	// References.
-	"references.from.lost":       "kube/referrers TestRightsAreRefusedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
+	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
 	"references.referrer.err":    "kube/referrers TestAnObjectThatCannotBeRead",
 	"references.Referrer.Err":    "kube/referrers TestAnObjectThatCannotBeRead",
 	"references.Uses.Doubt":      "kube/references TestDoubtSaysWhoCannotBeRead",
@@ -82,54 +85,55 @@ var recoveries = map[string]string{
 	"references.from.unread":     "kube/referrers TestAnObjectThatCannotBeRead",
 	"references.Referrer.Unread": "kube/referrers TestAnObjectThatCannotBeRead",
 	"references.Source.Doubted":  "kube/references TestDoubtsAreAllSourcesInDoubt",
-	"referrers.State.Denied":     "kube/referrers TestRightsAreRefusedAndGranted",
+	"referrers.State.Denied":     "kube/referrers TestPermissionsAreDeniedAndGranted",
 	"references.from.paused":     "kube/references TestAPauseIsNoDoubt, retention TestWhatMayBeOutOfDateIsPutOff",
-	"referrers.source.why":       "kube/referrers TestRightsAreRefusedAndGranted, kube/referrers TestAWatchThatIsFrozen",
-	"ReferencesUnknown":          "kube/referrers TestRightsAreRefusedAndGranted, status TestWhatIsNotKnownOfReferencesIsACondition",
+	"referrers.source.why":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/referrers TestAWatchThatIsFrozen",
+	"ReferencesUnknown":          "kube/referrers TestPermissionsAreDeniedAndGranted, status TestWhatIsNotKnownOfReferencesIsACondition",
 
 	// Nodes.
-	"hub.RulePublisher.trouble":   "node/hub TestTroubleIsToldUntilItEnds",
-	"RulesNotWritten":             "node/hub TestTroubleIsToldUntilItEnds",
-	"hub.ReportCollector.trouble": "node/hub TestReportsThatCannotBeReadAreReadAgain",
+	"hub.RulePublisher.writeErr":  "node/hub TestUnwrittenUntilTheErrorEnds",
+	"RulesNotWritten":             "node/hub TestUnwrittenUntilTheErrorEnds",
+	"hub.ReportCollector.readErr": "node/hub TestReportsThatCannotBeReadAreReadAgain",
 	"NoAgents":                    "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
 	"AgentsSilent":                "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
 	"RulesTooLarge":               "node/hub TestARuleThatDoesNotFitIsTold",
 	"agent.disk.err":              "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
 	"FilesystemUnseen":            "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
 	"history.History.doubted":     "node/images/history TestADoubtOutlivesARestart, node/images/history TestAnEmptyListingAfterARestartIsBelieved",
-	"images.Node.trouble":         "node/images TestHowLongARuntimeIsOutOfReach",
-	"RuntimeUnreachable":          "node/images TestHowLongARuntimeIsOutOfReach, node/images TestF41ARuntimeInTrouble",
+	"images.Node.lastErr":         "node/images TestHowLongARuntimeIsOutOfReach",
+	"RuntimeUnreachable":          "node/images TestHowLongARuntimeIsOutOfReach, node/images TestF41RuntimeErrors",
 	"PodsUnknown":                 "node/agent TestPodsThatWereNotListedAreListedAgain",
-	"agent.rules.unread":          "node/agent TestDoubtEnds",
-	"agent.rules.doubt":           "node/agent TestDoubtEnds",
-	"RulesUnknown":                "node/agent TestDoubtEnds, node/agent TestRulesThatAnAnswerLackedComeBack",
-	"history.Store.trouble":       "node/images/history TestWhatWasRefusedIsTriedAgain",
-	"history.Store.anew":          "node/images/history TestThatAgesBeganAnewIsToldForADay",
-	"StateNotKept":                "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestThatAgesBeganAnewIsToldForADay",
+	"agent.rules.unread":          "node/agent TestConfirmErrorEnds",
+	"agent.rules.confirmErr":      "node/agent TestConfirmErrorEnds",
+	"RulesUnknown":                "node/agent TestConfirmErrorEnds, node/agent TestRulesThatAnAnswerLackedComeBack",
+	"history.Store.saveErr":       "node/images/history TestWhatWasRefusedIsTriedAgain",
+	"history.Store.agesReset":     "node/images/history TestAgesResetIsReportedForADay",
+	"StateNotKept":                "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestAgesResetIsReportedForADay",
 }
 
 // others are fields and reasons that are not such states, and why.
 var others = map[string]string{
 	// Created again each time, or never kept.
-	"agent.standing.err":           "made for each report",
-	"images.singleflight.err":      "one snapshot, which is taken again",
-	"images.prepared.lost":         "one removal, which is prepared again",
-	"ledgers.Manager.failed":       "ends the process",
-	"policyset.Reconciler.failed":  "ends the process",
-	"extract.Refused.Err":          "about a declaration, made again with each edit",
-	"referrers.State.Why":          "see referrers.source.why",
-	"status.view.doubt":            "made for each status",
-	"status.write.err":             "one request, which is sent again",
-	"status.nodesNow.unread":       "made for each status",
-	"status.nodesNow.unwritten":    "made for each status",
-	"status.referred.doubt":        "made for each status",
-	"retention.Outcome.Err":        "one attempt",
-	"history.Outcome.Doubted":      "one listing; see history.History.doubted",
-	"history.Outcome.Paused":       "one listing",
-	"history.Outcome.Stale":        "one listing",
-	"history.content.Doubted":      "the saved part of history.History.doubted",
-	"ledgers.State.Doubtful":       "a number; docs/ledger.md says when entries leave this state",
-	"retention.Reconciler.failing": "a limit, not a state",
+	"agent.conditionCause.err":            "made for each report",
+	"images.singleflight.err":             "one snapshot, which is taken again",
+	"images.prepared.lost":                "one removal, which is prepared again",
+	"ledgers.Manager.failed":              "ends the process",
+	"policyset.Reconciler.failed":         "ends the process",
+	"extract.Refused.Err":                 "about a declaration, made again with each edit",
+	"referrers.State.Why":                 "see referrers.source.why",
+	"status.statusInput.preflightErr":     "made for each status",
+	"status.write.err":                    "one request, which is sent again",
+	"status.nodesNow.unread":              "made for each status",
+	"status.nodesNow.unwritten":           "made for each status",
+	"status.referred.doubt":               "made for each status",
+	"retention.Outcome.Err":               "one attempt",
+	"history.Outcome.Doubted":             "one listing; see history.History.doubted",
+	"history.Outcome.Paused":              "one listing",
+	"history.Outcome.Stale":               "one listing",
+	"history.content.Doubted":             "the saved part of history.History.doubted",
+	"ledgers.State.Doubtful":              "a number; docs/ledger.md says when entries leave this state",
+	"retention.Reconciler.failingRate":    "a limit, not a state",
+	"retention.Reconciler.throttledSlots": "a limit, not a state",
 
 	// States without a problem.
 	"Ready": "no problem", "AsExpected": "no problem", "Valid": "no problem", "Watching": "no problem", "Enforcing": "no problem",
@@ -172,7 +176,7 @@ func TestEveryDoubtEnds(t *testing.T) {
 	if len(found) < 30 {
 		t.Errorf("found only %d fields", len(found))
 	}
-	_, reasons := standings(t)
+	_, reasons := conditionsAndReasons(t)
 	for _, r := range policy.Reasons() {
 		reasons[string(r)] = true
 	}
@@ -207,7 +211,7 @@ func TestEveryDoubtEnds(t *testing.T) {
 
 var (
 	doubtType = regexp.MustCompile(`\b(error|SourceError)$`)
-	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread|invalid`)
+	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|invalid|preflightError`)
 )
 
 // doubts returns the fields of a struct that keep an error or a SourceError, or that are named like a doubt.

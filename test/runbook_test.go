@@ -20,7 +20,7 @@ func TestTheRunbookHasEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conditions, reasons := standings(t)
+	conditions, reasons := conditionsAndReasons(t)
 	verdicts := map[string]bool{}
 	for _, r := range policy.Reasons() {
 		verdicts[string(r)] = true
@@ -59,8 +59,8 @@ func rows(t *testing.T, page, heading string) map[string]bool {
 	return names
 }
 
-// standings returns the types of conditions and their reasons.
-func standings(t *testing.T) (conditions, reasons map[string]bool) {
+// conditionsAndReasons returns the types of conditions and their reasons.
+func conditionsAndReasons(t *testing.T) (conditions, reasons map[string]bool) {
 	t.Helper()
 	conditions, reasons = map[string]bool{}, map[string]bool{}
 	all := sources(t)
@@ -164,13 +164,16 @@ func constants(all []source) map[string]map[string]string {
 	return named
 }
 
+// conditionTypes are the types that become a condition.
+var conditionTypes = []string{"conditionState", "conditionCause", "SourceError", "Condition", "Delay"}
+
 // given returns the expressions of the reasons in a literal that becomes a condition.
 func given(n ast.Node) []ast.Expr {
 	literal, ok := n.(*ast.CompositeLit)
 	if !ok {
 		return nil
 	}
-	if array, ok := literal.Type.(*ast.ArrayType); ok && typeName(array.Elt) == "standing" {
+	if array, ok := literal.Type.(*ast.ArrayType); ok && slices.Contains(conditionTypes, typeName(array.Elt)) {
 		var all []ast.Expr
 		for _, e := range literal.Elts {
 			if one, ok := e.(*ast.CompositeLit); ok {
@@ -179,7 +182,7 @@ func given(n ast.Node) []ast.Expr {
 		}
 		return all
 	}
-	if slices.Contains([]string{"standing", "SourceError", "Condition", "Delay"}, typeName(literal.Type)) {
+	if slices.Contains(conditionTypes, typeName(literal.Type)) {
 		return reasonOf(literal)
 	}
 	return nil

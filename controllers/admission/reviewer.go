@@ -41,8 +41,8 @@ type Reviewer struct {
 	Kinds      Kinds
 	Documents  openapi.Client
 	Live       client.Reader
-	// Ask fills in the status of a review.
-	Ask func(context.Context, *authorizationv1.SubjectAccessReview) error
+	// CreateReview fills in the status of a review.
+	CreateReview func(context.Context, *authorizationv1.SubjectAccessReview) error
 
 	turns       turns // for compilation
 	looking     turns // for warnings, which need schemas
@@ -141,7 +141,7 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 	if v.Namespace == "" {
 		warnings = append(warnings, r.referrers(v)...)
 	} else {
-		missing, err := r.rights(ctx, v)
+		missing, err := r.missingPermissions(ctx, v)
 		if wrong = append(wrong, missing...); err != nil {
 			return nil, nil, err
 		}

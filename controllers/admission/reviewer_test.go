@@ -34,9 +34,9 @@ import (
 
 // fakeCluster is a cluster that serves Jobs, ConfigMaps and StorageClasses.
 type fakeCluster struct {
-	rights   []string // the author's permissions, as "VERB RESOURCE"
+	allowed  []string // the author's permissions, as "VERB RESOURCE"
 	asked    []string
-	trouble  error         // of each access review
+	err      error         // of each access review
 	slowness time.Duration // of OpenAPI
 	objects  []string      // namespaces with an object of every kind
 
@@ -47,8 +47,8 @@ func (w *fakeCluster) ask(_ context.Context, question *authorizationv1.SubjectAc
 	a := question.Spec.ResourceAttributes
 	right := strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Verb, a.Resource, a.Name))
 	w.asked = append(w.asked, right)
-	question.Status.Allowed = slices.Contains(w.rights, right) && question.Spec.User == "ann" && a.Namespace == "team"
-	return w.trouble
+	question.Status.Allowed = slices.Contains(w.allowed, right) && question.Spec.User == "ann" && a.Namespace == "team"
+	return w.err
 }
 
 func (w *fakeCluster) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
@@ -96,7 +96,7 @@ func (w *fakeCluster) reviewer(t *testing.T) *admission.Reviewer {
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, meta.RESTScopeRoot)
 	return &admission.Reviewer{
-		Compiler: compiler, Protection: policy.DefaultProtection(), Mapper: mapper, Kinds: w, Documents: w, Live: w, Ask: w.ask,
+		Compiler: compiler, Protection: policy.DefaultProtection(), Mapper: mapper, Kinds: w, Documents: w, Live: w, CreateReview: w.ask,
 	}
 }
 
@@ -159,7 +159,7 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &fakeCluster{rights: mayAll}
+			w := &fakeCluster{allowed: mayAll}
 			if response := w.review(t, test.before, test.after); !response.Allowed {
 				t.Errorf("refused: %s", response.Result.Message)
 			}
@@ -171,7 +171,7 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 }
 
 func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
-	w := &fakeCluster{rights: []string{"impersonate serviceaccounts other", "list jobs"}}
+	w := &fakeCluster{allowed: []string{"impersonate serviceaccounts other", "list jobs"}}
 	response := w.review(t, "", strings.NewReplacer("finished(object)", "finshed(object)", "kind: ConfigMap", "kind: Secret", "ttl: 1h", "ttl: soon").Replace(own))
 	if response.Allowed || response.Result.Code != 422 || response.Result.Reason != metav1.StatusReasonInvalid {
 		t.Errorf("%+v", response.Result)
@@ -189,7 +189,7 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 }
 
 func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
-	w := &fakeCluster{rights: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
+	w := &fakeCluster{allowed: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "finshed(object)", 1))
 	for _, want := range []string{"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "    ^"} {
 		if response.Allowed || !strings.Contains(response.Result.Message, want) {
@@ -274,8 +274,8 @@ func TestClusterPolicies(t *testing.T) {
 	}
 }
 
-func TestDoubtAboutRightsRefuses(t *testing.T) {
-	w := &fakeCluster{rights: []string{"create pods"}, trouble: errors.New("no answer")}
+func TestReviewRefusesWhenPermissionsAreUnknown(t *testing.T) {
+	w := &fakeCluster{allowed: []string{"create pods"}, err: errors.New("no answer")}
 	if response := w.review(t, "", own); response.Allowed || response.Result.Code != 500 || !strings.Contains(response.Result.Message, "no answer") {
 		t.Errorf("%v: %+v", response.Allowed, response.Result)
 	}

@@ -41,7 +41,7 @@ func (s indexed) Replace(rows []*index.FactRow) { s.into.Replace(s.listing, rows
 func (s indexed) Apply(row *index.FactRow)      { s.into.Apply(s.listing.ID, row, now) }
 
 // kept returns the memory of a source of many objects in 100 namespaces. Each has labels and was applied with kubectl.
-func kept(b *testing.B, of string, expression string, sink func(retention.RuleSet) retention.Sink) (*kube.Memory, *references.Index) {
+func kept(b *testing.B, of string, expression string, sink func(retention.RuleSet) retention.Sink) (*kube.Reevaluator, *references.Index) {
 	b.Helper()
 	compiler, kind := fixture.Compiler(b), fixture.ConfigMaps
 	kind.Kind = of
@@ -49,7 +49,7 @@ func kept(b *testing.B, of string, expression string, sink func(retention.RuleSe
 	x := references.New(clock.RealClock{})
 	x.Expect("Pod", references.Kind(of))
 	x.Replace("Pod", nil)
-	m := kube.NewMemory(b.Context(), q, x, compiler, sink(q))
+	m := kube.NewReevaluator(b.Context(), q, x, compiler, sink(q))
 	all := make([]string, manyObjects)
 	for i := range all {
 		all[i] = fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"settings-of-web-%d-8f7c5d9b4","namespace":"team-%02d",
@@ -72,9 +72,9 @@ func BenchmarkDoubt(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Lose("Pod", errLost)
-		m.AskAll(b.Context())
+		m.ReevaluateAll(b.Context())
 		x.Replace("Pod", nil)
-		m.AskAll(b.Context())
+		m.ReevaluateAll(b.Context())
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyObjects/2, "ns/object")
 }

@@ -30,7 +30,7 @@ type Cluster struct {
 	compiler   *engine.Compiler
 	protection policy.Protection
 	changes    *changes // nil if references are not tracked
-	allowance  allowance
+	budget     evaluationBudget
 
 	mu         sync.Mutex
 	servedHere map[schema.GroupVersion]time.Time // when the API server itself was last found to serve owners of this version
@@ -65,7 +65,7 @@ func New(o Options) (*Cluster, error) {
 	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cluster := &Cluster{
 		base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection,
-		allowance: allowance{clock: o.Clock},
+		budget: evaluationBudget{clock: o.Clock},
 	}
 	if o.References != nil {
 		cluster.changes = newChanges(o.References)
@@ -75,9 +75,9 @@ func New(o Options) (*Cluster, error) {
 
 // Open implements retention.Sources.
 func (c *Cluster) Open(q retention.RuleSet) retention.Source {
-	s := &source{cluster: c, kind: q.Kind, asks: q}
+	s := &source{cluster: c, kind: q.Kind, rules: q}
 	if c.follows(q) {
-		s.memory = &reevaluator{kind: q.Kind, clock: c.clock, changes: c.changes, allowance: &c.allowance, waiting: newWaiting()}
+		s.reevaluator = &reevaluator{kind: q.Kind, clock: c.clock, changes: c.changes, budget: &c.budget, pending: newPendingObjects()}
 	}
 	return s
 }

@@ -21,7 +21,7 @@ import (
 type observation struct {
 	row     *index.FactRow
 	version *string     // nil if there is a row, to save memory
-	kept    *remembered // nil if the row has the facts
+	kept    *keptObject // nil if the row has the facts
 }
 
 // DeepCopyObject returns the observation itself, which never changes.
@@ -41,15 +41,15 @@ func (o *observation) GetObjectMeta() metav1.Object {
 
 // decoder turns the JSON of an object into facts. It implements listwatch.Decoder.
 type decoder struct {
-	kind      schema.GroupVersionKind
-	allowance *allowance
+	kind   schema.GroupVersionKind
+	budget *evaluationBudget
 
 	keeps bool                                          // keep what the rules read, and evaluate them later
 	knows func(s policy.Subject, l *index.Columns) bool // whether a subject needs no evaluation; nil if all need one
 
-	mu   sync.Mutex // not held during an evaluation, so that ask does not wait for one
-	asks *asking
-	json func() *engine.Decoder
+	mu    sync.Mutex // not held during an evaluation, so that ask does not wait for one
+	rules *keptRules
+	json  func() *engine.Decoder
 
 	one       sync.Mutex // held for one object: the ending watch, the next listing and the end of the source may overlap
 	closed    bool
@@ -58,24 +58,24 @@ type decoder struct {
 }
 
 // newDecoder returns a decoder, which owns the evaluator from then on.
-func newDecoder(q retention.RuleSet, e *engine.Evaluator, a *allowance) *decoder {
-	d := &decoder{kind: q.Kind, allowance: a, evaluator: e, identity: engine.NewDecoder()}
-	d.ask(q)
+func newDecoder(q retention.RuleSet, e *engine.Evaluator, a *evaluationBudget) *decoder {
+	d := &decoder{kind: q.Kind, budget: a, evaluator: e, identity: engine.NewDecoder()}
+	d.setRules(q)
 	return d
 }
 
-// ask sets the rules for later objects. An evaluation in progress continues with the earlier rules.
-func (d *decoder) ask(q retention.RuleSet) {
-	asks, json := newAsking(q), decoderOf(q)
+// setRules sets the rules for later objects. An evaluation in progress continues with the earlier rules.
+func (d *decoder) setRules(q retention.RuleSet) {
+	rules, json := newKeptRules(q), decoderOf(q)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asks, d.json = asks, json
+	d.rules, d.json = rules, json
 }
 
-func (d *decoder) asked() (*asking, func() *engine.Decoder) {
+func (d *decoder) currentRules() (*keptRules, func() *engine.Decoder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.asks, d.json
+	return d.rules, d.json
 }
 
 // close releases the evaluator. Later reads return errClosed.
@@ -114,13 +114,13 @@ func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
 func (d *decoder) object(data []byte) (*observation, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
-	asks, json := d.asked()
-	return d.observed(data, json(), asks)
+	rules, json := d.currentRules()
+	return d.observed(data, json(), rules)
 }
 
-var nothingAsked = retention.NamespaceRules{Layout: &index.Columns{}}
+var noRules = retention.NamespaceRules{Layout: &index.Columns{}}
 
-func (d *decoder) observed(data []byte, with *engine.Decoder, asks *asking) (*observation, error) {
+func (d *decoder) observed(data []byte, with *engine.Decoder, rules *keptRules) (*observation, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -128,11 +128,11 @@ func (d *decoder) observed(data []byte, with *engine.Decoder, asks *asking) (*ob
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	return d.observe(object, asks)
+	return d.observe(object, rules)
 }
 
-// observe evaluates the rules of asks on an object. If asks is nil, it evaluates none.
-func (d *decoder) observe(object map[string]any, asks *asking) (*observation, error) {
+// observe evaluates rules on an object. If they are nil, it evaluates none.
+func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation, error) {
 	// The kind of a metadata-only response is PartialObjectMetadata; the rules read the kind of the object.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
@@ -147,19 +147,19 @@ func (d *decoder) observe(object map[string]any, asks *asking) (*observation, er
 	if subject.UID == "" {
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
-	if asks == nil {
-		return &observation{row: index.NewFactRow(subject, nothingAsked.Layout)}, nil
+	if rules == nil {
+		return &observation{row: index.NewFactRow(subject, noRules.Layout)}, nil
 	}
-	asked := asks.About(subject.Namespace)
+	asked := rules.About(subject.Namespace)
 	if d.knows != nil && d.knows(subject, asked.Layout) {
 		return &observation{version: &subject.ResourceVersion}, nil
 	}
 	if d.keeps && len(asked.Rules) > 0 {
-		kept, err := asks.keep(subject.ResourceVersion, object)
-		return &observation{row: index.NewFactRow(subject, nothingAsked.Layout), kept: kept}, err
+		kept, err := rules.keep(subject.ResourceVersion, object)
+		return &observation{row: index.NewFactRow(subject, noRules.Layout), kept: kept}, err
 	}
-	facts, again := d.allowance.ask(d.evaluator, asks.RuleSet, subject.Namespace, object)
-	return &observation{row: index.NewFactRow(subject, asked.Layout, facts...).AskAgain(again)}, nil
+	facts, again := d.budget.evaluate(d.evaluator, rules.RuleSet, subject.Namespace, object)
+	return &observation{row: index.NewFactRow(subject, asked.Layout, facts...).EvaluateAgain(again)}, nil
 }
 
 func text(m map[string]any, key string) string {

@@ -212,7 +212,7 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
 	d := decoder(t, fixture.Pods, "true")
 	end := d.Busy()
-	d.Ask(retention.NewRuleSet(fixture.Pods, nil, nil))
+	d.SetRules(retention.NewRuleSet(fixture.Pods, nil, nil))
 	end()
 	row, err := d.Object(pod(""))
 	if err != nil || len(row.Facts()) != 0 {

@@ -16,27 +16,29 @@ import (
 // OutcomeOf returns what a response to a DELETE means.
 var OutcomeOf = outcomeOf
 
-// TroubleOf returns the SourceError of a failed list or watch.
-var TroubleOf = troubleOf
+// SourceErrorOf returns the SourceError of a failed list or watch.
+var SourceErrorOf = sourceErrorOf
 
-// Allowance limits the evaluation of rules of RetentionPolicies for the tests.
-type Allowance struct{ allowance }
+// EvaluationBudget limits the evaluation of rules of RetentionPolicies for the tests.
+type EvaluationBudget struct{ evaluationBudget }
 
-// NewAllowance returns an Allowance.
-func NewAllowance(c clock.PassiveClock) *Allowance { return &Allowance{allowance{clock: c}} }
+// NewEvaluationBudget returns an EvaluationBudget.
+func NewEvaluationBudget(c clock.PassiveClock) *EvaluationBudget {
+	return &EvaluationBudget{evaluationBudget{clock: c}}
+}
 
-// Ask evaluates the rules on an object.
-func (a *Allowance) Ask(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
-	return a.ask(e, q, namespace, object)
+// Evaluate evaluates the rules on an object.
+func (a *EvaluationBudget) Evaluate(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
+	return a.evaluate(e, q, namespace, object)
 }
 
 // Debtors returns the number of namespaces in debt.
-func (a *Allowance) Debtors() int {
+func (a *EvaluationBudget) Debtors() int {
 	_ = a.left("")
 	return len(a.debts)
 }
 
-// The limits of an Allowance.
+// The limits of an EvaluationBudget.
 const (
 	MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
 	FreeTime, FreeOfOne, FreeOfAll   = freeTime, freeOfOne, freeOfAll
@@ -47,11 +49,11 @@ type Decoder struct{ *decoder }
 
 // NewDecoder returns a Decoder.
 func NewDecoder(q retention.RuleSet, e *engine.Evaluator) Decoder {
-	return Decoder{newDecoder(q, e, &allowance{clock: clock.RealClock{}})}
+	return Decoder{newDecoder(q, e, &evaluationBudget{clock: clock.RealClock{}})}
 }
 
-// Ask sets the rules for later objects.
-func (d Decoder) Ask(q retention.RuleSet) { d.ask(q) }
+// SetRules sets the rules for later objects.
+func (d Decoder) SetRules(q retention.RuleSet) { d.setRules(q) }
 
 // Object decodes one object.
 func (d Decoder) Object(data string) (*index.FactRow, error) {
@@ -75,11 +77,11 @@ func (d Decoder) Deleted(data string) (*index.FactRow, error) {
 func (d Decoder) Close() { d.close() }
 
 // MetadataOnly reports whether a source with these rules watches only metadata.
-func MetadataOnly(q retention.RuleSet) bool { return (&source{asks: q}).metadataOnly() }
+func MetadataOnly(q retention.RuleSet) bool { return (&source{rules: q}).metadataOnly() }
 
 // Kept returns what a source keeps of objects to evaluate them again, by namespace/name.
 func Kept(s retention.Source) map[string]string {
-	m := s.(*source).memory
+	m := s.(*source).reevaluator
 	if m == nil {
 		return nil
 	}
@@ -94,7 +96,7 @@ func Kept(s retention.Source) map[string]string {
 
 // Spoil makes the kept objects of a source unreadable.
 func Spoil(s retention.Source) {
-	m := s.(*source).memory
+	m := s.(*source).reevaluator
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, r := range m.objects {
@@ -103,26 +105,26 @@ func Spoil(s retention.Source) {
 	}
 }
 
-// Memory is a reevaluator for the benchmarks. It evaluates only when a method is called.
-type Memory struct {
+// Reevaluator is a reevaluator for the benchmarks. It evaluates only when a method is called.
+type Reevaluator struct {
 	*reevaluator
 	decoder *decoder
 }
 
-// NewMemory returns a Memory that writes to a sink.
-func NewMemory(ctx context.Context, q retention.RuleSet, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
+// NewReevaluator returns a Reevaluator that writes to a sink.
+func NewReevaluator(ctx context.Context, q retention.RuleSet, x *references.Index, c *engine.Compiler, k retention.Sink) *Reevaluator {
 	m := &reevaluator{
-		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
-		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]remembered{},
+		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), pending: newPendingObjects(),
+		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]keptObject{},
 	}
-	m.allowance = &allowance{clock: clock.RealClock{}}
-	d := newDecoder(q, c.NewEvaluator(ctx), m.allowance)
+	m.budget = &evaluationBudget{clock: clock.RealClock{}}
+	d := newDecoder(q, c.NewEvaluator(ctx), m.budget)
 	d.keeps = true
-	return &Memory{m, d}
+	return &Reevaluator{m, d}
 }
 
 // Replace lists objects.
-func (m *Memory) Replace(objects []string) error {
+func (m *Reevaluator) Replace(objects []string) error {
 	list := make([]any, len(objects))
 	for i, text := range objects {
 		o, err := m.decoder.object([]byte(text))
@@ -134,14 +136,14 @@ func (m *Memory) Replace(objects []string) error {
 	return m.reevaluator.Replace(list, "")
 }
 
-// AskAll evaluates all objects again.
-func (m *Memory) AskAll(ctx context.Context) { m.askAll(ctx) }
+// ReevaluateAll evaluates all objects again.
+func (m *Reevaluator) ReevaluateAll(ctx context.Context) { m.reevaluateAll(ctx) }
 
 // Ask evaluates one object again.
-func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedName{name}) }
+func (m *Reevaluator) Ask(name types.NamespacedName) { m.reevaluate([]types.NamespacedName{name}) }
 
-// WaitsAtMost limits how many objects wait by name for another evaluation.
-const WaitsAtMost = waitsAtMost
+// PendingAtMost limits how many objects wait by name for another evaluation.
+const PendingAtMost = pendingAtMost
 
 var (
 	_ retention.Source    = (*source)(nil)

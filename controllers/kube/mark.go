@@ -14,13 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-var errNoMarking = errors.New("internal error: mark without a permit")
+var errNoPatch = errors.New("internal error: mark without a permit")
 
 // Mark implements retention.Remover. It sends one PATCH of an annotation. The API server refuses it unless the object has exactly
 // the UID and resourceVersion in m.
 func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	if !m.Valid() {
-		return retention.Outcome{Result: retention.Refused, Err: errNoMarking, Unsent: true}
+		return retention.Outcome{Result: retention.Refused, Err: errNoPatch, Unsent: true}
 	}
 	body, err := json.Marshal(patchOf(m))
 	if err != nil {

@@ -69,7 +69,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
+func TestMarkSendsNothingWithoutAPatch(t *testing.T) {
 	c, requests := serve(t, ok)
 	o := c.Mark(t.Context(), fixture.Jobs, policy.EligibleSincePatch{}, time.Now())
 	expect.Equal(t, "result", retention.Refused, o.Result)
@@ -77,7 +77,7 @@ func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	expect.Equal(t, "requests", nil, *requests)
 }
 
-func TestHowMarkingGoes(t *testing.T) {
+func TestMarkOutcomes(t *testing.T) {
 	tests := map[string]struct {
 		code int
 		body string
@@ -130,11 +130,11 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	}
 	expect.Equal(t, "in team-a", []bool{true, true}, answers("team-a"))
 	expect.Equal(t, "in team-b", []bool{true}, answers("team-b"))
-	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // no earlier rule reads this field
+	d.SetRules(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // no earlier rule reads this field
 	expect.Equal(t, "in team-a, second rules", []bool{true, true}, answers("team-a"))
-	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
+	d.SetRules(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
 	expect.Equal(t, "in team-a, third rules", []bool{true, false}, answers("team-a"))
-	d.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil))
+	d.SetRules(retention.NewRuleSet(fixture.Jobs, nil, nil))
 	expect.Equal(t, "in team-a, without rules", nil, answers("team-a"))
 }
 
@@ -236,7 +236,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, source fullSource) {
-				expect.Equal(t, "accepts rules", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
+				expect.Equal(t, "accepts rules", true, source.SetRules(teams(t, "has(object.status)", "has(object.spec)")))
 				s.event("MODIFIED", jobAt("a", "101"))
 				expect.Equal(t, "facts of the watch", 2, k.facts("a"))
 				s.event("MODIFIED", strings.Replace(jobAt("b", "102"), "team-a", "team-b", 1))
@@ -263,10 +263,10 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source fullSource) {
-		expect.Equal(t, "accepts a rule that reads status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
+		expect.Equal(t, "accepts a rule that reads status", false, source.SetRules(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
 		expect.Equal(t, "facts", 1, k.facts("a"))
-		expect.Equal(t, "accepts a rule that reads other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
+		expect.Equal(t, "accepts a rule that reads other metadata", true, source.SetRules(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
 		s.event("MODIFIED", jobAt("a", "102"))
 		expect.Equal(t, "facts of the new rules", 2, k.facts("a"))
 	})
@@ -274,7 +274,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect.Equal(t, "accepts rules", true, source.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil)))
+	expect.Equal(t, "accepts rules", true, source.SetRules(retention.NewRuleSet(fixture.Jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)

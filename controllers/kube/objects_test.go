@@ -61,8 +61,8 @@ func selected(label, value string) func(*v1alpha1.Rule) {
 	}
 }
 
-// warrant returns a permit to delete a subject because of a single rule.
-func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.DeletePermit {
+// permit returns a permit to delete a subject because of a single rule.
+func permit(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: kind, Mode: v1alpha1.Enforce, Propagation: propagation}
 	snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})

@@ -19,9 +19,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// aimAtOwner reads the owner to delete as it is now, and checks that the rule may delete it. A user who can write the subject can
+// resolveOwnerTarget reads the owner to delete as it is now, and checks that the rule may delete it. A user who can write the subject can
 // write any owner reference into it, so only the content of the owner itself counts.
-func (c *Cluster) aimAtOwner(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+func (c *Cluster) resolveOwnerTarget(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	owner := i.Owner
 	if owner == nil {
 		return policy.Target{}, refused("the rule deletes the owner of the object, and the object has none")
@@ -45,7 +45,7 @@ func (c *Cluster) aimAtOwner(ctx context.Context, i policy.Intent) (policy.Targe
 	if err != nil {
 		return policy.Target{}, refused("owner %s: %v", owner, err)
 	}
-	if blocked := mayGo(i, t, s, object); blocked != nil {
+	if blocked := checkOwner(i, t, s, object); blocked != nil {
 		return policy.Target{}, blocked
 	}
 	t.ResourceVersion = s.ResourceVersion
@@ -66,12 +66,12 @@ func (c *Cluster) resolveOwner(ctx context.Context, owner *policy.Owner) (*meta.
 			return mapping, nil
 		}
 	}
-	mapping, trouble, err := c.resolve(ctx, owner.Kind)
+	mapping, sourceErr, err := c.resolve(ctx, owner.Kind)
 	switch {
 	case err != nil:
 		return nil, &retention.Outcome{Err: err}
-	case trouble != nil:
-		return nil, refused("owner %s: %s", owner, trouble.Message)
+	case sourceErr != nil:
+		return nil, refused("owner %s: %s", owner, sourceErr.Message)
 	}
 	c.noteServedHere(owner.Kind)
 	return mapping, nil
@@ -146,9 +146,9 @@ func (c *Cluster) get(ctx context.Context, mapping *meta.RESTMapping, t policy.T
 
 var errOwnerLeaves = errors.New("the owner is deleted or terminating, and garbage collection deletes the objects that it owns")
 
-// mayGo checks the owner itself, read as s. It returns the Outcome that prevents the deletion, or nil. If the owner is gone or
+// checkOwner checks the owner itself, read as s. It returns the Outcome that prevents the deletion, or nil. If the owner is gone or
 // terminating, garbage collection deletes the subject.
-func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string]any) *retention.Outcome {
+func checkOwner(i policy.Intent, t policy.Target, s policy.Subject, object map[string]any) *retention.Outcome {
 	owner := i.Owner
 	switch {
 	case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):

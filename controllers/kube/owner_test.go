@@ -28,8 +28,8 @@ var owned = policy.Subject{Namespace: "team-a", Name: "pod", UID: "uid-pod", Res
 
 var owner = &policy.Owner{Kind: fixture.Jobs, Name: "nightly", UID: "uid-job"}
 
-// ownerWarrant returns a permit to delete the owner of a Pod.
-func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.DeletePermit {
+// ownerPermit returns a permit to delete the owner of a Pod.
+func ownerPermit(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{
 		ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: fixture.Pods, Mode: v1alpha1.Enforce, Propagation: metav1.DeletePropagationForeground, Owner: true,
@@ -110,9 +110,9 @@ func order(requests *[]asked) []string {
 	return all
 }
 
-func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
+func TestResolveTargetReadsTheOwner(t *testing.T) {
 	c, requests := on(t, fine(nil))
-	w := ownerWarrant(t, owned, owner)
+	w := ownerPermit(t, owned, owner)
 	target, blocked := c.ResolveTarget(t.Context(), w.Intent())
 	if blocked != nil {
 		t.Fatal(blocked.Err)
@@ -137,8 +137,8 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	expect.Equal(t, "requests with the API server of the kind in memory", []string{"GET " + jobPath}, order(requests))
 }
 
-// TestWhatStandsInTheWayOfAnOwner: if something prevents the deletion, nothing is deleted and the error says why.
-func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
+// TestResolveTargetRefusesOwners: if something prevents the deletion, nothing is deleted and the error says why.
+func TestResolveTargetRefusesOwners(t *testing.T) {
 	const running = `"status":{"active":1}`
 	secret := &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}
 	cluster := &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}
@@ -210,7 +210,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, requests := on(t, fine(test.answers))
-			o := remove(t.Context(), c, ownerWarrant(t, test.subject, test.owner, test.options...))
+			o := remove(t.Context(), c, ownerPermit(t, test.subject, test.owner, test.options...))
 			expect.Equal(t, "result", test.result, o.Result)
 			if test.err == "" && o.Err != nil || test.err != "" && (o.Err == nil || !strings.Contains(o.Err.Error(), test.err)) {
 				t.Errorf("error %v, want %q", o.Err, test.err)
@@ -234,7 +234,7 @@ func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 		"GET " + path:    `{"metadata":{"name":"c","uid":"uid-c","resourceVersion":"1"},` + finished + `}`,
 		"DELETE " + path: `{"status":"Success"}`,
 	}))
-	o := remove(t.Context(), c, ownerWarrant(t, owned, &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}))
+	o := remove(t.Context(), c, ownerPermit(t, owned, &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}))
 	expect.Equal(t, "result", retention.Removed, o.Result)
 	expect.Equal(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
 }
@@ -254,7 +254,7 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	})
 	expect.NoError(t, err)
 	blocked := func() bool {
-		_, blocked := c.ResolveTarget(t.Context(), ownerWarrant(t, owned, owner).Intent())
+		_, blocked := c.ResolveTarget(t.Context(), ownerPermit(t, owned, owner).Intent())
 		return blocked != nil
 	}
 	expect.Equal(t, "blocked", false, blocked())
@@ -265,10 +265,10 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	expect.Equal(t, "blocked after a minute", true, blocked())
 }
 
-// TestOnlyWhatWasAimedAtIsRemoved: a target that the permit does not name is refused without a request.
-func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
+// TestPrepareOnlyTheResolvedTarget: a target that the permit does not name is refused without a request.
+func TestPrepareOnlyTheResolvedTarget(t *testing.T) {
 	c, requests := on(t, fine(nil))
-	ofOwner, ofSubject := ownerWarrant(t, owned, owner), warrant(t, fixture.Pods, owned, metav1.DeletePropagationBackground)
+	ofOwner, ofSubject := ownerPermit(t, owned, owner), permit(t, fixture.Pods, owned, metav1.DeletePropagationBackground)
 	target := policy.Target{Kind: fixture.Jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}
 	other := target
 	other.UID = "uid-2"
@@ -296,6 +296,6 @@ func TestOfASecretOnlyMetadataIsRead(t *testing.T) {
 		accepts[r.URL.Path] = r.Header.Get("Accept")
 		_, _ = w.Write([]byte(`{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`))
 	})
-	_, _ = c.ResolveTarget(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}).Intent())
+	_, _ = c.ResolveTarget(t.Context(), ownerPermit(t, owned, &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}).Intent())
 	expect.Equal(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
 }

@@ -22,23 +22,23 @@ import (
 // rules read. It passes results to the sink one at a time, so that an older result never replaces a newer one. It implements
 // cache.ReflectorStore.
 type reevaluator struct {
-	kind      schema.GroupVersionKind
-	clock     clock.Clock
-	changes   *changes
-	allowance *allowance
-	waiting   waiting
+	kind    schema.GroupVersionKind
+	clock   clock.Clock
+	changes *changes
+	budget  *evaluationBudget
+	pending pendingObjects
 
 	mu        lockorder.Mutex[lockorder.Reevaluator] // held during calls of the sink
 	sink      retention.Sink                         // nil before begin and after the end
 	endWatch  func()                                 // ends the watch, so that everything is listed again; nil without a watch
 	evaluator *engine.Evaluator
-	objects   map[types.NamespacedName]remembered
+	objects   map[types.NamespacedName]keptObject
 }
 
 // begin sets the sink, and passes changed results to it until end is called.
 func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
 	m.mu.Lock()
-	m.sink, m.evaluator, m.objects = sink, c.NewEvaluator(ctx), map[types.NamespacedName]remembered{}
+	m.sink, m.evaluator, m.objects = sink, c.NewEvaluator(ctx), map[types.NamespacedName]keptObject{}
 	m.mu.Unlock()
 	m.changes.join(m)
 	ctx, cancel := context.WithCancel(ctx)
@@ -69,29 +69,29 @@ func (m *reevaluator) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-m.changes.index.Changed():
-			m.changes.spread()
-		case <-m.waiting.wake:
+			m.changes.distribute()
+		case <-m.pending.wake:
 		case <-rest:
 			rest = nil
 		}
-		m.askAgain(m.waiting.some())
-		if rest == nil && m.waiting.everything() {
+		m.reevaluate(m.pending.takeNames())
+		if rest == nil && m.pending.takeAll() {
 			began := m.clock.Now()
-			m.askAll(ctx)
+			m.reevaluateAll(ctx)
 			rest = m.clock.After(restFactor * m.clock.Since(began))
 		}
 	}
 }
 
-// askAll evaluates all objects again. In between, it evaluates objects whose references have just changed.
-func (m *reevaluator) askAll(ctx context.Context) {
-	for names := range slices.Chunk(m.names(), askedAtOnce) {
+// reevaluateAll evaluates all objects again. In between, it evaluates objects whose references have just changed.
+func (m *reevaluator) reevaluateAll(ctx context.Context) {
+	for names := range slices.Chunk(m.names(), reevaluatedAtOnce) {
 		if ctx.Err() != nil {
 			return
 		}
-		m.askAgain(names)
-		m.changes.spread()
-		m.askAgain(m.waiting.some())
+		m.reevaluate(names)
+		m.changes.distribute()
+		m.reevaluate(m.pending.takeNames())
 	}
 }
 
@@ -100,33 +100,33 @@ func (m *reevaluator) names() []types.NamespacedName {
 	defer m.mu.Unlock()
 	names := make([]types.NamespacedName, 0, len(m.objects))
 	for name, known := range m.objects {
-		if known.asks != nil {
+		if known.rules != nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// askedAtOnce is how many objects askAll evaluates before it turns to those whose references have changed.
-const askedAtOnce = 100
+// reevaluatedAtOnce is how many objects reevaluateAll evaluates before it turns to those whose references have changed.
+const reevaluatedAtOnce = 100
 
-// askAgain evaluates known objects with the current references. Other callers of the sink wait for at most one of these
+// reevaluate evaluates known objects with the current references. Other callers of the sink wait for at most one of these
 // evaluations.
-func (m *reevaluator) askAgain(names []types.NamespacedName) {
+func (m *reevaluator) reevaluate(names []types.NamespacedName) {
 	for _, name := range names {
-		m.askOne(name)
+		m.reevaluateOne(name)
 	}
 }
 
-func (m *reevaluator) askOne(name types.NamespacedName) {
+func (m *reevaluator) reevaluateOne(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.objects[name]
-	if known.asks == nil || m.sink == nil {
+	if known.rules == nil || m.sink == nil {
 		return
 	}
-	if row, _, err := m.ask(&known); err != nil {
-		m.lose(err)
+	if row, _, err := m.evaluate(&known); err != nil {
+		m.reportLost(err)
 	} else {
 		m.sink.Apply(row)
 	}
@@ -139,28 +139,28 @@ func (m *reevaluator) watching(end func()) {
 	m.endWatch = end
 }
 
-// lose handles a kept object that cannot be read, which is a bug. Nothing is deleted until everything is listed again, which
+// reportLost handles a kept object that cannot be read, which is a bug. Nothing is deleted until everything is listed again, which
 // begins soon.
-func (m *reevaluator) lose(err error) {
+func (m *reevaluator) reportLost(err error) {
 	m.sink.Lost(&retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("cannot evaluate an object again: %v", err)})
 	if m.endWatch != nil {
 		m.endWatch()
 	}
 }
 
-// ask evaluates the rules on what was kept of an object. mayChange is true if the results can change while the object does not.
-func (m *reevaluator) ask(kept *remembered) (row *index.FactRow, mayChange bool, err error) {
-	subject, object, err := kept.asks.read(kept.text)
+// evaluate evaluates the rules on what was kept of an object. mayChange is true if the results can change while the object does not.
+func (m *reevaluator) evaluate(kept *keptObject) (row *index.FactRow, mayChange bool, err error) {
+	subject, object, err := kept.rules.read(kept.text)
 	if err != nil {
 		return nil, false, err
 	}
-	asked := kept.asks.About(subject.Namespace)
+	asked := kept.rules.About(subject.Namespace)
 	m.evaluator.SetReferences(m.referencesTo(subject))
-	facts, again := m.allowance.ask(m.evaluator, kept.asks.RuleSet, subject.Namespace, object)
+	facts, again := m.budget.evaluate(m.evaluator, kept.rules.RuleSet, subject.Namespace, object)
 	for i, rule := range asked.Rules {
 		mayChange = mayChange || facts[i].Selected && rule.ReadsReferences()
 	}
-	return index.NewFactRow(subject, asked.Layout, facts...).AskAgain(again), mayChange, nil
+	return index.NewFactRow(subject, asked.Layout, facts...).EvaluateAgain(again), mayChange, nil
 }
 
 // referencesTo returns the current references to an object.

@@ -63,7 +63,7 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 		})
 		expect.NoError(t, err)
 		u.cluster = cluster
-		u.source = cluster.Open(u.questions(fixture.ConfigMaps, nil, expressions...)).(fullSource)
+		u.source = cluster.Open(u.ruleSet(fixture.ConfigMaps, nil, expressions...)).(fullSource)
 		stop := running(u.T, u.source, u.sink)
 		defer stop()
 		u.sink.take()
@@ -71,8 +71,8 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 	})
 }
 
-// questions returns rules for all namespaces, and the own rules of team-a.
-func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.RuleSet {
+// ruleSet returns rules for all namespaces, and the own rules of team-a.
+func (u *referred) ruleSet(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.RuleSet {
 	compiled := func(expressions []string) (rules []*engine.Program) {
 		for _, e := range expressions {
 			rules = append(rules, compile(u.T, u.compiler, kind, eligible(e)))
@@ -125,29 +125,29 @@ func (u *referred) says(name string) string {
 	return strings.Join(says(u.sink.rows[name]), " ")
 }
 
-// told returns the calls of the sink since the last told, sorted: the order of evaluations is random.
-func (u *referred) told() []string {
+// calls returns the calls of the sink since the last told, sorted: the order of evaluations is random.
+func (u *referred) calls() []string {
 	synctest.Wait()
-	told := u.sink.take()
-	slices.Sort(told)
-	return told
+	calls := u.sink.take()
+	slices.Sort(calls)
+	return calls
 }
 
 var errLost = errors.New("no permission to list Pods")
 
-func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
+func TestChangedReferencesAreReevaluated(t *testing.T) {
 	inUse(t, []string{unused, "references.by.all(r, r.kind == 'ReplicaSet')"}, func(u *referred) {
 		began := time.Now()
 		expect.Equal(t, "a without references", "yes yes", u.says("a"))
 		u.refer("web", "a")
-		expect.Equal(t, "calls for a reference to a", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls for a reference to a", []string{"apply a@1"}, u.calls())
 		expect.Equal(t, "a with a reference", "no no", u.says("a"))
 		u.refer("web", "b", "elsewhere")
-		expect.Equal(t, "calls for a reference to b instead", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls for a reference to b instead", []string{"apply a@1", "apply b@1"}, u.calls())
 		expect.Equal(t, "a without a reference again", "yes yes", u.says("a"))
 		expect.Equal(t, "b with a reference", "no no", u.says("b"))
 		u.refer("web", "elsewhere")
-		expect.Equal(t, "calls without a reference to b", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "calls without a reference to b", []string{"apply b@1"}, u.calls())
 		expect.Equal(t, "time passed", 0, time.Since(began))
 	})
 }
@@ -157,26 +157,26 @@ func TestUnreadableKeptObjectsAreRelisted(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		kube.Spoil(u.source)
 		u.refer("web", "a")
-		lost := u.told()
+		lost := u.calls()
 		if !slices.Contains(lost, "lost ListFailed") {
 			t.Errorf("calls %v, want lost ListFailed", lost)
 		}
 		time.Sleep(time.Second)
-		if told := u.told(); len(told) != 1 || !strings.HasPrefix(told[0], "replace") {
-			t.Errorf("calls %v within a second, want one listing", told)
+		if calls := u.calls(); len(calls) != 1 || !strings.HasPrefix(calls[0], "replace") {
+			t.Errorf("calls %v within a second, want one listing", calls)
 		}
 		expect.Equal(t, "result after the relist", "no", u.says("a"))
 	})
 }
 
-func TestDoubtIsToldOfEverything(t *testing.T) {
+func TestDoubtReevaluatesEverything(t *testing.T) {
 	inUse(t, []string{unused, "has(object.metadata.labels)"}, func(u *referred) {
 		u.references.Lose("Pod", errLost)
-		expect.Equal(t, "calls when doubt begins", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls when doubt begins", []string{"apply a@1", "apply b@1"}, u.calls())
 		expect.Equal(t, "in doubt", "doubt yes", u.says("a"))
 		u.refer("web", "a")
 		u.references.Replace("Pod", nil)
-		expect.Equal(t, "calls when doubt ends", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
+		expect.Equal(t, "calls when doubt ends", []string{"apply a@1", "apply b@1"}, slices.Compact(u.calls()))
 		expect.Equal(t, "after doubt", "yes yes", u.says("a"))
 	})
 }
@@ -205,17 +205,17 @@ func TestAQuietPeriodBeginsWithTheLastReference(t *testing.T) {
 func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.refer("web", "a", "c")
-		u.told()
+		u.calls()
 		u.event("MODIFIED", configAt("a", "101"))
 		u.event("ADDED", configAt("c", "102"))
-		expect.Equal(t, "calls for the events", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "calls for the events", []string{"apply a@101", "apply c@102"}, u.calls())
 		expect.Equal(t, "a", "no", u.says("a"))
 		expect.Equal(t, "c", "no", u.says("c"))
 		u.refer("web")
-		expect.Equal(t, "calls for the known versions", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "calls for the known versions", []string{"apply a@101", "apply c@102"}, u.calls())
 		u.event("DELETED", configAt("a", "103"))
 		u.refer("web", "a", "c")
-		expect.Equal(t, "calls after the deletion of a", []string{"apply c@102", "forget uid-a"}, u.told())
+		expect.Equal(t, "calls after the deletion of a", []string{"apply c@102", "forget uid-a"}, u.calls())
 	})
 }
 
@@ -230,11 +230,11 @@ func TestWhileAListIsMissing(t *testing.T) {
 		u.event("ERROR", answer.StatusText(410))
 		u.sink.take()
 		u.refer("web", "a")
-		expect.Equal(t, "evaluated again without a list", true, slices.Contains(u.told(), "apply a@1"))
+		expect.Equal(t, "evaluated again without a list", true, slices.Contains(u.calls(), "apply a@1"))
 		u.refer("web", "b")
 		time.Sleep(time.Minute)
-		told := u.told()
-		expect.Equal(t, "listed", true, slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "replace") }))
+		calls := u.calls()
+		expect.Equal(t, "listed", true, slices.ContainsFunc(calls, func(s string) bool { return strings.HasPrefix(s, "replace") }))
 		expect.Equal(t, "a", "yes", u.says("a"))
 		expect.Equal(t, "b", "no", u.says("b"))
 	})
@@ -286,15 +286,15 @@ func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 // TestSeveralFollow: while a kind is listed for new rules, two sources of the kind run, and both receive changes of references.
 func TestSeveralFollow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")).(fullSource), &sink{}
+		next, k := u.cluster.Open(u.ruleSet(fixture.ConfigMaps, nil, unused, "references.count > 0")).(fullSource), &sink{}
 		stop := running(u.T, next, k)
 		k.take()
 		u.refer("web", "a")
-		expect.Equal(t, "calls of the first source", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls of the first source", []string{"apply a@1"}, u.calls())
 		expect.Equal(t, "calls of the next source", []string{"apply a@1"}, k.take())
 		stop()
 		u.refer("web", "a", "b")
-		expect.Equal(t, "later calls of the first source", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "later calls of the first source", []string{"apply b@1"}, u.calls())
 		expect.Equal(t, "calls of the ended source", nil, k.take())
 		_, err := listed(u.ctx, next, "team-a")
 		expect.Equal(t, "list of the ended source fails", true, err != nil)
@@ -303,8 +303,8 @@ func TestSeveralFollow(t *testing.T) {
 	})
 }
 
-// TestConfirmLeavesNothingUntold: when Confirm returns, the sink has received the result of all changes that were known before.
-func TestConfirmLeavesNothingUntold(t *testing.T) {
+// TestConfirmReportsAllChanges: when Confirm returns, the sink has received the result of all changes that were known before.
+func TestConfirmReportsAllChanges(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		want := map[bool]string{true: "no", false: "yes"}
 		for i := range 1000 {
@@ -319,9 +319,9 @@ func TestConfirmLeavesNothingUntold(t *testing.T) {
 				t.Fatalf("result %q, want %q", got, want[used])
 			}
 		}
-		u.told()
+		u.calls()
 		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "unknown"})
-		expect.Equal(t, "calls for an unknown subject", nil, u.told())
+		expect.Equal(t, "calls for an unknown subject", nil, u.calls())
 	})
 }
 
@@ -331,9 +331,9 @@ func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		expect.Equal(t, "confirmed", nil, u.source.Confirm(a))
 		u.references.Pause("Pod")
-		u.told()
+		u.calls()
 		expect.Equal(t, "Confirm fails during a pause", true, u.source.Confirm(a) != nil)
-		expect.Equal(t, "calls", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls", []string{"apply a@1"}, u.calls())
 		expect.Equal(t, "result", "yes", u.says("a"))
 		u.references.Resume("Pod")
 		expect.Equal(t, "error after the pause", nil, u.source.Confirm(a))
@@ -356,7 +356,7 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 		expect.NoError(t, err)
 		expect.Equal(t, "version", "105", row.Subject().ResourceVersion)
 		u.refer("web", "a")
-		expect.Equal(t, "calls for the version that was read", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "calls for the version that was read", []string{"apply a@105"}, u.calls())
 		row, err = readBy(u.ctx, u.source, a)
 		expect.Equal(t, "result of the next read", []string{"no"}, says(row))
 		expect.Equal(t, "error", nil, err)
@@ -364,7 +364,7 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 		_, err = readBy(u.ctx, u.source, a)
 		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect.Equal(t, "calls for the version of the watch", []string{"apply a@106", "apply a@106"}, u.told())
+		expect.Equal(t, "calls for the version of the watch", []string{"apply a@106", "apply a@106"}, u.calls())
 	})
 }
 
@@ -387,7 +387,7 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 			inUse(t, []string{unused}, func(u *referred) {
 				if test.brought {
 					u.event("MODIFIED", another)
-					u.told()
+					u.calls()
 				}
 				u.server.mu.Lock()
 				u.server.objects, u.server.failList = test.objects, []int{404} // for every other object
@@ -398,7 +398,7 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 				}
 				expect.Equal(t, "not found", test.objects == nil, apierrors.IsNotFound(err))
 				u.refer("web", "a")
-				expect.Equal(t, "calls", test.want, u.told())
+				expect.Equal(t, "calls", test.want, u.calls())
 			})
 		})
 	}
@@ -414,44 +414,44 @@ func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 		_, err := listed(u.ctx, u.source, "team-a")
 		expect.Equal(t, "error", nil, err)
 		u.event("DELETED", configAt("a", "104"))
-		u.told()
+		u.calls()
 		u.refer("web", "a")
-		expect.Equal(t, "calls", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "calls", []string{"apply a@105"}, u.calls())
 	})
 }
 
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
-		expect.Equal(t, "accepts rules", true, u.source.Ask(u.questions(fixture.ConfigMaps, own, unused)))
+		expect.Equal(t, "accepts rules", true, u.source.SetRules(u.ruleSet(fixture.ConfigMaps, own, unused)))
 		u.refer("web", "a")
-		expect.Equal(t, "calls before the list", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls before the list", []string{"apply a@1"}, u.calls())
 		expect.Equal(t, "before the list", "no", u.says("a"))
 
 		var rows []*index.FactRow
 		expect.Equal(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.FactRow) bool { rows = all; return false }))
 		expect.Equal(t, "in a list that take refuses", []string{"no", "yes"}, says(rows[0]))
 		u.refer("web", "a", "b")
-		expect.Equal(t, "calls after the refused list", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "calls after the refused list", []string{"apply b@1"}, u.calls())
 		expect.Equal(t, "after the refused list", "no", u.says("b"))
 
 		_, err := listed(u.ctx, u.source, "team-a")
 		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect.Equal(t, "calls after the list", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls after the list", []string{"apply a@1", "apply b@1"}, u.calls())
 		expect.Equal(t, "after the list", "yes no", u.says("a"))
 	})
 }
 
-// TestWhoKeepsNothingIsOpenedAnew: a source that keeps nothing refuses a rule that reads references.
-func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
+// TestSourceThatKeepsNothingIsReopened: a source that keeps nothing refuses a rule that reads references.
+func TestSourceThatKeepsNothingIsReopened(t *testing.T) {
 	const labels = "has(object.metadata.labels)"
 	inUse(t, []string{labels}, func(u *referred) {
 		expect.Equal(t, "kept", nil, kube.Kept(u.source))
-		expect.Equal(t, "accepts a rule that reads references", false, u.source.Ask(u.questions(fixture.ConfigMaps, []string{unused}, labels)))
-		expect.Equal(t, "accepts a rule that reads metadata", true, u.source.Ask(u.questions(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
+		expect.Equal(t, "accepts a rule that reads references", false, u.source.SetRules(u.ruleSet(fixture.ConfigMaps, []string{unused}, labels)))
+		expect.Equal(t, "accepts a rule that reads metadata", true, u.source.SetRules(u.ruleSet(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
 		u.refer("web", "a")
-		expect.Equal(t, "calls", nil, u.told())
+		expect.Equal(t, "calls", nil, u.calls())
 	})
 }
 
@@ -466,17 +466,17 @@ func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	})
 }
 
-// TestManyChangesAreOne: beyond WaitsAtMost changes, each object is evaluated once.
+// TestManyChangesAreOne: beyond PendingAtMost changes, each object is evaluated once.
 func TestManyChangesAreOne(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		pods := make([]references.Referrer, kube.WaitsAtMost+1)
+		pods := make([]references.Referrer, kube.PendingAtMost+1)
 		for i := range pods {
 			pods[i] = references.Referrer{UID: types.UID(fmt.Sprint(i)), Targets: []references.Target{
 				{Kind: references.ConfigMap, Namespace: "team-a", Name: fmt.Sprint("c", i)},
 			}}
 		}
 		u.references.Replace("Pod", pods)
-		expect.Equal(t, "calls", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls", []string{"apply a@1", "apply b@1"}, u.calls())
 	})
 }
 
@@ -491,7 +491,7 @@ func TestSecretsAreMetadata(t *testing.T) {
 					u.server.mu.Lock()
 					u.server.objects, u.server.streams = []string{secret}, streams
 					u.server.mu.Unlock()
-					source := u.cluster.Open(u.questions(fixture.Secrets, nil, expression)).(fullSource)
+					source := u.cluster.Open(u.ruleSet(fixture.Secrets, nil, expression)).(fullSource)
 					defer running(u.T, source, &sink{})()
 					_, err := listed(u.ctx, source, "team-a")
 					expect.Equal(t, "error of a list", nil, err)

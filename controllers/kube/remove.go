@@ -22,20 +22,20 @@ import (
 // request may or may not have taken effect; the watch shows which.
 const requestTimeout = 20 * time.Second
 
-var errNoWarrant = errors.New("internal error: deletion without a permit")
+var errNoPermit = errors.New("internal error: deletion without a permit")
 
 // ResolveTarget implements retention.TargetResolver. The target is the subject itself, which needs no request, or its owner.
 func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Rule.Owner {
-		return c.aimAtOwner(ctx, i)
+		return c.resolveOwnerTarget(ctx, i)
 	}
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var errNotAimed = errors.New("internal error: the target is not the object that the permit names")
+var errWrongTarget = errors.New("internal error: the target is not the object that the permit names")
 
-// isAimed reports whether a target is the object that a permit names.
-func isAimed(w policy.DeletePermit, t policy.Target) bool {
+// isTargetOf reports whether a target is the object that a permit names.
+func isTargetOf(w policy.DeletePermit, t policy.Target) bool {
 	if owner := w.Owner(); w.Rule().Owner {
 		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
 	}
@@ -66,9 +66,9 @@ func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.T
 func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	switch {
 	case !w.Valid():
-		return errNoWarrant
-	case !isAimed(w, t):
-		return errNotAimed
+		return errNoPermit
+	case !isTargetOf(w, t):
+		return errWrongTarget
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
 		o.Result, o.Unsure = retention.Busy, code != http.StatusTooManyRequests
 		o.RetryAfter = retryAfter(header, status)
-	case lacksRight(status):
+	case lacksPermission(status):
 		o.Result = retention.Denied
 	default:
 		o.Result = retention.Refused
@@ -139,9 +139,9 @@ var (
 	webhookFails  = regexp.MustCompile(`^(Internal error occurred: )?failed calling webhook "`)
 )
 
-// lacksRight reports whether the authorizer refused a request, which concerns the whole namespace. If an admission plugin refuses,
+// lacksPermission reports whether the authorizer refused a request, which concerns the whole namespace. If an admission plugin refuses,
 // that concerns one object. Both are Forbidden; only the messages differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
-func lacksRight(status *metav1.Status) bool {
+func lacksPermission(status *metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonForbidden && lacksVerb.MatchString(status.Message)
 }
 

@@ -107,7 +107,7 @@ func TestTheRequestThatDeletes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
-			o := remove(t.Context(), c, warrant(t, test.kind, test.subject, test.propagation))
+			o := remove(t.Context(), c, permit(t, test.kind, test.subject, test.propagation))
 			expect.Equal(t, "result", retention.Removed, o.Result)
 			expect.Equal(t, "requests", []asked{{
 				Method: "DELETE", Path: test.path, ContentType: "application/json",
@@ -130,11 +130,11 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
-	remove(t.Context(), below, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+	remove(t.Context(), below, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
 }
 
-func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
+func TestRemoveSendsNothingWithoutAPermit(t *testing.T) {
 	c, requests := serve(t, ok)
 	o := remove(t.Context(), c, policy.DeletePermit{})
 	expect.Equal(t, "result", retention.Refused, o.Result)
@@ -147,7 +147,7 @@ func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 func TestAKindNobodyServesIsNotDeleted(t *testing.T) {
 	c, requests := serve(t, ok)
 	unknown := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unknown"}
-	o := remove(t.Context(), c, warrant(t, unknown, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, permit(t, unknown, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
@@ -163,7 +163,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			began := time.Now()
-			remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+			remove(t.Context(), c, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 			expect.Equal(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 20*time.Second {
 				t.Errorf("waited %s", waited)
@@ -180,7 +180,7 @@ func TestARedirectIsNoDeletion(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("<html>who are you?</html>"))
 	})
-	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	if o.Result == retention.Removed || o.Result == retention.Gone {
 		t.Errorf("%s after %v", o.Result, *requests)
 	}
@@ -193,7 +193,7 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 			_ = connection.Close()
 		}
 	})
-	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil || !o.Unsure || o.Unsent {
 		t.Errorf("error %v, unsure %v, unsent %v; want unsure, because the DELETE may have been carried out", o.Err, o.Unsure, o.Unsent)
@@ -204,7 +204,7 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	c, requests := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect.Equal(t, "result", retention.Failed, remove(ctx, c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)).Result)
+	expect.Equal(t, "result", retention.Failed, remove(ctx, c, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)).Result)
 	expect.Equal(t, "requests", nil, *requests)
 }
 

@@ -28,8 +28,8 @@ func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*m
 	case err != nil:
 		return nil, nil, fmt.Errorf("resolve %s: %w", kind, err)
 	}
-	trouble, err := c.refuseAggregated(ctx, kind)
-	return mapping, trouble, err
+	sourceErr, err := c.refuseAggregated(ctx, kind)
+	return mapping, sourceErr, err
 }
 
 const (
@@ -121,8 +121,8 @@ func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.Source
 	return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused(resource.String(), verbs...), Resource: resource}
 }
 
-// troubleOf returns the SourceError of a failed list or watch; nil if a retry is enough.
-func troubleOf(err error, resource schema.GroupVersionResource) *retention.SourceError {
+// sourceErrorOf returns the SourceError of a failed list or watch; nil if a retry is enough.
+func sourceErrorOf(err error, resource schema.GroupVersionResource) *retention.SourceError {
 	switch {
 	case err == nil:
 		return nil

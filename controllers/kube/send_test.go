@@ -44,7 +44,7 @@ func TestNoRequestIsSentLate(t *testing.T) {
 					if request == "PATCH" {
 						o = c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), since)
 					} else {
-						w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+						w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
 						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 						if blocked != nil {
 							t.Fatal(blocked.Err)
@@ -89,7 +89,7 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 				Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 			})
 			expect.NoError(t, err)
-			w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+			w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
 			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 			if blocked != nil {
 				t.Fatal(blocked.Err)

@@ -34,11 +34,11 @@ type source struct {
 	cluster *Cluster
 	kind    schema.GroupVersionKind
 
-	memory *reevaluator // nil if the results depend on the objects alone
+	reevaluator *reevaluator // nil if the results depend on the objects alone
 
-	mu   sync.Mutex
-	asks retention.RuleSet
-	live *decoder // of the current watch; nil without one
+	mu    sync.Mutex
+	rules retention.RuleSet
+	live  *decoder // of the current watch; nil without one
 }
 
 // decoder returns a decoder for the current rules.
@@ -57,21 +57,21 @@ func (s *source) watching(ctx context.Context) *decoder {
 }
 
 func (s *source) newDecoder(ctx context.Context) *decoder {
-	d := newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx), &s.cluster.allowance)
-	d.keeps = s.memory != nil
+	d := newDecoder(s.rules, s.cluster.compiler.NewEvaluator(ctx), &s.cluster.budget)
+	d.keeps = s.reevaluator != nil
 	return d
 }
 
-// Ask implements retention.Relister. It refuses rules that read more than the metadata if the watch is metadata-only, and rules
+// SetRules implements retention.Relister. It refuses rules that read more than the metadata if the watch is metadata-only, and rules
 // that read references if the source has kept nothing to evaluate again.
-func (s *source) Ask(q retention.RuleSet) bool {
+func (s *source) SetRules(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if metadataOnly(s.asks) && !metadataOnly(q) || s.memory == nil && s.cluster.follows(q) {
+	if metadataOnly(s.rules) && !metadataOnly(q) || s.reevaluator == nil && s.cluster.follows(q) {
 		return false
 	}
-	if s.asks = q; s.live != nil {
-		s.live.ask(q)
+	if s.rules = q; s.live != nil {
+		s.live.setRules(q)
 	}
 	return true
 }
@@ -93,8 +93,8 @@ func (s *source) List(ctx context.Context, namespace string, knows func(policy.S
 	switch {
 	case err != nil:
 		return fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
-	case s.memory != nil:
-		return s.memory.relist(subjectsOf(list.Items), take)
+	case s.reevaluator != nil:
+		return s.reevaluator.relist(subjectsOf(list.Items), take)
 	}
 	take(rowsOf(list.Items))
 	return nil
@@ -102,11 +102,11 @@ func (s *source) List(ctx context.Context, namespace string, knows func(policy.S
 
 // Confirm implements retention.Confirmer.
 func (s *source) Confirm(subject policy.Subject) error {
-	if s.memory == nil {
+	if s.reevaluator == nil {
 		return nil
 	}
-	s.memory.askAgain([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
-	return s.memory.changes.index.Paused(references.Kind(s.kind.Kind))
+	s.reevaluator.reevaluate([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
+	return s.reevaluator.changes.index.Paused(references.Kind(s.kind.Kind))
 }
 
 // collection returns the objects of a resource to read: all, or those of one namespace.
@@ -119,25 +119,25 @@ func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder
 
 // Run implements retention.Source.
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
-	if s.memory != nil {
-		end := s.memory.begin(ctx, sink, s.cluster.compiler)
+	if s.reevaluator != nil {
+		end := s.reevaluator.begin(ctx, sink, s.cluster.compiler)
 		defer end()
 	}
 	var served []*metav1.APIResourceList // discovered once: it is large, and only a hint needs it
 	for ctx.Err() == nil {
-		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
-		if trouble != nil && trouble.Reason == kindNotFound {
+		mapping, sourceErr, err := s.cluster.resolve(ctx, s.kind)
+		if sourceErr != nil && sourceErr.Reason == kindNotFound {
 			if len(served) == 0 {
 				served = s.cluster.served(ctx)
 			}
-			trouble = notServed(s.kind, served)
+			sourceErr = notServed(s.kind, served)
 		}
 		switch {
 		case err != nil:
-			trouble = &retention.SourceError{Reason: "ListFailed", Message: err.Error()}
+			sourceErr = &retention.SourceError{Reason: "ListFailed", Message: err.Error()}
 			fallthrough
-		case trouble != nil:
-			sink.Lost(trouble)
+		case sourceErr != nil:
+			sink.Lost(sourceErr)
 			listwatch.Sleep(ctx, s.cluster.clock, resolveEvery)
 		default:
 			s.follow(ctx, mapping, sink)
@@ -150,27 +150,27 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	decoder := s.watching(ctx)
 	defer decoder.close()
 	ctx, cancel := context.WithCancel(ctx)
-	rights := make(chan struct{})
+	permissions := make(chan struct{})
 	go func() {
-		defer close(rights)
-		s.followRights(ctx, mapping, sink, cancel)
+		defer close(permissions)
+		s.watchPermissions(ctx, mapping, sink, cancel)
 	}()
-	defer func() { cancel(); <-rights }()
+	defer func() { cancel(); <-permissions }()
 
 	follower := listwatch.Follower{
 		Name: s.kind.String(), Clock: s.cluster.clock, ListerWatcher: s.collection(mapping, "", decoder), Store: s.store(sink),
-		Failed: func(err error) { sink.Lost(troubleOf(err, mapping.Resource)) },
+		Failed: func(err error) { sink.Lost(sourceErrorOf(err, mapping.Resource)) },
 	}
-	if s.memory != nil {
-		follower.Begin = s.memory.watching // it reports itself why it ends a watch
+	if s.reevaluator != nil {
+		follower.Begin = s.reevaluator.watching // it reports itself why it ends a watch
 	}
 	follower.Run(ctx)
 }
 
 // store returns the store that the reflector writes to.
 func (s *source) store(sink retention.Sink) cache.ReflectorStore {
-	if s.memory != nil {
-		return s.memory
+	if s.reevaluator != nil {
+		return s.reevaluator
 	}
 	return store{sink}
 }
@@ -180,7 +180,7 @@ func (s *source) store(sink retention.Sink) cache.ReflectorStore {
 func (s *source) metadataOnly() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return isSecret(s.kind) || metadataOnly(s.asks)
+	return isSecret(s.kind) || metadataOnly(s.rules)
 }
 
 func metadataOnly(q retention.RuleSet) bool {
@@ -192,10 +192,10 @@ func metadataOnly(q retention.RuleSet) bool {
 	return true
 }
 
-// followRights checks the permission to delete, and the permission to patch if rules mark objects. It reports the results to the
+// watchPermissions checks the permission to delete, and the permission to patch if rules mark objects. It reports the results to the
 // sink until ctx ends, and checks more often while a permission is missing. If an aggregated API server now serves the kind,
-// followRights reports that and ends the watch.
-func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
+// watchPermissions reports that and ends the watch.
+func (s *source) watchPermissions(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
 	for ctx.Err() == nil {
 		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {
 			sink.Lost(aggregated)
@@ -205,39 +205,39 @@ func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, si
 		next := allowedEvery
 		if !s.deletes() {
 			sink.Undeletable(nil)
-		} else if !s.tellRight(ctx, "delete", mapping, sink.Undeletable) {
+		} else if !s.reportPermission(ctx, "delete", mapping, sink.Undeletable) {
 			next = deniedEvery
 		}
-		if s.marks() && !s.tellRight(ctx, "patch", mapping, sink.Unmarkable) {
+		if s.marks() && !s.reportPermission(ctx, "patch", mapping, sink.Unmarkable) {
 			next = deniedEvery
 		}
 		listwatch.Sleep(ctx, s.cluster.clock, wait.Jitter(next, 0.2))
 	}
 }
 
-// tellRight checks a permission, passes the result to tell, and reports whether the permission is granted.
-func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.SourceError)) bool {
-	trouble, err := s.cluster.may(ctx, verb, mapping.Resource)
+// reportPermission checks a permission, passes the result to tell, and reports whether the permission is granted.
+func (s *source) reportPermission(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.SourceError)) bool {
+	sourceErr, err := s.cluster.may(ctx, verb, mapping.Resource)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("cannot check permission", "verb", verb, "kind", s.kind.String(), "err", err.Error())
 		return false
 	}
-	tell(trouble)
-	return trouble == nil
+	tell(sourceErr)
+	return sourceErr == nil
 }
 
 // deletes reports whether some rule deletes objects of the kind, and not only their owners.
 func (s *source) deletes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.asks.Rules(), func(r *engine.Program) bool { return !r.Owns() })
+	return slices.ContainsFunc(s.rules.Rules(), func(r *engine.Program) bool { return !r.Owns() })
 }
 
 // marks reports whether some rule marks objects.
 func (s *source) marks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.asks.Rules(), (*engine.Program).Marks)
+	return slices.ContainsFunc(s.rules.Rules(), (*engine.Program).Marks)
 }
 
 // Read implements retention.Source.
@@ -263,8 +263,8 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 		return err
 	case o.row == nil, o.row.Subject().UID != subject.UID:
 		s.missing(subject, take)
-	case s.memory != nil:
-		return s.memory.reread(o, take)
+	case s.reevaluator != nil:
+		return s.reevaluator.reread(o, take)
 	default:
 		take(o.row)
 	}
@@ -273,8 +273,8 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 
 // missing reports that a subject no longer exists.
 func (s *source) missing(subject policy.Subject, take func(*index.FactRow)) {
-	if s.memory != nil {
-		s.memory.miss(subject, take)
+	if s.reevaluator != nil {
+		s.reevaluator.forgetMissing(subject, take)
 		return
 	}
 	take(nil)

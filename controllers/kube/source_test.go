@@ -164,10 +164,10 @@ func (s *server) asked(part string) []*http.Request {
 
 // sink records its calls.
 type sink struct {
-	mu   sync.Mutex
-	told []string
-	lost string                    // the last message
-	rows map[string]*index.FactRow // the last row by name
+	mu    sync.Mutex
+	calls []string
+	lost  string                    // the last message
+	rows  map[string]*index.FactRow // the last row by name
 }
 
 func (s *sink) see(row *index.FactRow) {
@@ -189,7 +189,7 @@ func (s *sink) facts(name string) int {
 func (s *sink) tell(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = append(s.told, fmt.Sprintf(format, args...))
+	s.calls = append(s.calls, fmt.Sprintf(format, args...))
 }
 
 func (s *sink) Replace(rows []*index.FactRow) {
@@ -236,9 +236,9 @@ func (s *sink) Undeletable(why *retention.SourceError) {
 func (s *sink) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.told
-	s.told = nil
-	return told
+	calls := s.calls
+	s.calls = nil
+	return calls
 }
 
 // jobAt returns the JSON of a Job.
@@ -366,9 +366,9 @@ func TestHalfAListIsNone(t *testing.T) {
 			}
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				bubble.Pass(time.Minute)
-				for _, told := range k.take() {
-					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
-						t.Errorf("call %q", told)
+				for _, calls := range k.take() {
+					if strings.HasPrefix(calls, "replace") && calls != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
+						t.Errorf("call %q", calls)
 					}
 				}
 			})
@@ -405,7 +405,7 @@ func TestAWatchThatEnds(t *testing.T) {
 	}
 }
 
-func TestTroubleIsToldAndRetried(t *testing.T) {
+func TestSourceErrorsAreReportedAndRetried(t *testing.T) {
 	tests := map[string]struct {
 		server *server
 		want   string
@@ -422,9 +422,9 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 			s := test.server
 			s.objects = []string{jobAt("a", "1")}
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
-				told := k.take()
-				if len(told) == 0 || told[0] != test.want {
-					t.Errorf("calls %v, want %q first", told, test.want)
+				calls := k.take()
+				if len(calls) == 0 || calls[0] != test.want {
+					t.Errorf("calls %v, want %q first", calls, test.want)
 				}
 				if test.mend != nil {
 					s.mu.Lock()
@@ -432,8 +432,8 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 					s.mu.Unlock()
 				}
 				bubble.Pass(30 * time.Second)
-				told = append(told, k.take()...)
-				expect.Equal(t, "last call", "replace [a]", told[len(told)-1])
+				calls = append(calls, k.take()...)
+				expect.Equal(t, "last call", "replace [a]", calls[len(calls)-1])
 			})
 		})
 	}
@@ -454,15 +454,15 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 				_ = s.watch.Close()
 				s.mu.Unlock()
 				bubble.Pass(3 * time.Second)
-				if told := k.take(); !slices.Contains(told, "lost KindNotFound") {
-					t.Errorf("calls %v, want lost KindNotFound", told)
+				if calls := k.take(); !slices.Contains(calls, "lost KindNotFound") {
+					t.Errorf("calls %v, want lost KindNotFound", calls)
 				}
 				s.mu.Lock()
 				s.removed, s.absent, s.objects = false, false, nil
 				s.mu.Unlock()
 				bubble.Pass(30 * time.Second)
-				told := k.take()
-				expect.Equal(t, "last call", "replace []", told[len(told)-1])
+				calls := k.take()
+				expect.Equal(t, "last call", "replace []", calls[len(calls)-1])
 			})
 		})
 	}
@@ -503,7 +503,7 @@ func granted(t *testing.T, s *server, k *sink) {
 	expect.Equal(t, "calls after the grant", nil, k.take())
 }
 
-func TestTheRightToDelete(t *testing.T) {
+func TestPermissionToDelete(t *testing.T) {
 	s := &server{forbidden: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		expect.Equal(t, "undeletable", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
@@ -513,8 +513,8 @@ func TestTheRightToDelete(t *testing.T) {
 	})
 }
 
-// TestTheRightToMark: if a rule marks objects, the source checks the permission to patch and reports it as unmarkable.
-func TestTheRightToMark(t *testing.T) {
+// TestPermissionToMark: if a rule marks objects, the source checks the permission to patch and reports it as unmarkable.
+func TestPermissionToMark(t *testing.T) {
 	marking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		document := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: "u"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{{
 			Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, Eligible: "true", TTL: "1h",
@@ -527,8 +527,8 @@ func TestTheRightToMark(t *testing.T) {
 	}
 	s := &server{forbidden: true}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ fullSource) {
-		told := strings.Join(k.take(), "\n")
-		expect.Equal(t, "unmarkable and undeletable", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
+		calls := strings.Join(k.take(), "\n")
+		expect.Equal(t, "unmarkable and undeletable", true, strings.Contains(calls, "unmarkable Forbidden") && strings.Contains(calls, "undeletable Forbidden"))
 		expect.Equal(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
 		granted(t, s, k)
 	})

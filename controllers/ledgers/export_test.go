@@ -3,12 +3,12 @@ package ledgers
 import "k8s.io/apimachinery/pkg/types"
 
 // Remembered returns the number of requests in memory for a policy, and how many of them are recorded and not sent.
-func (o *Manager) Remembered(uid types.UID) (requests, standing int) {
-	a := o.account(uid)
+func (m *Manager) Remembered(uid types.UID) (requests, standing int) {
+	a := m.worker(uid)
 	if a == nil {
 		return 0, 0
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.requests), a.standing
+	return len(a.requests), a.unsent
 }

@@ -38,17 +38,17 @@ type harness struct {
 	opened  chan struct{} // closed when Open has returned
 	ended   chan error    // result of Start
 
-	mu      sync.Mutex
-	objects map[types.UID]*object
-	denied  map[string]bool // namespaces where nothing may be deleted
-	removed []string        // "TIME NAME" in order
-	answer  func(*object) *retention.Outcome
-	sights  int
-	takes   time.Duration   // duration of a DELETE
-	blind   bool            // Sight fails
-	doubt   error           // result of check
-	deposed error           // result of Check: why this process does not lead
-	hung    map[string]bool // namespaces whose recorded objects are not sent, because all workers are busy
+	mu           sync.Mutex
+	objects      map[types.UID]*object
+	denied       map[string]bool // namespaces where nothing may be deleted
+	removed      []string        // "TIME NAME" in order
+	answer       func(*object) *retention.Outcome
+	observations int
+	takes        time.Duration   // duration of a DELETE
+	unreadable   bool            // Observe fails
+	doubt        error           // result of check
+	deposed      error           // result of Check: why this process does not lead
+	hung         map[string]bool // namespaces whose recorded objects are not sent, because all workers are busy
 }
 
 // object is a subject. A UID is "uid-" + name.
@@ -214,14 +214,14 @@ func (o *object) again(after time.Duration) {
 	go func() {
 		select {
 		case <-time.After(after):
-			o.judge()
+			o.decide()
 		case <-stopped:
 		}
 	}()
 }
 
-// judge handles a subject as the reconciler does.
-func (o *object) judge() {
+// decide handles a subject as the reconciler does.
+func (o *object) decide() {
 	w := o.harness
 	intent, ok := o.Intent()
 	if !ok {
@@ -295,14 +295,14 @@ func (w *harness) names() (names []string) {
 	return names
 }
 
-// Sight implements ledgers.Objects.
-func (w *harness) Sight(_ context.Context, t policy.Target) (ledger.Observation, error) {
+// Observe implements ledgers.Objects.
+func (w *harness) Observe(_ context.Context, t policy.Target) (ledger.Observation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sights++
+	w.observations++
 	o := w.objects[t.UID]
 	switch {
-	case w.blind:
+	case w.unreadable:
 		return ledger.Observation{}, errors.New("blind")
 	case o == nil:
 		return ledger.Observation{Absent: true}, nil

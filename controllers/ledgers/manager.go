@@ -30,10 +30,10 @@ type Manager struct {
 	failed chan error // the error of the first worker that lost its ledger
 
 	mu       lockorder.Mutex[lockorder.Ledgers]
-	running  context.Context // nil until Start
-	accounts map[types.UID]*worker
+	ctx      context.Context // nil until Start
+	workers  map[types.UID]*worker
 	snapshot *policy.Snapshot
-	kept     sync.WaitGroup
+	group    sync.WaitGroup
 }
 
 // Options are the dependencies of a Manager.
@@ -48,8 +48,8 @@ type Options struct {
 
 // Objects reads single objects.
 type Objects interface {
-	// Sight reads an object without a cache. If it returns an error, nothing is known about the object.
-	Sight(ctx context.Context, t policy.Target) (ledger.Observation, error)
+	// Observe reads an object without a cache. If it returns an error, nothing is known about the object.
+	Observe(ctx context.Context, t policy.Target) (ledger.Observation, error)
 }
 
 // Leadership tells whether this process leads.
@@ -84,56 +84,56 @@ const (
 func New(o Options) *Manager {
 	return &Manager{
 		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // unique: a process that restarts gets another one
-		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), accounts: map[types.UID]*worker{},
+		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), workers: map[types.UID]*worker{},
 	}
 }
 
 // Use sets the policies as they apply now.
-func (o *Manager) Use(snapshot *policy.Snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.snapshot = snapshot
-	o.follow()
+func (m *Manager) Use(snapshot *policy.Snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshot = snapshot
+	m.follow()
 }
 
 // follow creates and updates the workers for the snapshot and the ledgers that were found. It starts no worker after the
 // Manager has stopped.
-func (o *Manager) follow() {
-	if o.running == nil || o.running.Err() != nil || o.snapshot == nil {
+func (m *Manager) follow() {
+	if m.ctx == nil || m.ctx.Err() != nil || m.snapshot == nil {
 		return
 	}
 	kept, all := map[types.UID]*policy.Policy{}, map[types.UID]bool{}
-	for _, p := range o.snapshot.Policies() {
+	for _, p := range m.snapshot.Policies() {
 		all[p.UID] = true
 		if p.Ledger {
 			kept[p.UID] = p
 		}
 	}
 	for uid := range kept {
-		if o.accounts[uid] == nil {
-			o.accounts[uid] = newWorker(o, uid)
-			o.keep(o.accounts[uid])
+		if m.workers[uid] == nil {
+			m.workers[uid] = newWorker(m, uid)
+			m.runWorker(m.workers[uid])
 		}
 	}
-	for uid, a := range o.accounts {
-		a.use(kept[uid], !all[uid])
+	for uid, w := range m.workers {
+		w.use(kept[uid], !all[uid])
 	}
 }
 
-// keep runs a worker.
-func (o *Manager) keep(a *worker) {
-	o.kept.Go(func() {
-		err := a.run(o.running)
-		if errors.Is(err, errBuried) {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			delete(o.accounts, a.uid)
-			o.follow() // the policy may have come back
+// runWorker runs a worker.
+func (m *Manager) runWorker(w *worker) {
+	m.group.Go(func() {
+		err := w.run(m.ctx)
+		if errors.Is(err, errPolicyDeleted) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.workers, w.uid)
+			m.follow() // the policy may have come back
 			return
 		}
 		if err != nil {
 			select {
-			case o.failed <- err:
+			case m.failed <- err:
 			default:
 			}
 		}
@@ -143,46 +143,46 @@ func (o *Manager) keep(a *worker) {
 // Open implements retention.Ledger: it writes this process as the holder into every ledger, so that an earlier leader can
 // no longer write. If a ledger cannot be written within openPatience, only its own policy waits. If the ledgers cannot be
 // listed, all policies with a ledger wait.
-func (o *Manager) Open(ctx context.Context) error {
-	deadline := o.Clock.Now().Add(openPatience)
+func (m *Manager) Open(ctx context.Context) error {
+	deadline := m.Clock.Now().Add(openPatience)
 	for {
-		listed, err := o.takeOver(ctx, deadline)
-		late := !o.Clock.Now().Before(deadline)
+		listed, err := m.takeOver(ctx, deadline)
+		late := !m.Clock.Now().Before(deadline)
 		if err == nil || listed && late {
-			close(o.opened)
+			close(m.opened)
 			return nil
 		}
 		log.FromContext(ctx).Error(err, "RetentionLedgers not taken over")
 		if late {
-			go o.openLate(ctx)
+			go m.openLate(ctx)
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-o.Clock.After(openAgain):
+		case <-m.Clock.After(openAgain):
 		}
 	}
 }
 
 // openLate waits until the ledgers can be listed, and then ends the process.
-func (o *Manager) openLate(ctx context.Context) {
+func (m *Manager) openLate(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.Clock.After(openAgain):
+		case <-m.Clock.After(openAgain):
 		}
-		if _, err := o.list(ctx); err == nil {
-			o.failed <- ErrLate
+		if _, err := m.list(ctx); err == nil {
+			m.failed <- ErrLate
 			return
 		}
 	}
 }
 
 // takeOver reads and seals every ledger. It returns an error if it could not list the ledgers, or seal one of them.
-func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
-	all, err := o.list(ctx)
+func (m *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
+	all, err := m.list(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -190,24 +190,24 @@ func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool
 	sealing.SetLimit(sealAtATime)
 	for i := range all {
 		sealing.Go(func() error {
-			a := newWorker(o, types.UID(all[i].GetName()))
+			w := newWorker(m, types.UID(all[i].GetName()))
 			defer func() {
-				o.mu.Lock()
-				defer o.mu.Unlock()
-				o.accounts[a.uid] = a
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.workers[w.uid] = w
 			}()
 			stored, unread := understand(&all[i])
 			if unread != nil {
-				a.late = true // as if its content were invalid: only its own policy waits
+				w.late = true // as if its content were invalid: only its own policy waits
 				return nil
 			}
 			ctx := ctx
-			if !o.Clock.Now().Before(deadline) {
+			if !m.Clock.Now().Before(deadline) {
 				late, cancel := context.WithTimeout(ctx, sealLate)
 				defer cancel()
 				ctx = late
 			}
-			return a.seal(ctx, stored)
+			return w.seal(ctx, stored)
 		})
 	}
 	return true, sealing.Wait()
@@ -215,129 +215,129 @@ func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool
 
 // Start keeps the ledgers until ctx has ended and no more deletions are sent. It returns an error if another controller has
 // taken over a ledger.
-func (o *Manager) Start(ctx context.Context) error {
-	defer close(o.done)
+func (m *Manager) Start(ctx context.Context) error {
+	defer close(m.done)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var err error
 	select {
 	case <-ctx.Done():
 		return nil
-	case err = <-o.failed:
+	case err = <-m.failed:
 		return err
-	case <-o.opened:
+	case <-m.opened:
 	}
-	o.mu.Lock()
-	o.running = running
-	for _, a := range o.accounts {
-		o.keep(a)
+	m.mu.Lock()
+	m.ctx = running
+	for _, w := range m.workers {
+		m.runWorker(w)
 	}
-	o.follow()
-	o.mu.Unlock()
+	m.follow()
+	m.mu.Unlock()
 	select {
 	case <-ctx.Done():
-	case err = <-o.failed:
+	case err = <-m.failed:
 	}
-	o.mu.Lock()
+	m.mu.Lock()
 	cancel() // under the lock, so that follow starts no worker after this
-	o.mu.Unlock()
-	o.kept.Wait()
+	m.mu.Unlock()
+	m.group.Wait()
 	if err == nil {
-		o.finish(context.WithoutCancel(ctx))
+		m.finish(context.WithoutCancel(ctx))
 	}
 	return err
 }
 
 // Done returns a channel that is closed when no more ledgers are written.
-func (o *Manager) Done() <-chan struct{} { return o.done }
+func (m *Manager) Done() <-chan struct{} { return m.done }
 
 // finish waits for the deletions in flight, and writes their results.
-func (o *Manager) finish(ctx context.Context) {
+func (m *Manager) finish(ctx context.Context) {
 	select {
-	case <-o.Stopped:
-	case <-o.Clock.After(removalsEnd):
+	case <-m.Stopped:
+	case <-m.Clock.After(removalsEnd):
 	}
 	ctx, cancel := context.WithTimeout(ctx, finishTime)
 	defer cancel()
-	for _, a := range o.all() {
-		a.finish(ctx)
+	for _, w := range m.all() {
+		w.finish(ctx)
 	}
 }
 
 // NeedLeaderElection returns true: only the leader keeps ledgers.
-func (o *Manager) NeedLeaderElection() bool { return true }
+func (m *Manager) NeedLeaderElection() bool { return true }
 
-func (o *Manager) all() []*worker {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	all := make([]*worker, 0, len(o.accounts))
-	for _, a := range o.accounts {
-		all = append(all, a)
+func (m *Manager) all() []*worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*worker, 0, len(m.workers))
+	for _, w := range m.workers {
+		all = append(all, w)
 	}
 	return all
 }
 
-func (o *Manager) account(uid types.UID) *worker {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.accounts[uid]
+func (m *Manager) worker(uid types.UID) *worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.workers[uid]
 }
 
 // Lookup implements retention.Ledger.
-func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
-	if a := o.account(i.Rule.PolicyUID); a != nil {
-		return a.targetOf(i)
+func (m *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		return w.targetOf(i)
 	}
 	return policy.Target{}, false
 }
 
 // Reserve implements retention.Ledger. Without a worker for the policy nothing is recorded or deleted: the snapshot that
 // brings the policy has the subject evaluated again.
-func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
-	if a := o.account(i.Rule.PolicyUID); a != nil {
-		a.write(i, t, c)
+func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		w.reserve(i, t, c)
 	}
 }
 
 // MarkSent implements retention.Ledger.
-func (o *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
-	a := o.account(i.Rule.PolicyUID)
-	return a != nil && a.sending(i, t)
+func (m *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
+	w := m.worker(i.Rule.PolicyUID)
+	return w != nil && w.markSent(i, t)
 }
 
 // Finish implements retention.Ledger.
-func (o *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
-	if a := o.account(i.Rule.PolicyUID); a != nil {
-		a.ended(i, t, outcome)
+func (m *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		w.answered(i, t, outcome)
 	}
 }
 
 // Withdraw implements retention.Ledger.
-func (o *Manager) Withdraw(i policy.Intent) {
-	if a := o.account(i.Rule.PolicyUID); a != nil {
-		a.stays(i)
+func (m *Manager) Withdraw(i policy.Intent) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		w.putOff(i)
 	}
 }
 
 // State returns the state of a policy's ledger; false if the policy keeps none, or if the Manager has not started.
-func (o *Manager) State(uid types.UID) (State, bool) {
-	o.mu.Lock()
-	a, running := o.accounts[uid], o.running != nil
-	o.mu.Unlock()
-	if a == nil || !running {
+func (m *Manager) State(uid types.UID) (State, bool) {
+	m.mu.Lock()
+	w, running := m.workers[uid], m.ctx != nil
+	m.mu.Unlock()
+	if w == nil || !running {
 		return State{}, false
 	}
-	return a.state(o.Clock.Now()), true
+	return w.state(m.Clock.Now()), true
 }
 
 // Recorded is called when the status of a policy names its ledger: from now on entries may be written.
-func (o *Manager) Recorded(uid types.UID) {
-	if a := o.account(uid); a != nil {
-		a.record()
+func (m *Manager) Recorded(uid types.UID) {
+	if w := m.worker(uid); w != nil {
+		w.record()
 	}
 }
 
 // statusOf reads the status of a policy. If another policy has its name, the error is NotFound.
-func (o *Manager) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
-	return o.readPolicy(ctx, v1alpha1.LedgerPolicy{Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID})
+func (m *Manager) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
+	return m.readPolicy(ctx, v1alpha1.LedgerPolicy{Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID})
 }

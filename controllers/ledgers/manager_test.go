@@ -154,7 +154,7 @@ func TestAnEditIsGotOverAtOnce(t *testing.T) {
 	})
 }
 
-func TestTroubleIsNoStorm(t *testing.T) {
+func TestWriteErrorsAreRetriedWithPauses(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) { return errDown, false })
@@ -166,8 +166,8 @@ func TestTroubleIsNoStorm(t *testing.T) {
 		if n := w.count("get", began) + w.count("update", began); n > 10 {
 			t.Errorf("%d requests in ten seconds to an API server that is down", n)
 		}
-		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, errDown) {
-			t.Errorf("Trouble is %v", s.Trouble)
+		if s, _ := w.State("uid-p"); !errors.Is(s.WriteError, errDown) {
+			t.Errorf("WriteError is %v", s.WriteError)
 		}
 		w.setRefuse(nil)
 		bubble.Pass(20 * time.Second)

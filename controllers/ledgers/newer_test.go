@@ -48,8 +48,8 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 					if now := w.stored("uid-q").ResourceVersion; now != written {
 						t.Errorf("the ledger was written: resourceVersion %s, then %s", written, now)
 					}
-					if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, ledgers.ErrNewer) {
-						t.Errorf("Trouble is %v", s.Trouble)
+					if s, _ := w.State("uid-q"); !errors.Is(s.WriteError, ledgers.ErrNewer) {
+						t.Errorf("WriteError is %v", s.WriteError)
 					}
 					w.writesNewer("uid-q", nil)
 					bubble.Pass(5 * time.Second)
@@ -89,8 +89,8 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 				w.writesNewer("uid-p", test.fields)
 				w.removePolicy(t, "uid-p")
 				expect.Equal(t, "ledger exists", test.stays, w.stored("uid-p") != nil)
-				if s, known := w.State("uid-p"); known != test.stays || known && s.Trouble == nil {
-					t.Errorf("the worker still runs: %t; its error is %v", known, s.Trouble)
+				if s, known := w.State("uid-p"); known != test.stays || known && s.WriteError == nil {
+					t.Errorf("the worker still runs: %t; its error is %v", known, s.WriteError)
 				}
 			})
 		})

@@ -60,8 +60,8 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { copied = l; return nil })
 		w.add("team-a", "next-", 2, 0)
 		bubble.Pass(5 * time.Second)
-		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) || len(w.names()) != 1 {
-			t.Fatalf("Trouble is %v; deleted %q", s.Trouble, w.names())
+		if s, _ := w.State("uid-p"); !errors.Is(s.WriteError, ledgers.ErrMissing) || len(w.names()) != 1 {
+			t.Fatalf("WriteError is %v; deleted %q", s.WriteError, w.names())
 		}
 		w.server.mu.Lock()
 		w.put(copied)
@@ -93,7 +93,7 @@ func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 	})
 }
 
-func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) {
+func TestLedgerIsRecreatedWhenTheStatusDoesNotNameIt(t *testing.T) {
 	for name, running := range map[string]bool{"while it runs": true, "before it begins": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
@@ -105,8 +105,8 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 				}
 				w.add("team-a", "next-", 2, 0)
 				bubble.Pass(5 * time.Second)
-				if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) {
-					t.Fatalf("Trouble is %v", s.Trouble)
+				if s, _ := w.State("uid-p"); !errors.Is(s.WriteError, ledgers.ErrMissing) {
+					t.Fatalf("WriteError is %v", s.WriteError)
 				}
 				w.server.mu.Lock()
 				w.policies["uid-p"].Ledger = nil
@@ -206,24 +206,24 @@ func TestADryRunMakesNoLedger(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeLookedAtStopsNoOther: the entry of an object that cannot be read stays open, counts against limits, and
+// TestObjectThatCannotBeReadStopsNoOther: the entry of an object that cannot be read stays open, counts against limits, and
 // needs few requests.
-func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
+func TestObjectThatCannotBeReadStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(5 * time.Minute)
 		w.is(3, 0, "gone")
-		if w.sights > 20 {
-			t.Errorf("%d reads in five minutes", w.sights)
+		if w.observations > 20 {
+			t.Errorf("%d reads in five minutes", w.observations)
 		}
 		w.mu.Lock()
-		w.blind = false
+		w.unreadable = false
 		w.mu.Unlock()
 		bubble.Pass(2 * time.Minute)
 		w.is(3, 1)
 	}, func(w *harness) {
-		w.blind = true
+		w.unreadable = true
 		w.ledgerOf("p", "gone uid-gone 1")
 	})
 }

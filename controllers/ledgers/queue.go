@@ -9,52 +9,52 @@ type queue struct {
 	len     int
 }
 
-func (l *queue) push(r *request) {
-	if l.waiting == nil {
-		l.waiting = map[string][]*request{}
+func (q *queue) push(r *request) {
+	if q.waiting == nil {
+		q.waiting = map[string][]*request{}
 	}
 	namespace := r.subject.Namespace
-	if len(l.waiting[namespace]) == 0 {
-		l.turns = append(l.turns, namespace)
+	if len(q.waiting[namespace]) == 0 {
+		q.turns = append(q.turns, namespace)
 	}
-	l.waiting[namespace] = append(l.waiting[namespace], r)
-	l.len++
+	q.waiting[namespace] = append(q.waiting[namespace], r)
+	q.len++
 }
 
 // pop returns the next request of an admitted namespace; nil if none is waiting. The other namespaces keep their turns.
-func (l *queue) pop(admits func(namespace string) bool) *request {
-	turn := slices.IndexFunc(l.turns, admits)
+func (q *queue) pop(admits func(namespace string) bool) *request {
+	turn := slices.IndexFunc(q.turns, admits)
 	if turn < 0 {
 		return nil
 	}
-	namespace := l.turns[turn]
+	namespace := q.turns[turn]
 	if turn == 0 {
-		l.turns = l.turns[1:] // without copying
+		q.turns = q.turns[1:] // without copying
 	} else {
-		l.turns = slices.Delete(l.turns, turn, turn+1)
+		q.turns = slices.Delete(q.turns, turn, turn+1)
 	}
-	all := l.waiting[namespace]
+	all := q.waiting[namespace]
 	first, rest := all[0], all[1:]
 	if len(rest) == 0 {
-		delete(l.waiting, namespace)
+		delete(q.waiting, namespace)
 	} else {
-		l.waiting[namespace] = rest
-		l.turns = append(l.turns, namespace)
+		q.waiting[namespace] = rest
+		q.turns = append(q.turns, namespace)
 	}
-	l.len--
+	q.len--
 	return first
 }
 
 // retain drops the requests for which keep returns false.
-func (l *queue) retain(keep func(*request) bool) {
+func (q *queue) retain(keep func(*request) bool) {
 	var all []*request
 	everyone := func(string) bool { return true }
-	for r := l.pop(everyone); r != nil; r = l.pop(everyone) {
+	for r := q.pop(everyone); r != nil; r = q.pop(everyone) {
 		all = append(all, r)
 	}
 	for _, r := range all {
 		if keep(r) {
-			l.push(r)
+			q.push(r)
 		}
 	}
 }

@@ -19,50 +19,50 @@ const (
 	pageSize       = 250
 )
 
-// store writes a draft, and returns the stored ledger. It writes nothing unless this process certainly leads.
-func (o *Manager) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.RetentionLedger, error) {
-	if err := o.Leadership.Check(); err != nil {
+// store writes an update, and returns the stored ledger. It writes nothing unless this process certainly leads.
+func (m *Manager) store(ctx context.Context, update *ledger.Update) (*v1alpha1.RetentionLedger, error) {
+	if err := m.Leadership.Check(); err != nil {
 		return nil, err
 	}
-	object := draft.Object()
-	if err := o.update(ctx, object); err != nil {
+	object := update.Object()
+	if err := m.update(ctx, object); err != nil {
 		return nil, fmt.Errorf("write RetentionLedger %s: %w", object.Name, err)
 	}
 	return object, nil
 }
 
-func (o *Manager) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+func (m *Manager) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return o.Client.Update(ctx, l)
+	return m.Client.Update(ctx, l)
 }
 
-func (o *Manager) create(ctx context.Context, l *v1alpha1.RetentionLedger) error {
-	if err := o.Leadership.Check(); err != nil {
+func (m *Manager) create(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	if err := m.Leadership.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return o.Client.Create(ctx, l)
+	return m.Client.Create(ctx, l)
 }
 
 // remove deletes the ledger that was read. If another object has its name, it deletes nothing.
-func (o *Manager) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
-	if err := o.Leadership.Check(); err != nil {
+func (m *Manager) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	if err := m.Leadership.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return o.Client.Delete(ctx, l.DeepCopy(), client.Preconditions{UID: &l.UID})
+	return m.Client.Delete(ctx, l.DeepCopy(), client.Preconditions{UID: &l.UID})
 }
 
 // get reads a ledger. If the error is ErrNewer, it also returns the parts that this version understands.
-func (o *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
+func (m *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(ledgerKind)
-	if err := o.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, stored); err != nil {
+	if err := m.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, stored); err != nil {
 		return nil, err
 	}
 	return understand(stored)
@@ -70,20 +70,20 @@ func (o *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLe
 
 // again reads a ledger after a failed write. If the write failed for another reason than a conflict or a missing ledger, it
 // returns that error.
-func (o *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
+func (m *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
 	if !apierrors.IsConflict(failed) && !apierrors.IsNotFound(failed) {
 		return nil, failed
 	}
-	return o.get(ctx, uid)
+	return m.get(ctx, uid)
 }
 
 // list reads all ledgers.
-func (o *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
+func (m *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
 	page := &unstructured.UnstructuredList{}
 	page.SetGroupVersionKind(ledgerKind.GroupVersion().WithKind(ledgerKind.Kind + "List"))
 	for {
 		asked, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := o.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.GetContinue()))
+		err := m.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.GetContinue()))
 		cancel()
 		if err != nil {
 			return nil, fmt.Errorf("list RetentionLedgers: %w", err)
@@ -96,7 +96,7 @@ func (o *Manager) list(ctx context.Context) (all []unstructured.Unstructured, er
 }
 
 // readPolicy reads the status of a policy. If another policy has its name, the error is NotFound.
-func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
+func (m *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var (
@@ -110,7 +110,7 @@ func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1al
 		c := &v1alpha1.ClusterRetentionPolicy{}
 		object, status = c, &c.Status
 	}
-	err := o.Live.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, object)
+	err := m.Live.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, object)
 	if err == nil && object.GetUID() != p.UID {
 		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("policies").GroupResource(), p.Name)
 	}
@@ -118,8 +118,8 @@ func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1al
 }
 
 // isGone reports whether a policy no longer exists.
-func (o *Manager) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
-	_, err := o.readPolicy(ctx, p)
+func (m *Manager) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
+	_, err := m.readPolicy(ctx, p)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

@@ -113,22 +113,22 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1)))
 		w.refuseStuck()
-		w.blind = true
+		w.unreadable = true
 		w.add("team-a", "stuck-", 1, 0)
 		bubble.Pass(time.Hour)
 		w.add("team-b", "good-", 1, 0)
 		bubble.Pass(time.Minute)
 		w.is(0, 0, "stuck-0")
-		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `read Job "stuck-0" in namespace "team-a"`) {
-			t.Errorf("Unread is %v", s.Unread)
+		if s, _ := w.State("uid-p"); s.ReadError == nil || !strings.Contains(s.ReadError.Error(), `read Job "stuck-0" in namespace "team-a"`) {
+			t.Errorf("ReadError is %v", s.ReadError)
 		}
 		w.mu.Lock()
-		w.blind = false
+		w.unreadable = false
 		w.mu.Unlock()
 		bubble.Pass(5 * time.Minute)
 		w.is(1, 0)
-		if s, _ := w.State("uid-p"); s.Unread != nil {
-			t.Errorf("Unread is still %v", s.Unread)
+		if s, _ := w.State("uid-p"); s.ReadError != nil {
+			t.Errorf("ReadError is still %v", s.ReadError)
 		}
 	})
 }

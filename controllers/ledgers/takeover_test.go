@@ -27,7 +27,7 @@ func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
 	})
 }
 
-func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
+func TestTakeoverReadsObjectsOfOpenEntries(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.is(0, 0, "gone", "job-0", "older")
 		w.use(policyOf("p", nil))
@@ -103,8 +103,8 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
 			t.Errorf("%d deletions counted for q; deleted %q", n, w.names())
 		}
-		if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, errDown) {
-			t.Errorf("Trouble is %v", s.Trouble)
+		if s, _ := w.State("uid-q"); !errors.Is(s.WriteError, errDown) {
+			t.Errorf("WriteError is %v", s.WriteError)
 		}
 		w.setRefuse(nil)
 		bubble.Pass(5 * time.Second)

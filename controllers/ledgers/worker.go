@@ -49,29 +49,29 @@ type worker struct {
 	checked  bool           // the worker knows whether the ledger must exist
 	recorded bool           // the policy's status says that it exists
 	none     bool           // the ledger does not exist, and is not needed yet
-	trouble  error          // why the ledger cannot be written; nil if it can
+	writeErr error          // why the ledger cannot be written; nil if it can
 	retryAt  time.Time      // when to retry after an error
 
-	line      queue
-	parked    []*request             // requeued once a minute: their objects are stuck, or an open entry rests
-	stuck     map[types.UID]stuck    // by the object to delete: a subject, or its owner
-	requests  map[types.UID]*request // by subject
-	standing  int                    // requests that are recorded and not sent
-	slow      int                    // slow requests among the standing ones
-	short     bool                   // limits had no room for all queued requests
-	urgent    bool                   // a queued subject is due
-	aheadFrom time.Time              // when the first of the queued subjects that are not due yet arrived; zero for none
-	endsFrom  time.Time              // when the first ended entry that is not closed yet ended; zero for none
-	blocked   time.Time              // until when limits permit nothing; zero if they permit deletions
-	written   time.Time
-	readAt    time.Time
-	swept     time.Time
-	forgot    time.Time
-	unread    error     // why the objects of doubtful entries cannot be read; nil if they can
-	looked    time.Time // when the objects of doubtful entries were last read
-	lookAgain time.Duration
-	lookFrom  int
-	prune     int
+	queue        queue
+	parked       []*request             // requeued once a minute: their objects are stuck, or an open entry rests
+	stuck        map[types.UID]stuck    // by the object to delete: a subject, or its owner
+	requests     map[types.UID]*request // by subject
+	unsent       int                    // requests that are recorded and not sent
+	slow         int                    // slow requests among the unsent ones
+	short        bool                   // limits had no room for all queued requests
+	urgent       bool                   // a queued subject is due
+	aheadFrom    time.Time              // when the first of the queued subjects that are not due yet arrived; zero for none
+	endsFrom     time.Time              // when the first ended entry that is not closed yet ended; zero for none
+	blocked      time.Time              // until when limits permit nothing; zero if they permit deletions
+	written      time.Time
+	readAt       time.Time
+	swept        time.Time
+	forgot       time.Time
+	readErr      error     // why the objects of doubtful entries cannot be read; nil if they can
+	observedAt   time.Time // when the objects of doubtful entries were last read
+	observePause time.Duration
+	observeFrom  int
+	prune        int
 }
 
 // stuck is an object that DELETEs without a definite answer have neither deleted nor changed. Its last entry expired.
@@ -80,81 +80,81 @@ type stuck struct {
 	pause time.Duration
 }
 
-func newWorker(o *Manager, uid types.UID) *worker {
+func newWorker(m *Manager, uid types.UID) *worker {
 	return &worker{
-		manager: o, uid: uid, machine: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
-		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, lookAgain: lookFirst,
+		manager: m, uid: uid, machine: ledger.New(m.holder), wake: make(chan struct{}, 1), prune: pruneAt,
+		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, observePause: observeFirst,
 	}
 }
 
 // use sets the policy as it applies now; nil if it no longer keeps a ledger, or no longer exists.
-func (a *worker) use(p *policy.Policy, orphaned bool) {
-	a.mu.Lock()
-	same := a.policy == p && a.orphaned == orphaned
-	a.policy, a.orphaned, a.blocked = p, orphaned, time.Time{}
-	a.none = a.none && p != nil && p.Mode != v1alpha1.Enforce
+func (w *worker) use(p *policy.Policy, orphaned bool) {
+	w.mu.Lock()
+	same := w.policy == p && w.orphaned == orphaned
+	w.policy, w.orphaned, w.blocked = p, orphaned, time.Time{}
+	w.none = w.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
 	if p == nil { // their subjects are evaluated again, without a ledger
-		a.checked, a.recorded = false, false // if it keeps one again, the ledger must catch up first
-		a.unpark()
-		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
-		a.aheadFrom, a.urgent = time.Time{}, false
+		w.checked, w.recorded = false, false // if it keeps one again, the ledger must catch up first
+		w.unpark()
+		w.queue.retain(func(r *request) bool { left = append(left, r); delete(w.requests, r.subject.UID); return false })
+		w.aheadFrom, w.urgent = time.Time{}, false
 	}
 	if !same {
-		a.retryAt = time.Time{}
+		w.retryAt = time.Time{}
 	}
-	a.mu.Unlock()
+	w.mu.Unlock()
 	ready(left)
 	if !same {
-		a.nudge()
+		w.nudge()
 	}
 }
 
-func (a *worker) nudge() {
+func (w *worker) nudge() {
 	select {
-	case a.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
 // targetOf returns the target that is recorded for an intent.
-func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r := a.requests[i.Subject.UID]
-	if r == nil || !r.stands || r.subject != subjectOf(i) {
+func (w *worker) targetOf(i policy.Intent) (policy.Target, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.requests[i.Subject.UID]
+	if r == nil || !r.confirmed || r.subject != subjectOf(i) {
 		return policy.Target{}, false
 	}
-	if !a.machine.Stands(r.entry.Target) { // its entry has ended, possibly for another subject with the same owner
-		a.drop(r)
+	if !w.machine.IsOpen(r.entry.Target) { // its entry has ended, possibly for another subject with the same owner
+		w.drop(r)
 		return policy.Target{}, false
 	}
 	return r.entry.Target, true
 }
 
-// write adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
+// reserve adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
 // it, and needs no room. The entry of an older version of the subject is withdrawn.
-func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.manager.Clock.Now()
-	r := a.requests[i.Subject.UID]
+func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.manager.Clock.Now()
+	r := w.requests[i.Subject.UID]
 	switch {
 	case r == nil:
 	case r.writing:
 		return // it is evaluated again after the write
-	case r.stands:
-		a.machine.Withdrawn(r.entry.Target)
-		a.drop(r)
+	case r.confirmed:
+		w.machine.Withdrawn(r.entry.Target)
+		w.drop(r)
 		r = nil
 	}
-	inherited := r == nil && a.machine.Stands(t)
+	inherited := r == nil && w.machine.IsOpen(t)
 	if r == nil {
 		r = &request{subject: subjectOf(i)}
-		a.requests[i.Subject.UID] = r
+		w.requests[i.Subject.UID] = r
 		if !inherited {
-			a.line.push(r)
-			a.blocked = a.unblocked()
+			w.queue.push(r)
+			w.blocked = w.unblocked()
 		}
 	}
 	r.candidate, r.subject, r.owner = c, subjectOf(i), nil
@@ -164,145 +164,145 @@ func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) 
 	switch {
 	case inherited:
 		r.entry = ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
-		a.stand(r, now)
+		w.confirm(r, now)
 		c.Ready()
 	case !i.Due.After(now):
-		a.urgent = true
-		a.nudge()
-	case a.aheadFrom.IsZero():
-		a.aheadFrom = now
-		a.nudge()
+		w.urgent = true
+		w.nudge()
+	case w.aheadFrom.IsZero():
+		w.aheadFrom = now
+		w.nudge()
 	}
-	if a.line.len >= a.prune {
-		a.pruneLine()
+	if w.queue.len >= w.prune {
+		w.pruneQueue()
 	}
 }
 
 // unpark returns the parked requests to the queue.
-func (a *worker) unpark() {
-	for _, r := range a.parked {
-		a.line.push(r)
+func (w *worker) unpark() {
+	for _, r := range w.parked {
+		w.queue.push(r)
 	}
-	a.urgent = a.urgent || len(a.parked) > 0
-	a.parked = nil
+	w.urgent = w.urgent || len(w.parked) > 0
+	w.parked = nil
 }
 
 // unblocked returns until when limits permit nothing. A new request does not wait because other namespaces were not
 // admitted.
-func (a *worker) unblocked() time.Time {
-	if a.short {
-		return a.blocked
+func (w *worker) unblocked() time.Time {
+	if w.short {
+		return w.blocked
 	}
 	return time.Time{}
 }
 
-// pruneLine drops requests whose subjects no longer exist, or are kept.
-func (a *worker) pruneLine() {
-	a.line.retain(func(r *request) bool {
-		if _, _, ok := r.entryOf(a.uid); ok {
+// pruneQueue drops requests whose subjects no longer exist, or are kept.
+func (w *worker) pruneQueue() {
+	w.queue.retain(func(r *request) bool {
+		if _, _, ok := r.entryOf(w.uid); ok {
 			return true
 		}
-		delete(a.requests, r.subject.UID)
+		delete(w.requests, r.subject.UID)
 		r.candidate.Ready() // if the subject is only kept for a while, it gets a new due time
 		return false
 	})
-	a.prune = max(pruneAt, 2*a.line.len)
+	w.prune = max(pruneAt, 2*w.queue.len)
 }
 
-// stand marks the entry of a request as confirmed.
-func (a *worker) stand(r *request, now time.Time) {
-	r.writing, r.stands, r.sent, r.slow, r.since = false, true, false, false, now
-	a.standing++
+// confirm marks the entry of a request as confirmed.
+func (w *worker) confirm(r *request, now time.Time) {
+	r.writing, r.confirmed, r.sent, r.slow, r.since = false, true, false, false, now
+	w.unsent++
 }
 
-// leave updates the counters for a request whose entry ended, or that is being sent.
-func (a *worker) leave(r *request) {
-	if !r.stands || r.sent {
+// uncount updates the counters for a request whose entry ended, or that is being sent.
+func (w *worker) uncount(r *request) {
+	if !r.confirmed || r.sent {
 		return
 	}
-	a.standing--
+	w.unsent--
 	if r.slow {
-		a.slow--
+		w.slow--
 	}
 }
 
 // drop forgets a request whose entry was confirmed.
-func (a *worker) drop(r *request) {
-	a.leave(r)
-	delete(a.requests, r.subject.UID)
+func (w *worker) drop(r *request) {
+	w.uncount(r)
+	delete(w.requests, r.subject.UID)
 }
 
-// sending reports whether a recorded deletion may be sent now. It may not if limits were lowered since then, or if the
+// markSent reports whether a recorded deletion may be sent now. It may not if limits were lowered since then, or if the
 // ledger with the entry no longer exists: then no ledger would count the deletion.
-func (a *worker) sending(i policy.Intent, t policy.Target) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r := a.requests[i.Subject.UID]
-	if r == nil || !r.stands || !r.entry.Is(t) || r.subject != subjectOf(i) {
+func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.requests[i.Subject.UID]
+	if r == nil || !r.confirmed || !r.entry.Is(t) || r.subject != subjectOf(i) {
 		return false
 	}
-	if errors.Is(a.trouble, ErrMissing) || apierrors.IsNotFound(a.trouble) {
-		a.withdraw(r)
+	if errors.Is(w.writeErr, ErrMissing) || apierrors.IsNotFound(w.writeErr) {
+		w.withdraw(r)
 		return false
 	}
-	if budget := a.budget(); budget != nil && a.machine.Charged(a.manager.Clock.Now(), budget) > budget.Max {
-		a.withdraw(r)
+	if budget := w.budget(); budget != nil && w.machine.Charged(w.manager.Clock.Now(), budget) > budget.Max {
+		w.withdraw(r)
 		return false
 	}
 	// A process that was stopped after preflight may no longer lead.
-	if a.manager.Leadership.Check() != nil || !a.machine.Sending(t) {
+	if w.manager.Leadership.Check() != nil || !w.machine.MarkSent(t) {
 		return false
 	}
-	a.leave(r)
+	w.uncount(r)
 	r.sent = true
 	return true
 }
 
 // withdraw ends the entry of a request that is not being sent.
-func (a *worker) withdraw(r *request) {
-	a.machine.Withdrawn(r.entry.Target)
-	a.drop(r)
-	a.ends(a.manager.Clock.Now())
+func (w *worker) withdraw(r *request) {
+	w.machine.Withdrawn(r.entry.Target)
+	w.drop(r)
+	w.ends(w.manager.Clock.Now())
 }
 
-// stays is called when a subject is put off: its entry makes room for others.
-func (a *worker) stays(i policy.Intent) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if r := a.requests[i.Subject.UID]; r != nil && r.stands {
-		a.withdraw(r)
+// putOff is called when a subject is put off: its entry makes room for others.
+func (w *worker) putOff(i policy.Intent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.requests[i.Subject.UID]; r != nil && r.confirmed {
+		w.withdraw(r)
 	}
 }
 
-func (a *worker) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.machine.Answered(t, answerOf(o))
-	if r := a.requests[i.Subject.UID]; r != nil && !a.machine.Stands(t) {
-		a.drop(r)
+func (w *worker) answered(i policy.Intent, t policy.Target, o retention.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.machine.Answered(t, answerOf(o))
+	if r := w.requests[i.Subject.UID]; r != nil && !w.machine.IsOpen(t) {
+		w.drop(r)
 	}
-	a.ends(a.manager.Clock.Now())
-	if a.line.len > 0 && a.refills() {
-		a.nudge()
+	w.ends(w.manager.Clock.Now())
+	if w.queue.len > 0 && w.refills() {
+		w.nudge()
 	}
 }
 
 // refills reports whether few enough recorded deletions are not sent yet, so that others can be recorded.
-func (a *worker) refills() bool { return a.standing-a.slow < refillBelow }
+func (w *worker) refills() bool { return w.unsent-w.slow < refillBelow }
 
 // opens reports whether the worker may record deletions at all.
-func (a *worker) opens() bool {
-	return a.policy != nil && a.recorded && a.sealed() && (a.policy.Limits == nil || a.policy.Limits.Window > 0)
+func (w *worker) opens() bool {
+	return w.policy != nil && w.recorded && w.sealed() && (w.policy.Limits == nil || w.policy.Limits.Window > 0)
 }
 
 // record notes that the policy's status names the ledger.
-func (a *worker) record() {
-	a.mu.Lock()
-	known := a.recorded
-	a.recorded, a.blocked = true, time.Time{}
-	a.mu.Unlock()
+func (w *worker) record() {
+	w.mu.Lock()
+	known := w.recorded
+	w.recorded, w.blocked = true, time.Time{}
+	w.mu.Unlock()
 	if !known {
-		a.nudge()
+		w.nudge()
 	}
 }
 

@@ -183,7 +183,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	loop.Rights = permissionChecker
+	loop.Permissions = permissionChecker
 	eventWriter := status.NewEventWriter(mgr.GetClient(), c.Clock)
 	rulePublisher, reportCollector, err := c.nodes(mgr, lock)
 	if err != nil {
@@ -195,8 +195,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	}
 	reporter := &status.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
-		Rights: permissionChecker.Known, Gates: loop, Nodes: reportCollector, Board: rulePublisher, References: uses, Referrers: referring,
-		Leadership: lock, Trouble: loop.Trouble, MaxPerSecond: c.MaxPerSecond,
+		Permissions: permissionChecker.Known, Gates: loop, Nodes: reportCollector, NodeRules: rulePublisher, References: uses, Referrers: referring,
+		Leadership: lock, DeletionError: loop.DeletionError, MaxPerSecond: c.MaxPerSecond,
 	}
 	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
 	reporter.Heartbeat = statuses
@@ -224,7 +224,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		},
 	}
 	reporter.State, reporter.Ledgers = reconciler, ledgerManager
-	permissionLoop := &permissions.Loop{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
+	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Subscribers = []policyset.Subscriber{
 		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
@@ -235,7 +235,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) }},
 		{Name: "reports of nodes", Use: func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) }},
 		{Name: "schemas", Use: checker.Use},
-		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Look() }},
+		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Refresh() }},
 	}
 	for _, runnable := range []manager.Runnable{reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector} {
 		if err := mgr.Add(runnable); err != nil {

@@ -44,7 +44,7 @@ func (c *Config) addWebhook(mgr manager.Manager) error {
 		Handler: &admission.Reviewer{
 			Compiler: compiler, Protection: c.Protection, Mapper: mgr.GetRESTMapper(), Kinds: kinds, Documents: kinds.OpenAPIV3(),
 			Live: mgr.GetAPIReader(),
-			Ask: func(ctx context.Context, question *authorizationv1.SubjectAccessReview) error {
+			CreateReview: func(ctx context.Context, question *authorizationv1.SubjectAccessReview) error {
 				return mgr.GetClient().Create(ctx, question)
 			},
 		},

@@ -48,8 +48,8 @@ var Features = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric
 
 // Counted has the metrics of the latest count. They change together: a scrape sees one count or the next.
 var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
-	Backlog, Verdicts, Subjects, Forecast, Blocked, Uncounted, IndexSize, Throttled, KindTrouble, Nodes, ImageBytes,
-	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
+	Backlog, Verdicts, Subjects, Forecast, Blocked, Uncounted, IndexSize, Throttled, KindError, Nodes, ImageBytes,
+	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerError,
 }}
 
 // Conditions has the conditions of the policies, as in their statuses.
@@ -71,17 +71,17 @@ type Counter struct{ desc *prometheus.Desc }
 
 // The gauges. They are counted at most every few seconds.
 var (
-	Backlog     = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
-	Verdicts    = gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
-	Subjects    = gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
-	Forecast    = gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
-	Blocked     = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
-	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
-	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
-	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
-	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
-	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
-	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
+	Backlog    = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
+	Verdicts   = gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
+	Subjects   = gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
+	Forecast   = gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
+	Blocked    = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
+	Uncounted  = gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
+	IndexSize  = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
+	Nodes      = gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
+	ImageBytes = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
+	Throttled  = gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
+	KindError  = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
 // Condition is one condition of a policy.
@@ -104,7 +104,7 @@ var (
 	LedgerWaiting = gauge("sunset_ledger_waiting", "Objects that are due and wait to be recorded in the ledger.", "policy")
 	LedgerCharged = gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
 	LedgerLimit   = gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
-	LedgerTrouble = gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
+	LedgerError   = gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
 )
 
 func gauge(name, help string, labels ...string) Gauge {

@@ -85,7 +85,7 @@ func removal(policyName, rule string, kind schema.GroupVersionKind, late time.Du
 	}
 }
 
-func TestWitnessCountsAndPassesOn(t *testing.T) {
+func TestObserverCountsAndPassesOn(t *testing.T) {
 	before := gather(t)
 	n := &next{}
 	w := metrics.Observer{Next: n}
@@ -131,7 +131,7 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 	before := gather(t)
 	metrics.Counted.Set([]prometheus.Metric{
 		metrics.Backlog.Of(2), metrics.Verdicts.Of(2, "Job.batch", "Expired"), metrics.Subjects.Of(2, "p", "r", "due"),
-		metrics.Uncounted.Of(4, "overdue"), metrics.IndexSize.Of(3, "Job.batch"), metrics.KindTrouble.Of(1, "Pod", "Forbidden"),
+		metrics.Uncounted.Of(4, "overdue"), metrics.IndexSize.Of(3, "Job.batch"), metrics.KindError.Of(1, "Pod", "Forbidden"),
 	})
 	before.expectGrowth(t, samples{
 		"sunset_backlog":                                2,

@@ -40,7 +40,7 @@ func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []poli
 			}
 			evaluations[i] = append(evaluations[i], policy.Evaluation{Rule: r, Facts: f, Known: true})
 		}
-		subjects = append(subjects, page.See(s))
+		subjects = append(subjects, page.WithHold(s))
 	}
 	for k, r := range page.Rules {
 		if !r.Ranks() {
@@ -51,7 +51,7 @@ func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []poli
 			members[i], _ = policy.CandidateOf(&subjects[i], &evaluations[i][k].Facts, true)
 		}
 		for i, standing := range snapshot.Ranking(jobs, r.ID).Rank(members) {
-			evaluations[i][k].Standing = standing
+			evaluations[i][k].Rank = standing
 		}
 	}
 	return subjects, evaluations

@@ -105,7 +105,7 @@ func (l *Reconciler) compileEdits(edits []*entry) {
 		done[i].collection = e.collection
 		statuses[i] = statusOf(e.written)
 		if e.written.GetNamespace() != "" {
-			taken += done[i].takes()
+			taken += done[i].usedSize()
 		}
 	}
 	l.publishing.Lock()
@@ -139,7 +139,7 @@ func (l *Reconciler) takenBesides(edits []*entry) (taken int) {
 	defer l.mu.Unlock()
 	for _, s := range l.namespaced.all {
 		if e := s.value; e.written == nil && e.policy.Namespace == namespace {
-			taken += e.takes()
+			taken += e.usedSize()
 		}
 	}
 	return taken
@@ -161,8 +161,8 @@ func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPoli
 	l.changes.in(e.written.GetNamespace())
 }
 
-// takes returns how much of the maximum size of its namespace the policy uses.
-func (e *entry) takes() int {
+// usedSize returns how much of the maximum size of its namespace the policy uses.
+func (e *entry) usedSize() int {
 	if e.refused != nil {
 		return 0
 	}
@@ -180,7 +180,7 @@ func (l *Reconciler) reconsider() {
 		case e.refused != nil:
 			refused = append(refused, e)
 		default:
-			taken[e.policy.Namespace] += e.takes()
+			taken[e.policy.Namespace] += e.usedSize()
 		}
 	}
 	for _, e := range refused {

@@ -128,8 +128,8 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same permissions
 			all[i] = all[i-1]
 		default:
-			all[i].err, all[i].known = l.Rights.Known(r)
-			all[i].allowed = l.Rights.Allowed(r)
+			all[i].err, all[i].known = l.Permissions.Known(r)
+			all[i].allowed = l.Permissions.Allowed(r)
 		}
 	}
 	return all

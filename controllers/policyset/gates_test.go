@@ -39,7 +39,7 @@ func (l *harness) recounted(name string, uncounted ...string) *harness {
 	return l
 }
 
-func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
+func TestPreviewedOpensManyGatesInOneSnapshot(t *testing.T) {
 	s := newServer()
 	var counts []policyset.Count
 	for i := range 10 {
@@ -334,7 +334,7 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	expect.Equal(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
 }
 
-func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
+func TestGateWhereARunningPolicyNewlyApplies(t *testing.T) {
 	ci, prod := map[string]string{"tier": "ci"}, map[string]string{"tier": "prod"}
 	tests := map[string]struct {
 		before, change func(s *server)

@@ -24,14 +24,14 @@ import (
 type harness struct {
 	*policyset.Reconciler
 	*server
-	t          *testing.T
-	published  []policyset.CompiledSnapshot
-	leadership error
-	rights     rights
+	t           *testing.T
+	published   []policyset.CompiledSnapshot
+	leadership  error
+	permissions fakePermissions
 }
 
-// The answers of Reconciler.Rights.Check and its other methods, the same for all rules.
-type rights struct {
+// The answers of Reconciler.Permissions.Check and its other methods, the same for all rules.
+type fakePermissions struct {
 	err     error
 	denied  func(*policy.Rule) bool // which rules lack a permission if err is nil; nil for none
 	unknown bool                    // no answer yet
@@ -39,28 +39,28 @@ type rights struct {
 	asked   []string                // IDs of rules
 }
 
-// Check implements Reconciler.Rights.
-func (r *rights) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
+// Check implements Reconciler.Permissions.
+func (r *fakePermissions) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String())
 	return time.Time{}, r.err
 }
 
-// CheckOwner implements Reconciler.Rights.
-func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
+// CheckOwner implements Reconciler.Permissions.
+func (r *fakePermissions) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
 	return time.Time{}, r.err
 }
 
-// Known implements Reconciler.Rights.
-func (r *rights) Known(rule *policy.Rule) (error, bool) {
+// Known implements Reconciler.Permissions.
+func (r *fakePermissions) Known(rule *policy.Rule) (error, bool) {
 	if r.err == nil && r.denied != nil && r.denied(rule) {
 		return permissions.ErrMissing, !r.unknown
 	}
 	return r.err, !r.unknown
 }
 
-// Allowed implements Reconciler.Rights.
-func (r *rights) Allowed(*policy.Rule) bool {
+// Allowed implements Reconciler.Permissions.
+func (r *fakePermissions) Allowed(*policy.Rule) bool {
 	if r.err == nil || errors.Is(r.err, permissions.ErrMissing) {
 		r.allowed = r.err == nil && !r.unknown
 	}
@@ -87,7 +87,7 @@ func newUnreadHarness(t *testing.T, s *server) *harness {
 	l.Reconciler = &policyset.Reconciler{
 		Cache: s, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership:  leadership(func() error { return l.leadership }),
-		Rights:      &l.rights,
+		Permissions: &l.permissions,
 		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) { l.published = append(l.published, e) }}},
 	}
 	live, err := rest.UnversionedRESTClientFor(&rest.Config{

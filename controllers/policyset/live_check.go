@@ -86,7 +86,7 @@ func (l *Reconciler) checkLive(ctx context.Context, namespace string) (since tim
 		}
 		since, err = l.answerFor(namespace)
 	}
-	if err := l.live.clocks.trouble(); err != nil {
+	if err := l.live.clocks.lastErr(); err != nil {
 		return since, err
 	}
 	return since, cmp.Or(err, l.compilingFor(namespace))
@@ -160,7 +160,7 @@ func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) 
 		reads = append(reads, func() error { return l.readPolicies(ctx, namespace, at) })
 	}
 	if !l.answered(namespace, at) {
-		reads = append(reads, func() error { return l.readPlace(ctx, namespace) })
+		reads = append(reads, func() error { return l.readNamespaces(ctx, namespace) })
 	}
 	if l.lacksQuotas(namespace, at) {
 		reads = append(reads, func() error { l.readQuotasOf(ctx, namespace); return nil })
@@ -214,7 +214,7 @@ func (l *Reconciler) Permit(ctx context.Context, rule *policy.Rule) (since time.
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil
 	}
-	return l.Rights.Check(ctx, rule)
+	return l.Permissions.Check(ctx, rule)
 }
 
 // PermitOwner implements preflight.Live.
@@ -222,5 +222,5 @@ func (l *Reconciler) PermitOwner(ctx context.Context, rule *policy.Rule, owner *
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil
 	}
-	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
+	return l.Permissions.CheckOwner(ctx, rule, owner.Kind)
 }

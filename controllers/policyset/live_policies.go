@@ -137,7 +137,7 @@ func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMeta
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range list.Items {
-		if known, ok := on.get(&list.Items[i]); !ok || !known.says(&list.Items[i]) {
+		if known, ok := on.get(&list.Items[i]); !ok || !known.includes(&list.Items[i]) {
 			all = append(all, &list.Items[i])
 		}
 	}
@@ -151,7 +151,7 @@ func (l *Reconciler) takeLivePolicies(on policyCollection, list *metav1.PartialO
 	for _, object := range changed {
 		l.takePolicy(on, object)
 	}
-	for _, object := range on.confine(uidsOf(list), list.ResourceVersion) {
+	for _, object := range on.dropLacking(uidsOf(list), list.ResourceVersion) {
 		l.changes.in(object.GetNamespace())
 	}
 }

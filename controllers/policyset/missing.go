@@ -120,7 +120,7 @@ func (l *Reconciler) confirmedLately() bool {
 
 // The reason why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be
 // read. It is nil if Sunset can delete.
-func (l *Reconciler) Trouble() error {
+func (l *Reconciler) DeletionError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

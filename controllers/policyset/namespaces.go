@@ -33,8 +33,8 @@ type liveResult struct {
 	err  error         // wraps preflight.ErrNamespace; nil when objects there may be deleted
 }
 
-// readPlace reads a namespace, or all of them if many are needed.
-func (l *Reconciler) readPlace(ctx context.Context, name string) error {
+// readNamespaces reads a namespace, or all of them if many are needed.
+func (l *Reconciler) readNamespaces(ctx context.Context, name string) error {
 	if l.readsOneByOne() {
 		return l.readNamespace(ctx, name)
 	}
@@ -128,7 +128,7 @@ func (l *Reconciler) takeLiveNamespaces(items []metav1.PartialObjectMetadata, co
 	if complete == nil {
 		return
 	}
-	for _, object := range l.namespaces.confine(uidsOf(complete), complete.ResourceVersion) {
+	for _, object := range l.namespaces.dropLacking(uidsOf(complete), complete.ResourceVersion) {
 		l.changes.in(object.GetName())
 	}
 }

@@ -148,16 +148,16 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 			}
 			expect.Equal(t, "rules", want, sorted(l.rules("team-a")))
 			expect.Equal(t, "namespace known", true, l.snapshot().Knows("team-b"))
-			expect.Equal(t, "an error at once", false, l.Trouble() != nil)
+			expect.Equal(t, "an error at once", false, l.DeletionError() != nil)
 			l.later(5 * time.Second)
-			expect.Equal(t, "an error after 5 s", name != "only the list of the cache", l.Trouble() != nil)
+			expect.Equal(t, "an error after 5 s", name != "only the list of the cache", l.DeletionError() != nil)
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
 			expect.Equal(t, "rules allowed", want, sorted(l.allowed("team-a")))
 			l.removePolicy("veto")
 			l.reconcile()
 			expect.Equal(t, "rules after its deletion", want[:1], l.rules("team-a"))
-			expect.Equal(t, "an error after its deletion", false, l.Trouble() != nil)
+			expect.Equal(t, "an error after its deletion", false, l.DeletionError() != nil)
 		})
 	}
 }

@@ -138,9 +138,9 @@ func (l *Reconciler) publish() {
 	}
 	e := CompiledSnapshot{
 		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries),
-		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), InvalidReferences: l.misreferences,
+		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), InvalidReferences: l.invalidReferences,
 	}
-	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
+	e.QuotasUnread, e.QuotaError = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
 	for _, subscriber := range l.Subscribers {
 		subscriber.Use(e)
 	}

@@ -21,15 +21,15 @@ const quotasEvery = 15 * time.Second
 
 // quotas holds how many objects the ResourceQuotas of each namespace allow, by resource.
 type quotas struct {
-	needed  bool             // some rule uses them
-	read    bool             // all were read once
-	trouble map[string]error // why those of a namespace, "" for all, cannot be read
-	wake    chan struct{}
-	all     map[string]map[string]int64
+	needed bool             // some rule uses them
+	read   bool             // all were read once
+	errs   map[string]error // why those of a namespace, "" for all, cannot be read
+	wake   chan struct{}
+	all    map[string]map[string]int64
 	// The namespaces that were read, or could not be read, since the current list of all began, which may be older. It is nil
 	// while no such list is in progress.
-	meanwhile sets.Set[string]
-	kept      sets.Set[string] // those namespaces of the latest list
+	readDuringList sets.Set[string]
+	readDuringLast sets.Set[string] // those namespaces of the latest list
 }
 
 // in returns the quotas of a namespace; nil if they are unknown.
@@ -53,7 +53,7 @@ func (l *Reconciler) followQuotas(ctx context.Context) error {
 				log.FromContext(ctx).Info("capacity.percentOfQuota has no effect: ResourceQuotas cannot be read", "err", err.Error())
 				l.forgetQuotas("")
 			}
-			l.quotaTrouble("", err)
+			l.setQuotaErr("", err)
 			l.settle()
 		}
 		select {
@@ -65,36 +65,36 @@ func (l *Reconciler) followQuotas(ctx context.Context) error {
 	}
 }
 
-// quotaTrouble records for the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can be
+// setQuotaErr records for the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can be
 // read. Changes that wait for a count keep waiting: an unknown quota does not count as a removed one.
-func (l *Reconciler) quotaTrouble(namespace string, err error) {
+func (l *Reconciler) setQuotaErr(namespace string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	had := len(l.quotas.trouble) > 0
+	had := len(l.quotas.errs) > 0
 	switch {
-	case err != nil && l.quotas.trouble == nil:
-		l.quotas.trouble = map[string]error{namespace: err}
+	case err != nil && l.quotas.errs == nil:
+		l.quotas.errs = map[string]error{namespace: err}
 	case err != nil:
-		l.quotas.trouble[namespace] = err
+		l.quotas.errs[namespace] = err
 	case namespace == "": // all were read, except those that have failed since the list began
-		maps.DeleteFunc(l.quotas.trouble, func(name string, _ error) bool { return !l.quotas.kept.Has(name) })
+		maps.DeleteFunc(l.quotas.errs, func(name string, _ error) bool { return !l.quotas.readDuringLast.Has(name) })
 	default:
-		delete(l.quotas.trouble, namespace)
+		delete(l.quotas.errs, namespace)
 	}
-	l.changes.others = l.changes.others || had != (len(l.quotas.trouble) > 0)
+	l.changes.others = l.changes.others || had != (len(l.quotas.errs) > 0)
 }
 
-// why returns why quotas cannot be read; nil when they can be read.
-func (q *quotas) why() error {
-	for _, namespace := range slices.Sorted(maps.Keys(q.trouble)) {
-		return q.trouble[namespace]
+// firstErr returns why quotas cannot be read; nil when they can be read.
+func (q *quotas) firstErr() error {
+	for _, namespace := range slices.Sorted(maps.Keys(q.errs)) {
+		return q.errs[namespace]
 	}
 	return nil
 }
 
 // needQuotas starts a read at once when a rule begins to use quotas. It returns whether they have not been read yet, and why
 // they cannot be read.
-func (l *Reconciler) needQuotas(needed bool) (unread bool, trouble error) {
+func (l *Reconciler) needQuotas(needed bool) (unread bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if needed && !l.quotas.needed {
@@ -104,7 +104,7 @@ func (l *Reconciler) needQuotas(needed bool) (unread bool, trouble error) {
 		}
 	}
 	l.quotas.needed = needed
-	return needed && !l.quotas.read && len(l.quotas.trouble) == 0, l.quotas.why()
+	return needed && !l.quotas.read && len(l.quotas.errs) == 0, l.quotas.firstErr()
 }
 
 func (l *Reconciler) needsQuotas() bool {
@@ -130,7 +130,7 @@ func (l *Reconciler) boundByQuotas(namespace string) bool {
 // keep objects, and other rules still delete.
 func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
 	err := l.readQuotas(ctx, namespace)
-	l.quotaTrouble(namespace, err)
+	l.setQuotaErr(namespace, err)
 	if err != nil {
 		l.forgetQuotas(namespace)
 	}
@@ -183,10 +183,10 @@ func (l *Reconciler) readQuotas(ctx context.Context, namespace string) error {
 	defer l.mu.Unlock()
 	l.quotas.isRead(namespace)
 	if namespace == "" {
-		for name := range l.quotas.meanwhile {
+		for name := range l.quotas.readDuringList {
 			replace(found, name, l.quotas.all)
 		}
-		l.quotas.kept = l.quotas.meanwhile
+		l.quotas.readDuringLast = l.quotas.readDuringList
 	} else {
 		others := maps.Clone(l.quotas.all)
 		delete(others, namespace)
@@ -205,7 +205,7 @@ func (q *quotas) list(mu sync.Locker) (end func()) {
 	begin := func(meanwhile sets.Set[string]) {
 		mu.Lock()
 		defer mu.Unlock()
-		q.meanwhile = meanwhile
+		q.readDuringList = meanwhile
 	}
 	begin(sets.New[string]())
 	return func() { begin(nil) }
@@ -213,8 +213,8 @@ func (q *quotas) list(mu sync.Locker) (end func()) {
 
 // isRead records that the quotas of one namespace were read.
 func (q *quotas) isRead(namespace string) {
-	if q.meanwhile != nil && namespace != "" {
-		q.meanwhile.Insert(namespace)
+	if q.readDuringList != nil && namespace != "" {
+		q.readDuringList.Insert(namespace)
 	}
 }
 

@@ -46,8 +46,8 @@ func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
 	return spec
 }
 
-// room returns how many Jobs may stay in a namespace; -1 for any number.
-func (l *harness) room(namespace string) int {
+// capacity returns how many Jobs may stay in a namespace; -1 for any number.
+func (l *harness) capacity(namespace string) int {
 	l.t.Helper()
 	rules := l.snapshot().Effective(jobs, namespace).Rules
 	if len(rules) != 1 {
@@ -84,9 +84,9 @@ func TestWhatQuotasAllow(t *testing.T) {
 				s.quota(name, spec)
 			}
 			l := bounding(t, s)
-			expect.Equal(t, "room before quotas were read", -1, l.room("team-a"))
+			expect.Equal(t, "room before quotas were read", -1, l.capacity("team-a"))
 			l.allowed("team-a")
-			expect.Equal(t, "room", test.want, l.room("team-a"))
+			expect.Equal(t, "room", test.want, l.capacity("team-a"))
 		})
 	}
 }
@@ -118,17 +118,17 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	s.quota("team-b/q", hard("count/jobs.batch=2"))
 	l.later(time.Second + 1)
 	l.allowed("team-a")
-	expect.Equal(t, "room after an edit", 10, l.room("team-a"))
+	expect.Equal(t, "room after an edit", 10, l.capacity("team-a"))
 	expect.Equal(t, "snapshots after an edit", editions+1, len(l.published))
 	l.allowed("team-b")
-	expect.Equal(t, "room in another namespace", 1, l.room("team-b"))
-	expect.Equal(t, "room still", 10, l.room("team-a"))
+	expect.Equal(t, "room in another namespace", 1, l.capacity("team-b"))
+	expect.Equal(t, "room still", 10, l.capacity("team-a"))
 
 	s.removeQuota("team-a/q")
 	l.later(time.Second + 1)
 	l.allowed("team-a")
-	expect.Equal(t, "room without a quota", -1, l.room("team-a"))
-	expect.Equal(t, "room in the other namespace", 1, l.room("team-b"))
+	expect.Equal(t, "room without a quota", -1, l.capacity("team-a"))
+	expect.Equal(t, "room in the other namespace", 1, l.capacity("team-b"))
 }
 
 // TestTheAgeOfQuotasCounts: a deletion that relies on quotas is not sent if they are the oldest response, and too old.
@@ -189,13 +189,13 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 		}
 		l.later(2 * time.Second)
 		l.allowed("team-a")
-		expect.Equal(t, name+", room", -1, l.room("team-a"))
+		expect.Equal(t, name+", room", -1, l.capacity("team-a"))
 		expect.Equal(t, name+", waiting", free, l.waiting("team-a"))
 	}
 	l.fail = nil
 	l.later(2 * time.Second)
 	l.allowed("team-a")
-	expect.Equal(t, "room", 5, l.room("team-a"))
+	expect.Equal(t, "room", 5, l.capacity("team-a"))
 }
 
 // TestAListThatLacksQuotasBindsNothing: quotas that appear later do not count as reduced quotas, which would wait for approval.
@@ -218,15 +218,15 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 				}
 				stop := following(t, l)
 				l.allowed("team-a")
-				expect.Equal(t, "room", -1, l.room("team-a"))
-				expect.Equal(t, "QuotaTrouble is set", true, l.published[len(l.published)-1].QuotaTrouble != nil)
+				expect.Equal(t, "room", -1, l.capacity("team-a"))
+				expect.Equal(t, "QuotaError is set", true, l.published[len(l.published)-1].QuotaError != nil)
 				l.counted("p")
 
 				l.said = nil
 				l.later(15 * time.Second)
 				synctest.Wait()
-				expect.Equal(t, "room by the complete list", 5, l.room("team-a"))
-				expect.Equal(t, "QuotaTrouble is removed", nil, l.published[len(l.published)-1].QuotaTrouble)
+				expect.Equal(t, "room by the complete list", 5, l.capacity("team-a"))
+				expect.Equal(t, "QuotaError is removed", nil, l.published[len(l.published)-1].QuotaError)
 				if gate := l.snapshot().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
@@ -252,13 +252,13 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		}
 		read(nil)
 		l.counted("p")
-		expect.Equal(t, "room", 5, l.room("team-a"))
+		expect.Equal(t, "room", 5, l.capacity("team-a"))
 		read(func(string) error { return errors.New("connection refused") })
-		expect.Equal(t, "room while quotas cannot be read", -1, l.room("team-a"))
+		expect.Equal(t, "room while quotas cannot be read", -1, l.capacity("team-a"))
 		l.counted("p")
 		s.quota("team-a/q", hard("count/jobs.batch=2"))
 		read(nil)
-		expect.Equal(t, "room by the reduced quota", 1, l.room("team-a"))
+		expect.Equal(t, "room by the reduced quota", 1, l.capacity("team-a"))
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		stop()
 	})
@@ -274,7 +274,7 @@ func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	l.namespace("team-a", nil) // another resourceVersion
 	l.refresh()
 	expect.Equal(t, "snapshots", editions, len(l.published))
-	expect.Equal(t, "room", 5, l.room("team-a"))
+	expect.Equal(t, "room", 5, l.capacity("team-a"))
 }
 
 func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
@@ -288,24 +288,24 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 			synctest.Wait()
 		}
 		synctest.Wait()
-		expect.Equal(t, "room", 5, l.room("team-a"))
+		expect.Equal(t, "room", 5, l.capacity("team-a"))
 		expect.Equal(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
 
 		s.quota("team-a/q", hard("count/jobs.batch=20"))
 		s.quota("team-b/q", hard("count/jobs.batch=4"))
 		later()
-		expect.Equal(t, "room after an edit", 10, l.room("team-a"))
-		expect.Equal(t, "room in another namespace", 2, l.room("team-b"))
+		expect.Equal(t, "room after an edit", 10, l.capacity("team-a"))
+		expect.Equal(t, "room in another namespace", 2, l.capacity("team-b"))
 
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
-		expect.Equal(t, "room without a response", -1, l.room("team-a"))
-		expect.Equal(t, "QuotaTrouble is set", true, l.published[len(l.published)-1].QuotaTrouble != nil)
+		expect.Equal(t, "room without a response", -1, l.capacity("team-a"))
+		expect.Equal(t, "QuotaError is set", true, l.published[len(l.published)-1].QuotaError != nil)
 		l.fail = nil
 		s.removeQuota("team-a/q")
 		later()
-		expect.Equal(t, "room without a quota", -1, l.room("team-a"))
-		expect.Equal(t, "QuotaTrouble is removed", nil, l.published[len(l.published)-1].QuotaTrouble)
+		expect.Equal(t, "room without a quota", -1, l.capacity("team-a"))
+		expect.Equal(t, "QuotaError is removed", nil, l.published[len(l.published)-1].QuotaError)
 		editions := len(l.published)
 		later()
 		expect.Equal(t, "snapshots", editions, len(l.published))
@@ -342,19 +342,19 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		defer following(t, l)()
 		l.allowed("team-a")
 		l.counted("p")
-		trouble := func() error { return l.published[len(l.published)-1].QuotaTrouble }
+		trouble := func() error { return l.published[len(l.published)-1].QuotaError }
 		for range 2 {
 			s.set(func() { s.fail = noQuotas })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
-			expect.Equal(t, "room", -1, l.room("team-a"))
+			expect.Equal(t, "room", -1, l.capacity("team-a"))
 			if trouble() == nil {
-				t.Fatal("QuotaTrouble does not show that the quota is unknown")
+				t.Fatal("QuotaError does not show that the quota is unknown")
 			}
 			s.set(func() { s.fail = nil })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
-			expect.Equal(t, "room", 5, l.room("team-a"))
+			expect.Equal(t, "room", 5, l.capacity("team-a"))
 			expect.Equal(t, "trouble", nil, trouble())
 		}
 		s.set(func() { s.fail = noQuotas })
@@ -383,11 +383,11 @@ func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l.later(time.Second)
 		l.allowed("team-a")
-		expect.Equal(t, "room by the later response", 5, l.room("team-a"))
+		expect.Equal(t, "room by the later response", 5, l.capacity("team-a"))
 		bubble.Pass(3 * time.Second)
-		expect.Equal(t, "room after the older list has arrived", 5, l.room("team-a"))
+		expect.Equal(t, "room after the older list has arrived", 5, l.capacity("team-a"))
 		l.later(15 * time.Second)
 		bubble.Pass(3 * time.Second)
-		expect.Equal(t, "room by the next list", 5, l.room("team-a"))
+		expect.Equal(t, "room by the next list", 5, l.capacity("team-a"))
 	})
 }

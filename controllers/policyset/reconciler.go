@@ -37,8 +37,8 @@ type CompiledSnapshot struct {
 	Programs map[string]*engine.Program // by policy.Rule.Key
 	// QuotasUnread reports that rules use ResourceQuotas, which have not been read yet.
 	QuotasUnread bool
-	// QuotaTrouble is why ResourceQuotas cannot be read, so that percentOfQuota has no effect; nil when they can be read.
-	QuotaTrouble error
+	// QuotaError is why ResourceQuotas cannot be read, so that percentOfQuota has no effect; nil when they can be read.
+	QuotaError error
 
 	// Outdated are the policies whose dry-run count is out of date, by UID, and since when it is. Sunset counts each of them
 	// again, and its Count repeats this time.
@@ -75,9 +75,9 @@ type Reconciler struct {
 	DryRun     bool // every policy is a dry run
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
-	// Rights: whether a rule of a RetentionPolicy has the permissions that it needs. Check and CheckOwner report this for now,
+	// Permissions: whether a rule of a RetentionPolicy has the permissions that it needs. Check and CheckOwner report this for now,
 	// Known for the latest request, and Allowed for the latest response of the API server.
-	Rights interface {
+	Permissions interface {
 		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
@@ -108,9 +108,9 @@ type Reconciler struct {
 	past       []past                                // oldest first
 	marking    map[string]trust                      // by policy.Rule.Mark
 
-	references      []references.Declared // of policies as last published
-	referencesSince time.Time
-	misreferences   []references.InvalidReference
+	references        []references.Declared // of policies as last published
+	referencesSince   time.Time
+	invalidReferences []references.InvalidReference
 
 	live freshness // has its own locks
 }
@@ -119,7 +119,7 @@ type Reconciler struct {
 type entry struct {
 	generation int64
 	approved   string // the approved hash
-	leaves     bool   // the policy is being deleted
+	deleting   bool   // the policy is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Program
 	size       int                        // of its expressions
@@ -133,14 +133,14 @@ type entry struct {
 	before     *entry                     // its last compiled version, or that of an earlier policy of the same name; nil for none
 }
 
-// says reports whether the entry has the version of an object, or a later one.
-func (e *entry) says(object metav1.Object) bool {
-	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.leaves || object.GetDeletionTimestamp() == nil)
+// includes reports whether the entry has the version of an object, or a later one.
+func (e *entry) includes(object metav1.Object) bool {
+	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.deleting || object.GetDeletionTimestamp() == nil)
 }
 
 // entryOf returns an entry with the version of an object. It is not compiled.
 func entryOf(object metav1.Object) *entry {
-	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
+	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), deleting: object.GetDeletionTimestamp() != nil}
 }
 
 func approvedIn(object metav1.Object) string {
@@ -257,15 +257,15 @@ func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []m
 
 // takePolicy stores a policy if it is new or was edited.
 func (l *Reconciler) takePolicy(on policyCollection, object *unstructured.Unstructured) {
-	on.saw(object.GetResourceVersion())
+	on.noteVersion(object.GetResourceVersion())
 	known, ok := on.get(object)
-	if (!ok || !known.says(object)) && on.accept(object) {
+	if (!ok || !known.includes(object)) && on.accept(object) {
 		l.edit(on, object)
 	}
 }
 
 func (l *Reconciler) takeNamespace(object metav1.Object) {
-	l.namespaces.saw(object.GetResourceVersion())
+	l.namespaces.noteVersion(object.GetResourceVersion())
 	known, ok := l.namespaces.get(object)
 	if !l.namespaces.accept(object) {
 		return
@@ -291,7 +291,7 @@ func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructu
 		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
-	if e.leaves {
+	if e.deleting {
 		e.policy.Terminate()
 	}
 	if l.DryRun {

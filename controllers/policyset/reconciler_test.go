@@ -106,7 +106,7 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 	expect.Equal(t, "snapshots after a namespace got a hold", 4, len(l.published))
 }
 
-func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
+func TestSnapshotHasTheNamespacesOfTheCache(t *testing.T) {
 	l := oneEnforced(t)
 	knows := func(name string) bool { return l.published[len(l.published)-1].Snapshot.Knows(name) }
 	expect.Equal(t, "team-a", true, knows("team-a"))
@@ -118,7 +118,7 @@ func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 	expect.Equal(t, "team-a after its deletion", false, knows("team-a"))
 }
 
-func TestProgramsOfAnEdition(t *testing.T) {
+func TestSnapshotPrograms(t *testing.T) {
 	l := oneEnforced(t)
 	e := l.published[0]
 	expect.Equal(t, "programs", 1, len(e.Programs))
@@ -169,7 +169,7 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 	}
 }
 
-func TestThePolicyOfAnEditionIsTheOneThatWasWritten(t *testing.T) {
+func TestSnapshotPolicyIsTheOneThatWasWritten(t *testing.T) {
 	l := oneEnforced(t)
 	var p *policy.Policy
 	for _, p = range l.published[0].Snapshot.Policies() {

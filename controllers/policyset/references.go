@@ -22,8 +22,8 @@ func declared(entries []*entry) []references.Declared {
 	return slices.Compact(all)
 }
 
-// misread returns the invalid declarations of referrers, in order.
-func misread(entries []*entry) []references.InvalidReference {
+// invalidReferences returns the invalid declarations of referrers, in order.
+func invalidReferences(entries []*entry) []references.InvalidReference {
 	var all []references.InvalidReference
 	for _, e := range entries {
 		all = append(all, references.InvalidReferences(e.policy)...)
@@ -55,13 +55,13 @@ func (l *Reconciler) declare(entries []*entry) (fewer sets.Set[references.Kind])
 			fewer.Insert(d.To)
 		}
 	}
-	misread := misread(entries)
-	for _, m := range l.misreferences {
-		if !slices.Contains(misread, m) {
+	invalid := invalidReferences(entries)
+	for _, m := range l.invalidReferences {
+		if !slices.Contains(invalid, m) {
 			fewer.Insert(m.Kinds()...)
 		}
 	}
-	l.misreferences = misread
+	l.invalidReferences = invalid
 	if l.referencesSince.IsZero() || !slices.Equal(declared, l.references) {
 		l.references, l.referencesSince = declared, l.Clock.Now()
 	}

@@ -35,7 +35,7 @@ func app(to references.Kind, names string) references.Declared {
 
 func (l *harness) last() policyset.CompiledSnapshot { return l.published[len(l.published)-1] }
 
-func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
+func TestSnapshotHasDeclaredReferences(t *testing.T) {
 	one := []references.Declared{app("Secret", "[object.a]")}
 	tests := map[string]struct {
 		policies map[string]string
@@ -61,8 +61,8 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	}
 }
 
-// TestAnEditionHasWhatIsMisread: it is unknown what an invalid declaration refers to.
-func TestAnEditionHasWhatIsMisread(t *testing.T) {
+// TestSnapshotHasInvalidReferences: it is unknown what an invalid declaration refers to.
+func TestSnapshotHasInvalidReferences(t *testing.T) {
 	misread := func(from, why string, to references.Kind) references.InvalidReference {
 		return references.InvalidReference{From: references.SourceID(from), To: to, Why: why}
 	}
@@ -91,9 +91,9 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 	}
 }
 
-// TestWhatWasMisreadMayHaveReferred: when an invalid declaration is removed, rules that read references are counted again. This
+// TestInvalidReferenceMayHaveReferred: when an invalid declaration is removed, rules that read references are counted again. This
 // is also so if it was invalid from the start.
-func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
+func TestInvalidReferenceMayHaveReferred(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
 		s := newServer()
 		s.policy("p", reads("Enforce", "Secret", ""))
@@ -107,7 +107,7 @@ func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
 	}
 }
 
-func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
+func TestSnapshotHasReferredKinds(t *testing.T) {
 	own := strings.Replace(reads("Enforce", "Secret", ""), "{mode", "{serviceAccountName: cleaner, mode", 1)
 	tests := map[string]struct {
 		policies map[string]string
@@ -130,7 +130,7 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 	}
 }
 
-func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
+func TestCheckSeesDeclaredReferences(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", ""))
 	l := newHarness(t, s)

@@ -133,20 +133,20 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 	}
 }
 
-// TestARuleWithoutRightsKeepsWhateverThereIs, also before it is known whether it has its permissions.
-func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
+// TestRuleWithoutPermissionsKeepsObjects, also before it is known whether it has its permissions.
+func TestRuleWithoutPermissionsKeepsObjects(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", ownRules("Enforce", "1h"))
 	l := newUnreadHarness(t, s)
-	l.rights.unknown = true
+	l.permissions.unknown = true
 	s.sync()
 	l.reconcile()
 	unpermitted := func() bool { return l.named("team-a/own").Rules[0].Unpermitted }
 	expect.Equal(t, "unpermitted before the first answer", true, unpermitted())
-	l.rights.unknown = false
+	l.permissions.unknown = false
 	l.Republish()
 	expect.Equal(t, "unpermitted with all permissions", false, unpermitted())
-	l.rights.err = errors.New("missing permission")
+	l.permissions.err = errors.New("missing permission")
 	l.Republish()
 	expect.Equal(t, "unpermitted after they are revoked", true, unpermitted())
 }
@@ -168,17 +168,17 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 		}
 		return names
 	}
-	l.rights.denied = func(r *policy.Rule) bool { return r.Kind.Kind == "Pod" }
+	l.permissions.denied = func(r *policy.Rule) bool { return r.Kind.Kind == "Pod" }
 	l.Republish()
 	expect.Equal(t, "unpermitted without the permission for Pods", []string{"pods", "more"}, unpermitted())
-	l.rights.denied = func(r *policy.Rule) bool { return r.Mark != "" && r.Kind.Kind == "Job" }
+	l.permissions.denied = func(r *policy.Rule) bool { return r.Mark != "" && r.Kind.Kind == "Job" }
 	l.Republish()
 	expect.Equal(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
 }
 
-// TestMarksFromBeforeARightWasMissingDoNotCount: the kind of the rule may not have been watched since then. After an error of
+// TestMarksFromBeforeAMissingPermissionDoNotCount: the kind of the rule may not have been watched since then. After an error of
 // the API server, it is watched as before.
-func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
+func TestMarksFromBeforeAMissingPermissionDoNotCount(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 	l := newHarness(t, s)
@@ -188,7 +188,7 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	begun := since()
 	for _, err := range []error{errors.New("connection refused"), nil} {
 		l.later(time.Minute)
-		l.rights.err = err
+		l.permissions.err = err
 		l.Republish()
 		expect.Equal(t, "has its permissions", err == nil, !rule().Unpermitted)
 		expect.Equal(t, "watched", true, !rule().Unwatched)
@@ -196,7 +196,7 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	expect.Equal(t, "since when marks count after an error", begun, since())
 	for _, err := range []error{permissions.ErrMissing, errors.New("connection refused"), nil} {
 		l.later(time.Minute)
-		l.rights.err = err
+		l.permissions.err = err
 		l.Republish()
 	}
 	back := l.clock.Now()

@@ -43,7 +43,7 @@ func (c *clocks) note(err error, at time.Time) {
 	}
 }
 
-func (c *clocks) trouble() error {
+func (c *clocks) lastErr() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
@@ -74,7 +74,7 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	worst := skew(date, sent, received)
 	metrics.Skew.Set(worst.Seconds())
-	d.loop.live.clocks.note(bearable(worst), received)
+	d.loop.live.clocks.note(checkSkew(worst), received)
 	return response, nil
 }
 
@@ -84,8 +84,8 @@ func skew(date, sent, received time.Time) time.Duration {
 	return max(received.Sub(date), date.Add(time.Second).Sub(sent))
 }
 
-// bearable returns an error if the server's clock may differ from ours by more than maxSkew.
-func bearable(worst time.Duration) error {
+// checkSkew returns an error if the server's clock may differ from ours by more than maxSkew.
+func checkSkew(worst time.Duration) error {
 	if worst > maxSkew {
 		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both clocks, for example with NTP", maxSkew)
 	}
@@ -117,7 +117,7 @@ func (l *Reconciler) compareClocks(ctx context.Context) {
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return
 	}
-	trouble := l.live.clocks.trouble()
+	trouble := l.live.clocks.lastErr()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if (trouble == nil) != (l.skewed == nil) {

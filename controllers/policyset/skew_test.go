@@ -54,7 +54,7 @@ func comparesClocks(t *testing.T) {
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()
-		expect.Equal(t, what+": in trouble", troubled, l.Trouble() != nil)
+		expect.Equal(t, what+": in trouble", troubled, l.DeletionError() != nil)
 	}
 	set := func(change func()) {
 		s.mu.Lock()

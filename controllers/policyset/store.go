@@ -10,9 +10,9 @@ import (
 // store holds the versions of objects that were observed in a cache, which may lag, and in live reads, which are rare. Of two
 // versions of an object it keeps the newer one.
 type store[T any] struct {
-	all     map[string]*storedVersion[T] // by keyOf
-	horizon string                       // resourceVersion of the newest complete live list; objects that it lacks are gone unless newer
-	newest  string                       // newest resourceVersion that was observed
+	all         map[string]*storedVersion[T] // by keyOf
+	listVersion string                       // resourceVersion of the newest complete live list; objects that it lacks are gone unless newer
+	newest      string                       // newest resourceVersion that was observed
 }
 
 // storedVersion is the last observed version of one object.
@@ -47,7 +47,7 @@ func (k *store[T]) accept(object metav1.Object) bool {
 // gone reports whether a live list has shown that an object in a cache no longer exists. It does not apply to live reads, which
 // are later than the list: an object that such a read returns exists, even if the list lacked it.
 func (k *store[T]) gone(object metav1.Object) bool {
-	return k.all[keyOf(object)] == nil && k.horizon != "" && !newer(object.GetResourceVersion(), k.horizon)
+	return k.all[keyOf(object)] == nil && k.listVersion != "" && !newer(object.GetResourceVersion(), k.listVersion)
 }
 
 // put stores a version that was accepted.
@@ -76,8 +76,8 @@ func (k *store[T]) forget(object metav1.Object) {
 	}
 }
 
-// saw records a resourceVersion that was observed.
-func (k *store[T]) saw(version string) {
+// noteVersion records a resourceVersion that was observed.
+func (k *store[T]) noteVersion(version string) {
 	if k.newest == "" || older(k.newest, version) {
 		k.newest = version
 	}
@@ -91,11 +91,11 @@ func (k *store[T]) versionOf(key string) string {
 	return ""
 }
 
-// confine drops the objects that a complete live list at a resourceVersion lacks, unless they are newer than the list, and
+// dropLacking drops the objects that a complete live list at a resourceVersion lacks, unless they are newer than the list, and
 // returns them.
-func (k *store[T]) confine(uids map[types.UID]bool, version string) []metav1.Object {
-	k.horizon = version
-	k.saw(version)
+func (k *store[T]) dropLacking(uids map[types.UID]bool, version string) []metav1.Object {
+	k.listVersion = version
+	k.noteVersion(version)
 	lacking := k.lacking(uids, version)
 	for _, object := range lacking {
 		delete(k.all, keyOf(object))

@@ -109,9 +109,9 @@ func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
 	expect.Equal(t, "snapshots", 4, len(l.published))
 }
 
-// TestNamesakesOnBothShelves: a ClusterRetentionPolicy and RetentionPolicies of two namespaces with the same name are three
+// TestNamesakesOfBothKinds: a ClusterRetentionPolicy and RetentionPolicies of two namespaces with the same name are three
 // policies.
-func TestNamesakesOnBothShelves(t *testing.T) {
+func TestNamesakesOfBothKinds(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("team-a/p", ownRules("Enforce", "5m"))
 	l.policy("team-b/p", ownRules("DryRun", "6m"))
@@ -148,7 +148,7 @@ func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
+func TestOverrideBecomesValidWithItsPolicy(t *testing.T) {
 	l := teamed(t, "{overrides: [{policy: q, ttl: 4h}]}")
 	expect.Equal(t, "problems", 1, len(l.named("team-a/own").Problems))
 	l.policy("q", spec("Enforce", "1h"))
@@ -159,36 +159,36 @@ func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
 
 func TestPermit(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
-	l.rights.err = errors.New("missing permission")
+	l.permissions.err = errors.New("missing permission")
 	permit := func(name string) error { _, err := l.Permit(t.Context(), l.named(name).Rules[0]); return err }
-	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
-		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.rights.asked)
+	if err := permit("p"); err != nil || len(l.permissions.asked) > 0 {
+		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.permissions.asked)
 	}
-	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
+	if err := permit("team-a/own"); !errors.Is(err, l.permissions.err) {
 		t.Errorf("rule of a RetentionPolicy: %v", err)
 	}
-	l.rights.err = nil
+	l.permissions.err = nil
 	if err := permit("team-a/own"); err != nil {
 		t.Errorf("with all permissions: %v", err)
 	}
-	expect.Equal(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
+	expect.Equal(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.permissions.asked)
 }
 
 func TestPermitOwner(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
-	l.rights.err = errors.New("missing permission")
+	l.permissions.err = errors.New("missing permission")
 	owner := &policy.Owner{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Name: "nightly", UID: "u"}
 	permit := func(name string) error {
 		_, err := l.PermitOwner(t.Context(), l.named(name).Rules[0], owner)
 		return err
 	}
-	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
-		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.rights.asked)
+	if err := permit("p"); err != nil || len(l.permissions.asked) > 0 {
+		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.permissions.asked)
 	}
-	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
+	if err := permit("team-a/own"); !errors.Is(err, l.permissions.err) {
 		t.Errorf("rule of a RetentionPolicy: %v", err)
 	}
-	expect.Equal(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
+	expect.Equal(t, "asked", []string{"team-a/own/jobs CronJob"}, l.permissions.asked)
 }
 
 func TestOwnRules(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	}{
 		{errors.New("no answer"), true, false}, {permissions.ErrMissing, true, true}, {nil, false, false}, {permissions.ErrMissing, true, true}, {errors.New("no answer"), true, true},
 	} {
-		l.rights.err = now.err
+		l.permissions.err = now.err
 		l.Republish()
 		rule := inForce("team-b/own").Rules[0]
 		expect.Equal(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)

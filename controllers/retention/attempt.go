@@ -87,7 +87,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 		if err != nil {
 			return at, func() {
 				log.FromContext(ctx).V(1).Info("permission check failed", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
-				p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
+				p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 				p.retry(it, namespacePause)
 			}
 		}
@@ -97,7 +97,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 }
 
 func (f *attempt) ownerPermission(ctx context.Context) (time.Time, func()) {
-	return f.mayTouchOwner(ctx, f.it, f.likely.Permit.Intent())
+	return f.checkOwnerPermission(ctx, f.it, f.likely.Permit.Intent())
 }
 
 // prepare does everything for the request except sending it.
@@ -123,7 +123,7 @@ func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 	if err != nil {
 		return time.Time{}, func() { f.holdBack(ctx, f.it, err) }
 	}
-	f.owner.setDoubt(nil)
+	f.owner.setPreflightError(nil)
 	return since, nil
 }
 
@@ -142,7 +142,7 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	switch {
 	case !known || len(j.Rules()) == 0: // no longer due
 		f.kind.index.Reconsider(f.it.uid, now)
-		f.tries.forget(f.it)
+		f.backoffs.forget(f.it)
 		f.marks.forget(f.it)
 		return j, false
 	case !areAmong(j.Rules(), likely.Rules()), j.Permit.Valid() && !j.Permit.Same(likely.Permit):

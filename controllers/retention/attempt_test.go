@@ -76,8 +76,8 @@ func (c *cluster) other(change func(*policy.Rule)) *policy.Rule {
 	return &r
 }
 
-// happenings are changes that keep a subject. A watch or only a live read shows them.
-var happenings = map[string]func(c *cluster, live bool){
+// changesDuringAttempt are changes that keep a subject. A watch or only a live read shows them.
+var changesDuringAttempt = map[string]func(c *cluster, live bool){
 	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.Suspended))) },
 	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.DryRun))) },
 	"the time to live is longer": func(c *cluster, live bool) { c.use(live, false, c.other(fixture.TTL(1000*time.Hour))) },
@@ -149,7 +149,7 @@ func slowly(happens func()) error {
 // it.
 func TestAChangeDuringASlowStepCounts(t *testing.T) {
 	for request, sends := range requests {
-		for what, happens := range happenings {
+		for what, happens := range changesDuringAttempt {
 			for _, live := range []bool{false, true} {
 				if request == "a mark" && !stopsMarks[what] {
 					continue

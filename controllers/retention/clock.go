@@ -58,7 +58,7 @@ type soonest struct {
 // prefetch has preflight read in advance, unless such a read is in flight.
 func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	if r.prefetching.CompareAndSwap(false, true) {
-		r.feeds.Go(func() {
+		r.tasks.Go(func() {
 			defer r.prefetching.Store(false)
 			r.Live.Prefetch(ctx, next.namespace, next.at.Add(prefetchFor))
 		})
@@ -91,7 +91,7 @@ func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next soonest, 
 	r.mu.Unlock()
 	for _, w := range kinds {
 		w.index.TakeDue(now, w.pipeline.enqueue)
-		w.pipeline.said.sumUp(ctx, w.index.Kind().Kind, now)
+		w.pipeline.logs.sumUp(ctx, w.index.Kind().Kind, now)
 		if due, namespace, scheduled := w.index.Next(); scheduled && (!ok || due.Before(next.at)) {
 			next, ok = soonest{due, namespace}, true
 		}

@@ -35,9 +35,9 @@ func (d Delay) Compare(o Delay) int {
 
 // delays remembers the obstacles of the latest attempts to delete or mark objects. The zero value is ready.
 type delays struct {
-	mu   sync.Mutex
-	met  map[item]obstacle
-	kept map[string]int // by namespace
+	mu        sync.Mutex
+	obstacles map[item]obstacle
+	count     map[string]int // by namespace
 }
 
 // obstacle is why attempts for one object fail. The message only changes with the reason, because errors may contain
@@ -49,41 +49,41 @@ type obstacle struct {
 
 func (o obstacle) lasts() bool { return o.last.Sub(o.first) >= DelayedAfter }
 
-// meets records the obstacle of an attempt.
-func (d *delays) meets(it item, delay Delay, now time.Time) {
+// addObstacle records the obstacle of an attempt.
+func (d *delays) addObstacle(it item, delay Delay, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.met == nil {
-		d.met, d.kept = map[item]obstacle{}, map[string]int{}
+	if d.obstacles == nil {
+		d.obstacles, d.count = map[item]obstacle{}, map[string]int{}
 	}
-	o, known := d.met[it]
+	o, known := d.obstacles[it]
 	switch {
-	case !known && d.kept[it.namespace] >= delayedKept:
+	case !known && d.count[it.namespace] >= delayedKept:
 		return
 	case !known:
-		d.kept[it.namespace]++
+		d.count[it.namespace]++
 		o.first = now
 	}
 	if o.Reason != delay.Reason {
 		o.Delay = delay
 	}
 	o.last = now
-	d.met[it] = o
+	d.obstacles[it] = o
 }
 
-// fails records why an attempt failed to delete or mark an object, or to delete its owner instead (nil for none).
-func (d *delays) fails(it item, owner *policy.Owner, o Outcome, now time.Time) {
+// addFailure records why an attempt failed to delete or mark an object, or to delete its owner instead (nil for none).
+func (d *delays) addFailure(it item, owner *policy.Owner, o Outcome, now time.Time) {
 	switch o.Result {
 	case Denied:
-		d.meets(it, Delay{Reason: "Denied", Message: short(o.Err) + "; grant the permission to the ServiceAccount"}, now)
+		d.addObstacle(it, Delay{Reason: "Denied", Message: short(o.Err) + "; grant the permission to the ServiceAccount"}, now)
 	case Refused:
 		if owner != nil {
-			d.keepsOwner(it, owner, o.Err, now)
+			d.addOwnerKept(it, owner, o.Err, now)
 			return
 		}
-		d.meets(it, Delay{Reason: "Refused", Message: short(o.Err) + "; change the object, or the admission policy or webhook that denies the request"}, now)
+		d.addObstacle(it, Delay{Reason: "Refused", Message: short(o.Err) + "; change the object, or the admission policy or webhook that denies the request"}, now)
 	case Unadmitted, Failed, Busy:
-		d.meets(it, Delay{Reason: "Failing", Message: short(o.Err) + "; check the admission webhooks and the API server"}, now)
+		d.addObstacle(it, Delay{Reason: "Failing", Message: short(o.Err) + "; check the admission webhooks and the API server"}, now)
 	}
 }
 
@@ -96,19 +96,19 @@ func short(err error) string {
 	return err.Error()
 }
 
-// keepsOwner records why the owner of an object is kept, although a rule would delete it instead of the object.
-func (d *delays) keepsOwner(it item, owner *policy.Owner, why error, now time.Time) {
-	d.meets(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s is kept: %s", owner, short(why))}, now)
+// addOwnerKept records why the owner of an object is kept, although a rule would delete it instead of the object.
+func (d *delays) addOwnerKept(it item, owner *policy.Owner, why error, now time.Time) {
+	d.addObstacle(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s is kept: %s", owner, short(why))}, now)
 }
 
 // ended removes the obstacle of an object if the attempt that began at the given time met none.
 func (d *delays) ended(it item, began time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o, known := d.met[it]; known && o.last.Before(began) {
-		delete(d.met, it)
-		if d.kept[it.namespace]--; d.kept[it.namespace] == 0 {
-			delete(d.kept, it.namespace)
+	if o, known := d.obstacles[it]; known && o.last.Before(began) {
+		delete(d.obstacles, it)
+		if d.count[it.namespace]--; d.count[it.namespace] == 0 {
+			delete(d.count, it.namespace)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (d *delays) lasting() map[item]obstacle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[item]obstacle{}
-	for it, o := range d.met {
+	for it, o := range d.obstacles {
 		if o.lasts() {
 			all[it] = o
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestWhatDelaysDeletionsIsKnown: after ten seconds of failed attempts, Delays names the obstacle and the policy, until the
+// TestDelays: after ten seconds of failed attempts, Delays names the obstacle and the policy, until the
 // obstacle ends.
-func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
+func TestDelays(t *testing.T) {
 	fails := func(result retention.Result) func(w *harness) {
 		return func(w *harness) {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -38,7 +38,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 		"the API server is busy":                 {fails(retention.Busy), "Failing"},
 		"the checks take too long":               {func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
 		"the permissions are unknown":            {func(w *harness) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
-		"the obstacle concerns all namespaces":   {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt reports it
+		"the obstacle concerns all namespaces":   {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // PreflightError reports it
 		"no obstacle":                            {func(*harness) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

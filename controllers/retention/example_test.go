@@ -49,7 +49,7 @@ func Example() {
 	v.put("yearly", backup{takenAt: "2026-01-01T00:00:00Z", keepFor: "366d"})
 	v.put("trial", backup{takenAt: "2026-03-01T00:00:00Z", keepFor: "7d", held: true})
 
-	removals := make(witness, 1)
+	removals := make(observer, 1)
 	r := retention.New(retention.Options{
 		Sources: v, Remover: v, Live: trusting{}, Observer: removals,
 		Clock: today,
@@ -283,13 +283,13 @@ func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return today.Now(), nil
 }
 
-// witness is a retention.Observer that sends a line for each deletion.
-type witness chan string
+// observer is a retention.Observer that sends a line for each deletion.
+type observer chan string
 
 // Removed implements retention.Observer.
-func (w witness) Removed(r retention.Removal) {
+func (w observer) Removed(r retention.Removal) {
 	w <- fmt.Sprintf("%s removed by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due)
 }
 
 // Attempted implements retention.Observer.
-func (witness) Attempted(retention.Result) {}
+func (observer) Attempted(retention.Result) {}

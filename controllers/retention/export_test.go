@@ -25,22 +25,22 @@ func (l Limiter) Limit() float64 {
 	return l.limit
 }
 
-// Lanes are lanes for the tests.
-type Lanes struct{ *fairQueue }
+// FairQueue are lanes for the tests.
+type FairQueue struct{ *fairQueue }
 
-// NewLanes returns empty Lanes.
-func NewLanes() Lanes { return Lanes{newFairQueue()} }
+// NewFairQueue returns empty FairQueue.
+func NewFairQueue() FairQueue { return FairQueue{newFairQueue()} }
 
 // Join returns the priority of one more subject of a policy and a namespace.
-func (l Lanes) Join(policy, namespace string) int {
+func (l FairQueue) Join(policy, namespace string) int {
 	return l.join(queueKey{policy: policy}, queueKey{namespace: namespace})
 }
 
 // Served is called with the priority of a subject that leaves the queue, and the number of subjects that still wait.
-func (l Lanes) Served(priority, waiting int) { l.served(priority, waiting) }
+func (l FairQueue) Served(priority, waiting int) { l.served(priority, waiting) }
 
 // Remembered returns the number of lanes in memory.
-func (l Lanes) Remembered() int {
+func (l FairQueue) Remembered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.last)
@@ -62,7 +62,7 @@ func (r *Reconciler) Failing() int {
 	defer r.mu.Unlock()
 	failing := 0
 	for _, w := range r.kinds {
-		for _, t := range []*backoffs{w.pipeline.tries, w.pipeline.marks} {
+		for _, t := range []*backoffs{w.pipeline.backoffs, w.pipeline.marks} {
 			t.mu.Lock()
 			failing += len(t.failed)
 			t.mu.Unlock()

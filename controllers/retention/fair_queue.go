@@ -10,7 +10,7 @@ import (
 type queueKey struct {
 	policy    string
 	namespace string
-	again     bool
+	retries   bool
 }
 
 // fairQueue turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same

@@ -13,7 +13,7 @@ import (
 type waiting []ticket
 
 type ticket struct {
-	lane     string
+	key      string
 	priority int
 	came     int
 }
@@ -35,7 +35,7 @@ func (w *waiting) Pop() any {
 
 // queue is a set of lanes with their waiting subjects.
 type queue struct {
-	retention.Lanes
+	retention.FairQueue
 	waiting waiting
 	came    int
 }
@@ -53,21 +53,21 @@ func (q *queue) serve(times int) map[string]int {
 	for range times {
 		next := heap.Pop(&q.waiting).(ticket)
 		q.Served(next.priority, len(q.waiting))
-		served[next.lane]++
+		served[next.key]++
 	}
 	return served
 }
 
-func TestLanesShareTurns(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+func TestFairQueueSharesTurns(t *testing.T) {
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	q.join("a", "big", 10_000)
 	q.join("a", "small", 10)
 	expect.Equal(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
 	expect.Equal(t, "served next", map[string]int{"a/big": 100}, q.serve(100))
 }
 
-func TestALaneThatComesLateIsServedNext(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+func TestFairQueueServesALateLaneNext(t *testing.T) {
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	q.join("a", "big", 10_000)
 	q.serve(5_000)
 	q.join("b", "late", 10)
@@ -77,8 +77,8 @@ func TestALaneThatComesLateIsServedNext(t *testing.T) {
 	}
 }
 
-func TestPoliciesAndNamespacesAreLanes(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+func TestFairQueueOfPoliciesAndNamespaces(t *testing.T) {
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	q.join("a", "x", 100)
 	q.join("a", "y", 100)
 	q.join("b", "x", 100)
@@ -87,7 +87,7 @@ func TestPoliciesAndNamespacesAreLanes(t *testing.T) {
 
 func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	const policies, namespaces = 50, 40
-	q := &queue{Lanes: retention.NewLanes()}
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	for i := range policies {
 		for k := range namespaces {
 			q.join(fmt.Sprint("p-", i), fmt.Sprint("n-", k), 1)
@@ -103,7 +103,7 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 // TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts the waiting subjects, and reports the number after others
 // have joined.
 func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	first := q.Join("a", "big")
 	q.join("a", "big", 1000)
 	q.Served(first, 0)
@@ -114,8 +114,8 @@ func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 	}
 }
 
-func TestALaneThatWasAwayHasNoCredit(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+func TestFairQueueGivesNoCreditForAbsence(t *testing.T) {
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	q.join("a", "idle", 1)
 	q.join("a", "busy", 1000)
 	q.serve(500)
@@ -126,8 +126,8 @@ func TestALaneThatWasAwayHasNoCredit(t *testing.T) {
 	}
 }
 
-func TestFinishedLanesAreForgotten(t *testing.T) {
-	q := &queue{Lanes: retention.NewLanes()}
+func TestFairQueueForgetsFinishedLanes(t *testing.T) {
+	q := &queue{FairQueue: retention.NewFairQueue()}
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("ci-", i), 3)
 	}

@@ -129,8 +129,8 @@ func (s *source) Confirm(subject policy.Subject) error {
 	return behind
 }
 
-// Ask implements retention.Relister.
-func (s *source) Ask(q retention.RuleSet) bool {
+// SetRules implements retention.Relister.
+func (s *source) SetRules(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuses {
@@ -209,16 +209,16 @@ type harness struct {
 	check    func(namespace string) error
 	checks   int
 
-	witnessed int // calls of Attempted
-	permit    func(*policy.Rule) error
-	ages      map[string]time.Duration // age of the answers of Permit, by policy.RuleID.Rule
+	removals int // calls of Attempted
+	permit   func(*policy.Rule) error
+	ages     map[string]time.Duration // age of the answers of Permit, by policy.RuleID.Rule
 
-	permitOwner func(*policy.Rule, *policy.Owner) error
-	prefetch    func(namespace string, at time.Time)
-	aimed       []string // SUBJECT at OWNER, in order
-	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
-	prepare     func(context.Context) *retention.Outcome
-	prepared    func(policy.DeletePermit) // called for each deletion that was prepared
+	permitOwner   func(*policy.Rule, *policy.Owner) error
+	prefetch      func(namespace string, at time.Time)
+	resolved      []string // SUBJECT at OWNER, in order
+	resolveTarget func(policy.Intent) (policy.Target, *retention.Outcome)
+	prepare       func(context.Context) *retention.Outcome
+	prepared      func(policy.DeletePermit) // called for each deletion that was prepared
 
 	marks  []string // NAME@VERSION ANNOTATION, in order
 	marked func(policy.EligibleSincePatch) retention.Outcome
@@ -317,9 +317,9 @@ func (w *harness) ResolveTarget(_ context.Context, i policy.Intent) (policy.Targ
 	if i.Owner != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.aimed = append(w.aimed, i.Subject.Name+" at "+i.Owner.String())
-		if w.aim != nil {
-			return w.aim(i)
+		w.resolved = append(w.resolved, i.Subject.Name+" at "+i.Owner.String())
+		if w.resolveTarget != nil {
+			return w.resolveTarget(i)
 		}
 		return targetOf(i, "1"), nil
 	}
@@ -406,7 +406,7 @@ func (w *harness) Removed(r retention.Removal) {
 func (w *harness) Attempted(retention.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.witnessed++
+	w.removals++
 }
 
 func (w *harness) note(format string, args ...any) {

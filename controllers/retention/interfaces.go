@@ -26,9 +26,9 @@ type Source interface {
 
 // Relister is a Source that can change its rules. For any other Source the caller opens a new one with the new rules.
 type Relister interface {
-	// Ask sets the rules for rows that are read from now on. It reports false if the Source cannot evaluate them: then the
+	// SetRules sets the rules for rows that are read from now on. It reports false if the Source cannot evaluate them: then the
 	// caller must open another one.
-	Ask(q RuleSet) bool
+	SetRules(q RuleSet) bool
 	// List passes the current version of all subjects of one namespace ("" for cluster-scoped ones) to take, except those
 	// that knows reports as known. It never calls take at the same time as the sink. Take reports false if the rules have
 	// changed since: then the rows do not count.

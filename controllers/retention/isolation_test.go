@@ -336,8 +336,8 @@ func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	})
 }
 
-// TestAWholeServerThatFailsIsAskedLess: DELETEs fail in all namespaces.
-func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
+// TestLimiterLowersConcurrencyForAFailingServer: DELETEs fail in all namespaces.
+func TestLimiterLowersConcurrencyForAFailingServer(t *testing.T) {
 	for name, bad := range map[string]func() retention.Outcome{
 		"at once":           after(20*time.Millisecond, retention.Busy, true),
 		"after ten seconds": after(10*time.Second, retention.Busy, true),
@@ -559,7 +559,7 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{ledgerFake: newBook(), takes: takes}
+			b := &slowLedger{ledgerFake: newLedgerFake(), takes: takes}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
@@ -603,7 +603,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 		"after refusals without a definite answer, with slow writes": {300 * time.Millisecond, true, 5, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{ledgerFake: newBook(), takes: test.takes, doubts: test.doubts}
+			b := &slowLedger{ledgerFake: newLedgerFake(), takes: test.takes, doubts: test.doubts}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
@@ -627,9 +627,9 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	}
 }
 
-// diary is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended. If doubts is true,
+// slowLedger is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended. If doubts is true,
 // it keeps uncertain ones.
-type diary struct {
+type slowLedger struct {
 	*ledgerFake
 	takes  time.Duration
 	doubts bool
@@ -638,28 +638,28 @@ type diary struct {
 	writing sync.WaitGroup // a test waits for the end of the writes
 }
 
-func (d *diary) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	d.mu.Lock()
 	d.writes++
 	d.mu.Unlock()
 	d.writing.Go(func() {
 		time.Sleep(d.takes)
 		d.mu.Lock()
-		d.stands[i.Subject] = t
+		d.recorded[i.Subject] = t
 		d.mu.Unlock()
 		c.Ready()
 	})
 }
 
-func (d *diary) Withdraw(i policy.Intent) {
+func (d *slowLedger) Withdraw(i policy.Intent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.unsure[i.Subject] {
-		delete(d.stands, i.Subject)
+		delete(d.recorded, i.Subject)
 	}
 }
 
-func (d *diary) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) {
+func (d *slowLedger) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) {
 	d.mu.Lock()
 	if d.unsure == nil {
 		d.unsure = map[policy.Subject]bool{}
@@ -669,14 +669,14 @@ func (d *diary) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) {
 	d.Withdraw(i)
 }
 
-func (d *diary) written() int {
+func (d *slowLedger) written() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.writes
 }
 
-func (d *diary) standing() int {
+func (d *slowLedger) standing() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.stands)
+	return len(d.recorded)
 }

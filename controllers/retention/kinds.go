@@ -35,7 +35,7 @@ func (w *watchedKind) state() KindState {
 	}
 	for _, f := range []*listing{w.current, w.pending} { // the pending listing wins over the current one
 		if f != nil {
-			s.Kind = f.asks.Kind
+			s.Kind = f.rules.Kind
 		}
 		if f != nil && f.lost != nil {
 			s.Lost = f.lost
@@ -53,12 +53,12 @@ func (w *watchedKind) state() KindState {
 // Use puts rules in force; programs has the compiled rule for each Key. It lists a kind again only if a rule needs new facts
 // about it. The present facts stay in use until the new ones are complete.
 func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
-	asked := ruleSetsOf(snapshot, programs) // outside the lock, which deletions need: many rules take long
+	ruleSets := ruleSetsOf(snapshot, programs) // outside the lock, which deletions need: many rules take long
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.snapshot, r.programs = snapshot, programs
 	if r.running != nil && r.running.Err() == nil {
-		r.follow(asked)
+		r.follow(ruleSets)
 	}
 }
 
@@ -71,10 +71,10 @@ func (r *Reconciler) begin(ctx context.Context) {
 }
 
 // follow updates the watched kinds for the snapshot.
-func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
+func (r *Reconciler) follow(ruleSets map[schema.GroupKind]RuleSet) {
 	now := r.Clock.Now()
 	for kind, w := range r.kinds {
-		if _, wanted := asked[kind]; !wanted {
+		if _, wanted := ruleSets[kind]; !wanted {
 			w.index.SetSnapshot(r.snapshot, now) // queued subjects are decided by the new rules
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
@@ -82,7 +82,7 @@ func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
 		}
 	}
 	for _, kind := range r.snapshot.Kinds() {
-		q, wanted := asked[kind]
+		q, wanted := ruleSets[kind]
 		if !wanted || r.IgnoreKind != nil && r.IgnoreKind(kind) {
 			continue
 		}
@@ -90,7 +90,7 @@ func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
 		if w == nil {
 			w = &watchedKind{index: index.New(kind, r.nudge)}
 			w.pipeline = newPipeline(r, w)
-			r.feeds.Go(func() { w.pipeline.run(r.running) })
+			r.tasks.Go(func() { w.pipeline.run(r.running) })
 			r.kinds[kind] = w
 		}
 		w.until = time.Time{}
@@ -128,8 +128,8 @@ func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	case w.current.answers(q):
 		w.pending.stop()
 		w.pending = nil
-	case w.pending.answers(q), w.pending.ask(q):
-	case w.current.ask(q):
+	case w.pending.answers(q), w.pending.setRules(q):
+	case w.current.setRules(q):
 		w.pending.stop()
 		w.pending = nil
 	default:

@@ -68,7 +68,7 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 	})
 }
 
-func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
+func TestLostStopsAKindUntilItsNextList(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -225,8 +225,8 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 	}
 }
 
-// TestTheFenceMayChangeTheRules: Check may put newer rules in force before it answers, and they count for the same subject.
-func TestTheFenceMayChangeTheRules(t *testing.T) {
+// TestPreflightMayChangeTheRules: Check may put newer rules in force before it answers, and they count for the same subject.
+func TestPreflightMayChangeTheRules(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
 		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
 	} {
@@ -247,7 +247,7 @@ func TestTheFenceMayChangeTheRules(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
+func TestKindIsRelistedAtAnotherVersion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
@@ -269,7 +269,7 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 	r := retention.New(retention.Options{Clock: clock.RealClock{}})
 	r.Use(snapshotOf(fixture.Rule("a")))
 	expect.Equal(t, "kinds", 0, len(r.Kinds()))
-	expect.Equal(t, "doubt", nil, r.Doubt())
+	expect.Equal(t, "doubt", nil, r.PreflightError())
 	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
 }
 
@@ -355,7 +355,7 @@ func TestResultsAreSpelled(t *testing.T) {
 	expect.Equal(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
 }
 
-func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
+func TestIgnoreKindIsNotWatched(t *testing.T) {
 	elsewhere := func(kind schema.GroupKind) bool { return kind == fixture.Pods.GroupKind() }
 	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))

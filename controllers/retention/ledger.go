@@ -25,7 +25,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
 		p.owner.Ledger.Reserve(i, target, candidate{p, it})
-		p.throttle.isWritten(it.namespace, p.laneOf(it, []*policy.Rule{i.Rule}))
+		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
 }
 
@@ -50,7 +50,7 @@ func (c candidate) Intent() (policy.Intent, bool) {
 func (c candidate) Ready() {
 	i, expected := c.Intent()
 	if !expected {
-		c.pipeline.add(c.item, 0, queueKey{namespace: c.item.namespace, again: true})
+		c.pipeline.add(c.item, 0, queueKey{namespace: c.item.namespace, retries: true})
 		return
 	}
 	c.pipeline.add(c.item, 0, queueKey{policy: i.Rule.ID.Policy}, queueKey{namespace: c.item.namespace})

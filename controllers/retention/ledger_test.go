@@ -40,29 +40,29 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 // ledgerFake is a Ledger in which every reserved target is recorded at once.
 type ledgerFake struct {
 	retention.Ledger
-	mu     sync.Mutex
-	stands map[policy.Subject]policy.Target
-	writes int
-	wrote  func() // called before a candidate is ready; nil for none
-	limits bool   // limits permit no more requests
-	ended  []retention.Result
+	mu       sync.Mutex
+	recorded map[policy.Subject]policy.Target
+	writes   int
+	wrote    func() // called before a candidate is ready; nil for none
+	limits   bool   // limits permit no more requests
+	ended    []retention.Result
 }
 
-func newBook() *ledgerFake {
-	return &ledgerFake{Ledger: retention.NoLedger, stands: map[policy.Subject]policy.Target{}}
+func newLedgerFake() *ledgerFake {
+	return &ledgerFake{Ledger: retention.NoLedger, recorded: map[policy.Subject]policy.Target{}}
 }
 
 func (b *ledgerFake) Lookup(i policy.Intent) (policy.Target, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, ok := b.stands[i.Subject]
+	t, ok := b.recorded[i.Subject]
 	return t, ok
 }
 
 func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	b.mu.Lock()
 	b.writes++
-	b.stands[i.Subject] = t
+	b.recorded[i.Subject] = t
 	b.mu.Unlock()
 	if b.wrote != nil {
 		b.wrote()
@@ -105,7 +105,7 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 		"the policy with a ledger decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *harness) {
+			inBubble(t, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
 				w.guard()
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
@@ -128,7 +128,7 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {
-			b := newBook()
+			b := newLedgerFake()
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.guard()
 				b.wrote = func() { w.clock.Set(-back) }
@@ -147,17 +147,17 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
-		w.aim = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
+		w.resolveTarget = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", w.began, ownedBy("job")))
 		bubble.Pass(time.Minute)
-		if len(w.aims()) == 0 || w.witnessed > 0 {
-			t.Errorf("%d aims, %d attempts", len(w.aims()), w.witnessed)
+		if len(w.resolvesTarget()) == 0 || w.removals > 0 {
+			t.Errorf("%d aims, %d attempts", len(w.resolvesTarget()), w.removals)
 		}
-		w.set(func() { w.aim = nil })
+		w.set(func() { w.resolveTarget = nil })
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "removed", []string{"job"}, w.removed())
-		expect.Equal(t, "attempts", 1, w.witnessed)
+		expect.Equal(t, "attempts", 1, w.removals)
 	})
 }
 
@@ -171,8 +171,8 @@ func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 		w.use(fixture.Rule("jobs", fixture.TTL(0)))
 		w.source(0).list(row("job", w.began))
 		bubble.Pass(time.Minute)
-		if len(w.attempted()) == 0 || w.witnessed > 0 {
-			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.witnessed)
+		if len(w.attempted()) == 0 || w.removals > 0 {
+			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.removals)
 		}
 	})
 }
@@ -188,7 +188,7 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 		"changed": {false, retention.Changed}, "no answer": {false, retention.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBook()
+			b := newLedgerFake()
 			b.limits = test.limits
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -207,7 +207,7 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 
 // TestWhatTheLedgerDoesNotPermitIsRetried: once limits permit it the subject is deleted, although nothing about it changes.
 func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
-	b := newBook()
+	b := newLedgerFake()
 	b.limits = true
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
@@ -230,7 +230,7 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 		"the clocks differ":         errors.New("clock skew"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{ledgerFake: newBook()}
+			b := &slowLedger{ledgerFake: newLedgerFake()}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))

@@ -140,7 +140,7 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 	})
 }
 
-func TestRetryAfterRestsEverybody(t *testing.T) {
+func TestLimiterRetryAfterPausesAll(t *testing.T) {
 	tests := map[string]struct {
 		asked, want time.Duration
 	}{
@@ -161,7 +161,7 @@ func TestRetryAfterRestsEverybody(t *testing.T) {
 	}
 }
 
-func TestTheLongerRestCounts(t *testing.T) {
+func TestLimiterUsesTheLongerRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := retention.NewLimiter(clock.RealClock{}, 16)
 		for range 2 {

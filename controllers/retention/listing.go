@@ -24,7 +24,7 @@ type listing struct {
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
-	asks        RuleSet
+	rules       RuleSet
 	stale       map[string]time.Time // namespaces that lack facts, and when each was found to lack them
 	listed      map[string]time.Time // the earliest time of the next list of each recently listed namespace
 	lost        *SourceError
@@ -43,12 +43,12 @@ func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 		cancel:  cancel,
 		wake:    make(chan struct{}, 1),
 		listing: index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
-		asks:    q,
+		rules:   q,
 		stale:   map[string]time.Time{},
 		listed:  map[string]time.Time{},
 	}
-	r.feeds.Go(func() { f.source.Run(ctx, f) })
-	r.feeds.Go(func() { f.relist(ctx) })
+	r.tasks.Go(func() { f.source.Run(ctx, f) })
+	r.tasks.Go(func() { f.relist(ctx) })
 	return f
 }
 
@@ -67,19 +67,19 @@ func (f *listing) stop() {
 }
 
 // answers reports whether the rows have the facts of all rules, or will have them once namespaces are listed again.
-func (f *listing) answers(q RuleSet) bool { return f != nil && f.asks.answers(q) }
+func (f *listing) answers(q RuleSet) bool { return f != nil && f.rules.answers(q) }
 
-// ask sets the rules of single namespaces. It reports false if the listing cannot evaluate them.
-func (f *listing) ask(q RuleSet) bool {
-	if f == nil || !f.asks.answersEverywhere(q) {
+// setRules sets the rules of single namespaces. It reports false if the listing cannot evaluate them.
+func (f *listing) setRules(q RuleSet) bool {
+	if f == nil || !f.rules.answersEverywhere(q) {
 		return false
 	}
-	namespaces := f.asks.unanswered(q)
-	asks := f.asks.with(q, namespaces)
-	if source, ok := f.source.(Relister); !ok || !source.Ask(asks) {
+	namespaces := f.rules.unanswered(q)
+	asks := f.rules.with(q, namespaces)
+	if source, ok := f.source.(Relister); !ok || !source.SetRules(asks) {
 		return false
 	}
-	f.asks = asks
+	f.rules = asks
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	for _, namespace := range namespaces {
 		delete(f.listing.Layouts, namespace)
@@ -130,7 +130,7 @@ func (f *listing) relist(ctx context.Context) {
 // before a change of rules may bring rows without facts.
 func (f *listing) findStale(now time.Time) {
 	lacking := map[string]time.Time{}
-	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.asks)) {
+	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.rules)) {
 		lacking[namespace] = now
 		if since, known := f.stale[namespace]; known {
 			lacking[namespace] = since
@@ -171,7 +171,7 @@ func (f *listing) nextStale() (namespace string, wait time.Duration, found bool)
 
 func (f *listing) relistOne(ctx context.Context, namespace string) error {
 	f.owner.mu.Lock()
-	asked, began := f.asks.About(namespace).Layout, f.owner.Clock.Now()
+	layout, began := f.rules.About(namespace).Layout, f.owner.Clock.Now()
 	f.owner.mu.Unlock()
 	defer func() {
 		f.owner.mu.Lock()
@@ -185,19 +185,19 @@ func (f *listing) relistOne(ctx context.Context, namespace string) error {
 	if !ok {
 		return errors.New("this kind cannot be listed namespace by namespace")
 	}
-	return source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, asked, rows) })
+	return source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, layout, rows) })
 }
 
 // relay applies the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed
 // again.
-func (f *listing) relay(namespace string, asked *index.Columns, rows []*index.FactRow) bool {
+func (f *listing) relay(namespace string, layout *index.Columns, rows []*index.FactRow) bool {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
-	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
+	if f.kind.current != f || f.rules.About(namespace).Layout != layout {
 		return false
 	}
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
-	f.listing.Layouts[namespace] = asked
+	f.listing.Layouts[namespace] = layout
 	f.kind.index.ReplaceNamespace(f.listing, rows, f.owner.Clock.Now())
 	f.owner.nudge()
 	return true
@@ -237,7 +237,7 @@ func (f *listing) Lost(why *SourceError) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	f.lost = why
-	f.kind.index.Unsync(f.listing.ID)
+	f.kind.index.MarkIncomplete(f.listing.ID)
 }
 
 // Undeletable implements Sink.

@@ -224,7 +224,7 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 				x := row("x", w.began, in(namespace))
 				w.use(fixture.Rule("a"))
 				s := w.source(0)
-				fails := s.answered(row("x", w.began, in(namespace), failing)).AskAgain(true)
+				fails := s.answered(row("x", w.began, in(namespace), failing)).EvaluateAgain(true)
 				s.sink.Replace([]*index.FactRow{fails})
 				s.set(func() {
 					s.slow = 5 * time.Second
@@ -388,7 +388,7 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 		if asked < 100 || asked > 150 {
 			t.Errorf("%d permission checks within a minute for 10 subjects, want one every 5 s for each", asked)
 		}
-		expect.Equal(t, "error of Doubt", nil, w.Doubt())
+		expect.Equal(t, "error of PreflightError", nil, w.PreflightError())
 		w.set(func() { w.permit = nil })
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "deleted with permission", 10, count(w.removed(), "own"))
@@ -664,8 +664,8 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestARightToMarkThatIsMissingStopsNoDeletion in the same namespace.
-func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
+// TestMarkWithoutPermissionStopsNoDeletion in the same namespace.
+func TestMarkWithoutPermissionStopsNoDeletion(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(policy.EligibleSincePatch) retention.Outcome {

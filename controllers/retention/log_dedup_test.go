@@ -12,9 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestEqualLinesAreSummedUp: of thousands of equal errors, the log has one line at info, and one line a minute that counts
+// TestLogDedup: of thousands of equal errors, the log has one line at info, and one line a minute that counts
 // the others. No line is dropped.
-func TestEqualLinesAreSummedUp(t *testing.T) {
+func TestLogDedup(t *testing.T) {
 	var s logDedup
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))

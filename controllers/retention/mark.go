@@ -27,8 +27,8 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatc
 	case Gone: // an API server that has not read its store yet answers 404; no watch event would correct that
 	case Changed:
 	default:
-		p.delays.fails(it, nil, outcome, p.owner.Clock.Now())
-		log.FromContext(ctx).V(p.said.level("object not marked", outcome.Result.String(), p.owner.Clock.Now())).Info("object not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
+		p.delays.addFailure(it, nil, outcome, p.owner.Clock.Now())
+		log.FromContext(ctx).V(p.logs.level("object not marked", outcome.Result.String(), p.owner.Clock.Now())).Info("object not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
 			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
 	}
 	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))

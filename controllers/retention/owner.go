@@ -24,16 +24,16 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 	if owner == nil {
 		return true
 	}
-	if _, obstacle := p.mayTouchOwner(ctx, it, i); obstacle != nil {
+	if _, obstacle := p.checkOwnerPermission(ctx, it, i); obstacle != nil {
 		obstacle()
 		return false
 	}
 	return p.applyOwnerVerdict(ctx, it, i, p.owner.cachedOwnerVerdict(owner))
 }
 
-// mayTouchOwner checks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the
+// checkOwnerPermission checks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the
 // subject retried later.
-func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
+func (p *pipeline) checkOwnerPermission(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
 	if i.Owner == nil {
 		return p.owner.Clock.Now(), nil
 	}
@@ -77,7 +77,7 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 	case allowsDelete(v):
 		return true
 	case v.Action == policy.Wait:
-		p.delays.meets(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
+		p.delays.addObstacle(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
 		log.FromContext(ctx).V(1).Info("owner is not due", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
 	default:
@@ -88,10 +88,10 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 
 // deferOwner logs why an owner is kept, and has the subject retried with backoff.
 func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
-	log.FromContext(ctx).V(p.said.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
+	log.FromContext(ctx).V(p.logs.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
-	p.delays.keepsOwner(it, i.Owner, why, p.owner.Clock.Now())
-	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, Refused))
+	p.delays.addOwnerKept(it, i.Owner, why, p.owner.Clock.Now())
+	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, Refused))
 }
 
 // cachedOwnerVerdict returns the verdict of the rules about an owner's kind, for the version in the index. It is
@@ -112,7 +112,7 @@ func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 func (r *Reconciler) ownerVerdict(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()
-	w, concerned := r.kinds[kind], r.snapshot.Effective(kind, t.Namespace).HasSay()
+	w, concerned := r.kinds[kind], r.snapshot.Effective(kind, t.Namespace).HasEnforced()
 	wanted := w != nil && w.until.IsZero()
 	r.mu.Unlock()
 	switch {

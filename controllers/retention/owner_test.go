@@ -47,11 +47,11 @@ func (w *harness) sourceOf(kind schema.GroupVersionKind) *source {
 	return nil
 }
 
-// aims returns the targets that were resolved so far.
-func (w *harness) aims() []string {
+// resolvesTarget returns the targets that were resolved so far.
+func (w *harness) resolvesTarget() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.aimed
+	return w.resolved
 }
 
 func TestTheOwnerGoesInstead(t *testing.T) {
@@ -61,15 +61,15 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 		bubble.Pass(time.Hour)
 		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
 		expect.Equal(t, "happened", want, w.happened())
-		if w.removed(); len(w.aims()) != 1 {
-			t.Errorf("resolved %v", w.aims())
+		if w.removed(); len(w.resolvesTarget()) != 1 {
+			t.Errorf("resolved %v", w.resolvesTarget())
 		}
 	})
 }
 
-// TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind no longer has a rule that may be evaluated, and is watched for
+// TestOwnerVerdictOfAKindWithoutRules: the kind no longer has a rule that may be evaluated, and is watched for
 // another minute.
-func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
+func TestOwnerVerdictOfAKindWithoutRules(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("jobs"), fixture.Rule("pods", owners))
 		w.sourceOf(fixture.Jobs).list(row("job", time.Now(), func(r *draft) { r.Facts.Eligible = false }))
@@ -80,8 +80,8 @@ func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
 	})
 }
 
-// TestTheRulesAboutAnOwnersKindHaveTheirSay has rules about Jobs, and checks when the Job is deleted.
-func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
+// TestOwnerVerdictOfItsOwnRules has rules about Jobs, and checks when the Job is deleted.
+func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 	const never, soon = -1 * time.Second, 0 * time.Second
 	facts := func(f policy.Facts) func(*draft) { return func(r *draft) { r.Facts = f } }
 	held := func(r *draft) { r.Flags |= policy.IsHeld }
@@ -134,7 +134,7 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 				case test.goes != never && witnessed[0] != test.goes.String():
 					t.Errorf("deleted after %s, want %s", witnessed[0], test.goes)
 				}
-				if n := len(w.aims()); test.goes == never && n > 40 {
+				if n := len(w.resolvesTarget()); test.goes == never && n > 40 {
 					t.Errorf("resolved a kept owner %d times", n)
 				}
 			})
@@ -175,10 +175,10 @@ func (w *harness) watches(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules about its kind are in force.
-func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
+// TestOwnerVerdictOfTheVersionThatWasRead: while rules about its kind are in force.
+func TestOwnerVerdictOfTheVersionThatWasRead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
+		w.resolveTarget = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
 		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		notEligible := func(r *draft) { r.Facts = policy.Facts{Selected: true} }
 		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
@@ -197,8 +197,8 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 	})
 }
 
-// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are evaluated after preflight.
-func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
+// TestPreflightMayKeepTheOwner: the rules about its kind are evaluated after preflight.
+func TestPreflightMayKeepTheOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {
 			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners)))
@@ -207,17 +207,17 @@ func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
-		if len(w.attempted()) > 0 || len(w.aims()) == 0 {
-			t.Errorf("attempted %v, resolved %v", w.attempted(), w.aims())
+		if len(w.attempted()) > 0 || len(w.resolvesTarget()) == 0 {
+			t.Errorf("attempted %v, resolved %v", w.attempted(), w.resolvesTarget())
 		}
 	})
 }
 
-func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
+func TestOwnerIsRetriedWithBackoff(t *testing.T) {
 	refused := retention.Outcome{Result: retention.Refused, Err: errors.New("has not finished")}
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unfinished := true
-		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) {
+		w.resolveTarget = func(i policy.Intent) (policy.Target, *retention.Outcome) {
 			if unfinished && i.Owner.Name == "running" {
 				return policy.Target{}, &refused
 			}
@@ -226,7 +226,7 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
 		bubble.Pass(24 * time.Hour)
-		if n := len(w.aims()); n > 200 {
+		if n := len(w.resolvesTarget()); n > 200 {
 			t.Errorf("resolved %d times in a day", n)
 		}
 		expect.Equal(t, "another owner", []string{"done"}, w.removed())
@@ -238,7 +238,7 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 	})
 }
 
-func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
+func TestOwnerIsNotReadWithoutPermission(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		missing := errors.New("missing permission")
 		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
@@ -250,8 +250,8 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
-		if len(w.aims())+len(w.attempted()) > 0 {
-			t.Errorf("resolved %v, attempted %v", w.aims(), w.attempted())
+		if len(w.resolvesTarget())+len(w.attempted()) > 0 {
+			t.Errorf("resolved %v, attempted %v", w.resolvesTarget(), w.attempted())
 		}
 		w.mu.Lock()
 		w.permitOwner = nil

@@ -15,18 +15,18 @@ import (
 // pipeline deletes the due subjects of one kind. Every kind has its own queue, workers and limit, so that a slow or refused
 // kind delays no other.
 type pipeline struct {
-	owner    *Reconciler
-	kind     *watchedKind
-	queue    priorityqueue.PriorityQueue[item]
-	lanes    *fairQueue
-	limit    *limiter
-	throttle *throttle
-	tries    *backoffs // to delete
-	marks    *backoffs // to mark
-	delays   delays
-	said     logDedup
-	workers  sync.WaitGroup
-	ended    sync.Once
+	owner     *Reconciler
+	kind      *watchedKind
+	queue     priorityqueue.PriorityQueue[item]
+	fairQueue *fairQueue
+	limit     *limiter
+	throttle  *throttle
+	backoffs  *backoffs // to delete
+	marks     *backoffs // to mark
+	delays    delays
+	logs      logDedup
+	workers   sync.WaitGroup
+	ended     sync.Once
 }
 
 // item is one subject in the queue.
@@ -37,14 +37,14 @@ type item struct {
 
 func newPipeline(r *Reconciler, w *watchedKind) *pipeline {
 	return &pipeline{
-		owner:    r,
-		kind:     w,
-		lanes:    newFairQueue(),
-		limit:    newLimiter(r.Clock, r.MaxInFlight),
-		throttle: newThrottle(r.Clock, r.MaxInFlight),
-		tries:    newBackoffs(),
-		marks:    newBackoffs(),
-		queue:    priorityqueue.New[item](w.index.Kind().String()),
+		owner:     r,
+		kind:      w,
+		fairQueue: newFairQueue(),
+		limit:     newLimiter(r.Clock, r.MaxInFlight),
+		throttle:  newThrottle(r.Clock, r.MaxInFlight),
+		backoffs:  newBackoffs(),
+		marks:     newBackoffs(),
+		queue:     priorityqueue.New[item](w.index.Kind().String()),
 	}
 }
 
@@ -71,11 +71,11 @@ func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 func (p *pipeline) retry(it item, after time.Duration) {
 	p.kind.index.Release(it.uid, p.owner.Clock.Now())
 	p.withdraw(it)
-	p.add(it, after, queueKey{namespace: it.namespace, again: true})
+	p.add(it, after, queueKey{namespace: it.namespace, retries: true})
 }
 
 func (p *pipeline) add(it item, after time.Duration, in ...queueKey) {
-	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in...)), After: after}, it)
+	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.fairQueue.join(in...)), After: after}, it)
 }
 
 // work reconciles one subject after the other, until the queue is shut down or another worker has replaced this one.
@@ -85,7 +85,7 @@ func (p *pipeline) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		p.lanes.served(priority, p.queue.Len())
+		p.fairQueue.served(priority, p.queue.Len())
 		if p.enter(ctx, it) && p.leave(ctx, it, p.reconcile(ctx, it)) {
 			return
 		}

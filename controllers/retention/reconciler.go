@@ -23,36 +23,36 @@ import (
 // rules with Use, and call Start.
 type Reconciler struct {
 	Options
-	pace  *rate.Limiter
-	slots *concurrency
+	deletionRate *rate.Limiter
+	slots        *concurrency
 
-	failing *rate.Limiter // limits attempts in namespaces where they fail to a tenth of pace
-	beside  *concurrency  // limits attempts in throttled namespaces
-	given   atomic.Int64  // attempts that have given up their worker slots
+	failingRate    *rate.Limiter // limits attempts in namespaces where they fail to a tenth of pace
+	throttledSlots *concurrency  // limits attempts in throttled namespaces
+	slotsGivenUp   atomic.Int64  // attempts that have given up their worker slots
 
 	wake chan struct{}
 	done chan struct{}
 
 	mu       lockorder.Mutex[lockorder.Retention]
 	running  context.Context // nil until Start; the context of the listings
-	feeds    sync.WaitGroup  // listings, pipelines and the prefetch
+	tasks    sync.WaitGroup  // listings, pipelines and the prefetch
 	listings uint64
 	snapshot *policy.Snapshot
 	programs map[string]*engine.Program
 	kinds    map[schema.GroupKind]*watchedKind
 
-	doubt       atomic.Pointer[doubt]
-	prefetching atomic.Bool
+	preflightError atomic.Pointer[preflightError]
+	prefetching    atomic.Bool
 }
 
-// doubt is why preflight stopped a deletion, and when.
-type doubt struct {
+// preflightError is why preflight stopped a deletion, and when.
+type preflightError struct {
 	err error
 	at  time.Time
 }
 
-// doubtLasts is how long a doubt counts: a subject that it stopped is retried sooner, and renews it.
-const doubtLasts = 5 * time.Second
+// preflightErrorLasts is how long a doubt counts: a subject that it stopped is retried sooner, and renews it.
+const preflightErrorLasts = 5 * time.Second
 
 // Options are the dependencies of a Reconciler. Observer and Ledger may be nil: without a Ledger, rules whose policy has
 // one delete nothing. The numbers have defaults.
@@ -116,15 +116,15 @@ func New(o Options) *Reconciler {
 		o.Ledger = noLedger{}
 	}
 	return &Reconciler{
-		Options:  o,
-		pace:     pace,
-		slots:    newConcurrency(o.MaxInFlight),
-		failing:  failing,
-		beside:   newConcurrency(o.MaxInFlight),
-		wake:     make(chan struct{}, 1),
-		done:     make(chan struct{}),
-		snapshot: &policy.Snapshot{},
-		kinds:    map[schema.GroupKind]*watchedKind{},
+		Options:        o,
+		deletionRate:   pace,
+		slots:          newConcurrency(o.MaxInFlight),
+		failingRate:    failing,
+		throttledSlots: newConcurrency(o.MaxInFlight),
+		wake:           make(chan struct{}, 1),
+		done:           make(chan struct{}),
+		snapshot:       &policy.Snapshot{},
+		kinds:          map[schema.GroupKind]*watchedKind{},
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	}
 	r.begin(ctx)
 	r.tick(ctx)
-	r.feeds.Wait()
+	r.tasks.Wait()
 	return nil
 }
 
@@ -191,20 +191,20 @@ func (r *Reconciler) Kinds() []KindState {
 	return states
 }
 
-// Doubt returns why preflight stops deletions; nil if it does not.
-func (r *Reconciler) Doubt() error {
-	d := r.doubt.Load()
-	if d == nil || r.Clock.Since(d.at) > doubtLasts {
+// PreflightError returns why preflight stops deletions; nil if it does not.
+func (r *Reconciler) PreflightError() error {
+	d := r.preflightError.Load()
+	if d == nil || r.Clock.Since(d.at) > preflightErrorLasts {
 		return nil
 	}
 	return d.err
 }
 
-func (r *Reconciler) setDoubt(err error) {
+func (r *Reconciler) setPreflightError(err error) {
 	switch {
 	case err != nil:
-		r.doubt.Store(&doubt{err: err, at: r.Clock.Now()})
-	case r.doubt.Load() != nil:
-		r.doubt.Store(nil)
+		r.preflightError.Store(&preflightError{err: err, at: r.Clock.Now()})
+	case r.preflightError.Load() != nil:
+		r.preflightError.Store(nil)
 	}
 }

@@ -36,8 +36,8 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheFenceReadsInAdvance: half a second before a subject is due, and only once at a time.
-func TestTheFenceReadsInAdvance(t *testing.T) {
+// TestPreflightPrefetches: half a second before a subject is due, and only once at a time.
+func TestPreflightPrefetches(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var read []string
 		w.set(func() {
@@ -117,7 +117,7 @@ func TestATTLEditCountsAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
+func TestReconcileRemovesNothingWithoutAPermit(t *testing.T) {
 	tests := map[string][]*policy.Rule{
 		"a dry run":                            {fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))},
 		"a suspended rule":                     {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))},
@@ -177,7 +177,7 @@ func TestEverythingOfABacklogGoesOnce(t *testing.T) {
 	})
 }
 
-func TestTheFenceHoldsEverythingBack(t *testing.T) {
+func TestPreflightErrorStopsDeletions(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := errors.New("clock skew")
 		w.set(func() { w.check = func(string) error { return doubt } })
@@ -185,7 +185,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "deleted while the check fails", none, w.removed())
-		if got := w.Doubt(); !errors.Is(got, doubt) {
+		if got := w.PreflightError(); !errors.Is(got, doubt) {
 			t.Errorf("doubt: %v, want %v", got, doubt)
 		}
 		if w.checks > 16*2*600+16 {
@@ -194,7 +194,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		w.set(func() { w.check = nil })
 		bubble.Pass(time.Second)
 		expect.Equal(t, "deleted after the check succeeds", 100, len(w.removed()))
-		expect.Equal(t, "doubt", nil, w.Doubt())
+		expect.Equal(t, "doubt", nil, w.PreflightError())
 	})
 }
 
@@ -213,7 +213,7 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "deleted in team-b", 10, count(w.removed(), "b"))
 		expect.Equal(t, "deleted in team-a", 0, count(w.removed(), "a"))
-		expect.Equal(t, "error of Doubt", nil, w.Doubt())
+		expect.Equal(t, "error of PreflightError", nil, w.PreflightError())
 		w.set(func() { w.check = nil })
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted in team-a later", 1_000, count(w.removed(), "a"))
@@ -336,9 +336,9 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	})
 }
 
-// TestNothingStandsBetweenTheFenceAndTheDeletion: the answers of preflight are at most a second old when the DELETE is
+// TestPreflightIsTheLastStepBeforeTheDeletion: the answers of preflight are at most a second old when the DELETE is
 // sent, even if the subject had to be read and the answer took long.
-func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
+func TestPreflightIsTheLastStepBeforeTheDeletion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked atomic.Int64
 		w.set(func() {
@@ -418,7 +418,7 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 	})
 }
 
-func TestGoneIsNotWitnessed(t *testing.T) {
+func TestObserverIgnoresGone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -517,7 +517,7 @@ func TestADeletionUnderWayIsFinished(t *testing.T) {
 	})
 }
 
-func TestPace(t *testing.T) {
+func TestMaxPerSecond(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)

@@ -149,7 +149,7 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 
 // TestWhatIsWrittenDownAndReferredToStays: a recorded subject is kept while it is referenced, and deleted after that.
 func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
-	b := newBook()
+	b := newLedgerFake()
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.guard()
 		w.use(fixture.Rule("counted", fixture.About(fixture.ConfigMaps), fixture.Counted))

@@ -25,8 +25,8 @@ const (
 // see preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	defer p.delays.ended(it, p.owner.Clock.Now())
-	if p.tries.saidGone(it) && !p.kind.index.Undelete(it.uid, p.owner.Clock.Now()) {
-		p.tries.forget(it)
+	if p.backoffs.saidGone(it) && !p.kind.index.Undelete(it.uid, p.owner.Clock.Now()) {
+		p.backoffs.forget(it)
 		return nil
 	}
 	f := &attempt{pipeline: p, it: it}
@@ -35,7 +35,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	switch {
 	case !ok:
 		return f.blocked
-	case f.likely.Permit.Valid() && p.owner.pace.Wait(ctx) != nil:
+	case f.likely.Permit.Valid() && p.owner.deletionRate.Wait(ctx) != nil:
 		return nil
 	default:
 		return f.run(ctx)
@@ -49,7 +49,7 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 	var known bool
 	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it was deleted: the checks may never succeed again
 		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
-		f.tries.forget(f.it)
+		f.backoffs.forget(f.it)
 		f.marks.forget(f.it)
 		return false
 	}
@@ -94,7 +94,7 @@ func areAmong(rules, permitted []*policy.Rule) bool {
 // refresh reads a subject live if several attempts in a row found that it had changed: then the watch lags behind.
 func (p *pipeline) refresh(ctx context.Context, it item) {
 	subject, known := p.kind.index.Subject(it.uid)
-	if !known || !p.tries.contested(it) {
+	if !known || !p.backoffs.contested(it) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -115,27 +115,27 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		}
 		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
 		if o.Result == Removed {
-			p.tries.forget(it)
+			p.backoffs.forget(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
 			return
 		}
 		// An API server that has not read its store yet answers 404. No watch event would correct that.
-		p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
+		p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))
 		return
 	case Changed:
 		log.V(1).Info("object changed since it was evaluated")
 	default:
-		p.delays.fails(it, i.Owner, o, p.owner.Clock.Now())
-		log.V(p.said.level("object not deleted", o.Result.String(), p.owner.Clock.Now())).
+		p.delays.addFailure(it, i.Owner, o, p.owner.Clock.Now())
+		log.V(p.logs.level("object not deleted", o.Result.String(), p.owner.Clock.Now())).
 			Info("object not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
-	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
+	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
 // putOff has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
-	p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
+	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
@@ -143,12 +143,12 @@ func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {
-		p.owner.setDoubt(nil)
-		p.delays.meets(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())
+		p.owner.setPreflightError(nil)
+		p.delays.addObstacle(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())
 		p.retry(it, namespacePause)
 		return
 	}
-	p.owner.setDoubt(err)
+	p.owner.setPreflightError(err)
 	p.retry(it, preflightPause)
 	select {
 	case <-ctx.Done():

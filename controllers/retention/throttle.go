@@ -65,18 +65,18 @@ type load struct {
 	until     time.Time // when throttling ends if no subject waits and no attempt is in flight
 	notBefore time.Time // end of the pause after a failure
 
-	stands     map[queueKey]bool      // the next subject of the lane is recorded in a ledger
-	writtenFor map[queueKey]time.Time // the lane waits until then for a subject that is being recorded
+	recorded     map[queueKey]bool      // the next subject of the lane is recorded in a ledger
+	awaitsRecord map[queueKey]time.Time // the lane waits until then for a subject that is being recorded
 }
 
 // place is the state of one attempt.
 type place struct {
-	began   time.Time
-	beside  bool          // it has no worker slot, because its namespace is throttled
-	slow    bool          // one of its steps takes longer than slowAfter
-	given   bool          // it has given up its worker slot
-	took    time.Duration // its longest step
-	replace func()        // starts a worker that replaces this one
+	began       time.Time
+	withoutSlot bool          // it has no worker slot, because its namespace is throttled
+	slow        bool          // one of its steps takes longer than slowAfter
+	gaveUpSlot  bool          // it has given up its worker slot
+	took        time.Duration // its longest step
+	replace     func()        // starts a worker that replaces this one
 }
 
 func newThrottle(c clock.Clock, max int) *throttle {
@@ -103,7 +103,7 @@ func (t *throttle) load(namespace string) *load {
 	if l := t.namespaces[namespace]; l != nil && !l.isOver(t.clock.Now()) {
 		return l
 	}
-	l := &load{stands: map[queueKey]bool{}, writtenFor: map[queueKey]time.Time{}}
+	l := &load{recorded: map[queueKey]bool{}, awaitsRecord: map[queueKey]time.Time{}}
 	t.namespaces[namespace] = l
 	return l
 }
@@ -126,11 +126,11 @@ func (t *throttle) begin(l *load) (news bool) {
 
 // isSlow records that a step takes longer than slowAfter. If give is true, and the attempt has a worker slot, it gives up
 // the slot, and another worker starts. News reports that the namespace is throttled from now on.
-func (t *throttle) isSlow(it item, give bool) (given, news bool) {
+func (t *throttle) isSlow(it item, give bool) (gaveUp, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pl := t.places[it]
-	if pl == nil || pl.beside || pl.slow {
+	if pl == nil || pl.withoutSlot || pl.slow {
 		return false, false
 	}
 	l := t.namespaces[it.namespace]
@@ -139,7 +139,7 @@ func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	if l.slow > t.max/4 || t.clock.Now().Sub(l.goodAt) > slowAfter {
 		news = t.begin(l)
 	}
-	if pl.given = give; give {
+	if pl.gaveUpSlot = give; give {
 		pl.replace() // under the lock: the attempt cannot end before
 	}
 	return give, news
@@ -209,21 +209,21 @@ func (o *Outcome) isBad(took time.Duration) bool {
 // release removes and returns the subjects that wait in a namespace.
 func (t *throttle) release(namespace string, l *load) map[queueKey][]item {
 	back := map[queueKey][]item{}
-	for _, ln := range t.turns {
-		if ln.namespace == namespace {
-			back[ln] = t.waiting[ln]
-			delete(t.waiting, ln)
+	for _, key := range t.turns {
+		if key.namespace == namespace {
+			back[key] = t.waiting[key]
+			delete(t.waiting, key)
 		}
 	}
-	t.turns = slices.DeleteFunc(t.turns, func(ln queueKey) bool { return ln.namespace == namespace })
+	t.turns = slices.DeleteFunc(t.turns, func(key queueKey) bool { return key.namespace == namespace })
 	l.waiting = 0
-	clear(l.stands)
+	clear(l.recorded)
 	return back
 }
 
 // park lets a subject wait. If stands is true (it is recorded in a ledger), it becomes the first of its lane. Kept is false
 // if another subject already is, or if this one is not recorded. Start is called if another worker is needed.
-func (t *throttle) park(it item, ln queueKey, stands bool, start func()) (kept bool) {
+func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -231,14 +231,14 @@ func (t *throttle) park(it item, ln queueKey, stands bool, start func()) (kept b
 	}
 	l := t.load(it.namespace)
 	l.waiting++
-	if len(t.waiting[ln]) == 0 {
-		t.turns = append(t.turns, ln)
+	if len(t.waiting[key]) == 0 {
+		t.turns = append(t.turns, key)
 	}
-	if kept = stands && !l.stands[ln]; kept {
-		l.stands[ln] = true
-		t.waiting[ln] = slices.Insert(t.waiting[ln], 0, it)
+	if kept = isRecorded && !l.recorded[key]; kept {
+		l.recorded[key] = true
+		t.waiting[key] = slices.Insert(t.waiting[key], 0, it)
 	} else {
-		t.waiting[ln] = append(t.waiting[ln], it)
+		t.waiting[key] = append(t.waiting[key], it)
 	}
 	if t.workers < t.max {
 		t.workers++
@@ -248,12 +248,12 @@ func (t *throttle) park(it item, ln queueKey, stands bool, start func()) (kept b
 	return kept
 }
 
-// isWritten records that a subject is being recorded in a ledger: in a throttled namespace its lane waits for it.
-func (t *throttle) isWritten(namespace string, ln queueKey) {
+// awaitRecord records that a subject is being recorded in a ledger: in a throttled namespace its lane waits for it.
+func (t *throttle) awaitRecord(namespace string, key queueKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.namespaces[namespace]; l != nil && l.throttled {
-		l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)
+		l.awaitsRecord[key] = t.clock.Now().Add(ledgerTurn)
 	}
 }
 
@@ -287,17 +287,17 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 		}
 	}
 	stuck, next := t.stuck(now)
-	for i, ln := range t.turns {
-		l := t.load(ln.namespace)
+	for i, key := range t.turns {
+		l := t.load(key.namespace)
 		rest := l.notBefore.Sub(now)
-		if !l.stands[ln] {
-			rest = max(rest, l.writtenFor[ln].Sub(now))
+		if !l.recorded[key] {
+			rest = max(rest, l.awaitsRecord[key].Sub(now))
 		}
 		switch {
 		case l.failures > 0 && underWay >= max(1, t.max/4):
 			continue
-		case l.throttled && l.underWay-stuck[ln.namespace] >= l.window:
-			rest = max(rest, next[ln.namespace].Sub(now), throttledRetry)
+		case l.throttled && l.underWay-stuck[key.namespace] >= l.window:
+			rest = max(rest, next[key.namespace].Sub(now), throttledRetry)
 		}
 		if rest > 0 {
 			if wait == 0 || rest < wait {
@@ -305,20 +305,20 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 			}
 			continue
 		}
-		it = t.waiting[ln][0]
+		it = t.waiting[key][0]
 		t.turns = slices.Delete(t.turns, i, i+1)
-		if t.waiting[ln] = t.waiting[ln][1:]; len(t.waiting[ln]) == 0 {
-			delete(t.waiting, ln)
+		if t.waiting[key] = t.waiting[key][1:]; len(t.waiting[key]) == 0 {
+			delete(t.waiting, key)
 		} else {
-			t.turns = append(t.turns, ln)
+			t.turns = append(t.turns, key)
 		}
 		l.waiting--
 		l.underWay++
-		if l.stands[ln] { // no other subject was recorded since
-			delete(l.stands, ln)
-			delete(l.writtenFor, ln)
+		if l.recorded[key] { // no other subject was recorded since
+			delete(l.recorded, key)
+			delete(l.awaitsRecord, key)
 		}
-		t.places[it] = &place{began: now, beside: true}
+		t.places[it] = &place{began: now, withoutSlot: true}
 		return it, l.failures > 0, 0, true
 	}
 	return it, false, wait, false

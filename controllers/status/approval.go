@@ -25,16 +25,16 @@ type pendingCounts struct {
 	since  time.Time // the last call, or the start of this report
 }
 
-// tellGatesEvery is how often Gates is called while statuses are being written.
-const tellGatesEvery = 2 * time.Second
+// reportPreviewsEvery is how often Gates is called while statuses are being written.
+const reportPreviewsEvery = 2 * time.Second
 
-// tellGates passes all pending counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
-func (r *Reporter) tellGates(every time.Duration) {
-	if len(r.unopened.counts) == 0 || r.Clock.Since(r.unopened.since) < every {
+// reportPreviews passes all pending counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
+func (r *Reporter) reportPreviews(every time.Duration) {
+	if len(r.previews.counts) == 0 || r.Clock.Since(r.previews.since) < every {
 		return
 	}
-	r.Gates.Previewed(r.unopened.counts...)
-	r.unopened = pendingCounts{since: r.Clock.Now()}
+	r.Gates.Previewed(r.previews.counts...)
+	r.previews = pendingCounts{since: r.Clock.Now()}
 }
 
 // previewsKept is the maximum number of versions of a policy in its status.
@@ -43,8 +43,8 @@ const previewsKept = 16
 // previews returns which versions of a policy have been counted, and what waits for approval. Until all objects are counted, it
 // returns what waited before, so that a restart releases nothing. For a policy that is a dry run because of --dry-run, nothing
 // changes.
-func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
-	if p.Rehearsed {
+func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
+	if p.ForcedDryRun {
 		return before.Previews, before.PendingApproval
 	}
 	if !v.compiled.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // the counts of other versions are out of date
@@ -61,7 +61,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
 		pending = stillPending(p, before.PendingApproval) // it waits next
 	}
-	due := v.tally(p).Due
+	due := v.statsOf(p).Due
 	preview := v1alpha1.Preview{
 		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
 	}
@@ -92,10 +92,10 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 // approved returns the approval of everything that a policy deletes, once there is one. It leaves out an earlier approval of a
 // version that must be counted again while now, the next status, has no count of the version. The next leader then counts it
 // too. For a policy that is a dry run because of --dry-run, nothing changes.
-func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
+func (v *statusInput) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
 	_, counted := previewOf(now, p.Hash)
 	switch {
-	case p.Rehearsed:
+	case p.ForcedDryRun:
 		return before.Approved
 	case p.Accepted && (counted || v.compiled.Outdated[p.UID].IsZero()):
 		return p.ApprovalHash()
@@ -107,28 +107,28 @@ func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicySt
 // enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
 // beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
 // change.
-func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
+func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	preview, known := previewOf(now, p.Hash)
 	_, passes := v.passes(p, preview, before.PendingApproval)
 	opens := passes && known && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil
 	switch {
-	case p.Mode == v1alpha1.DryRun && !p.Rehearsed:
+	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
 	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
 		return before.Enforced
 	}
-	due := v.tally(p).Due
+	due := v.statsOf(p).Due
 	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
 }
 
 // waiting counts what waits for approval: objects, and also images once all nodes have counted them.
-func (v *view) waiting(p *policy.Policy) (all policy.PendingStats) {
-	if tally := v.stats.Policies[p.Name]; tally != nil {
-		all = tally.Pending
+func (v *statusInput) waiting(p *policy.Policy) (all policy.PendingStats) {
+	if stats := v.stats.Policies[p.Name]; stats != nil {
+		all = stats.Pending
 	}
 	if v.nodes.sums.Counted(p.UID) {
-		images := v.nodes.sums.Policies[p.UID].Tally.Pending.Backlog
+		images := v.nodes.sums.Policies[p.UID].Stats.Pending.Backlog
 		all.Backlog = all.Plus(images)
 		if objects := all.Namespaces[""]; objects != nil {
 			images = images.Plus(*objects)
@@ -173,7 +173,7 @@ func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview,
 
 // passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the
 // policy, or for the namespaces that it returns.
-func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, ok bool) {
+func (v *statusInput) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, ok bool) {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
 		return nil, false
 	}
@@ -183,9 +183,9 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 }
 
 // recounts reports whether a dry run whose earlier count is out of date has been counted completely.
-func (v *view) recounts(p *policy.Policy) bool {
+func (v *statusInput) recounts(p *policy.Policy) bool {
 	_, counted := v.uncounted(p)
-	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.compiled.Outdated[p.UID].IsZero()
+	return counted && p.Mode == v1alpha1.DryRun && !p.ForcedDryRun && !v.compiled.Outdated[p.UID].IsZero()
 }
 
 // uncounted returns the rules that cannot be counted; ok is false while any other rule is still being listed, or a permission
@@ -195,7 +195,7 @@ func (v *view) recounts(p *policy.Policy) bool {
 //   - Rules whose kind cannot be listed, or whose quotas cannot be read.
 //   - Rules that read references, while these are unknown or have just changed.
 //   - Rules about images that not every node has counted.
-func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
+func (v *statusInput) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if !v.permitted(p).ok {
 		return nil, false
 	}
@@ -214,9 +214,9 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 				}
 				rules = append(rules, r.ID.Rule)
 			}
-		case r.Capacity.ByQuota && (v.compiled.QuotasUnread || v.compiled.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
+		case r.Capacity.ByQuota && (v.compiled.QuotasUnread || v.compiled.QuotaError != nil && p.Gate != nil && p.Gate.Namespaces != nil):
 			return nil, false
-		case r.Capacity.ByQuota && v.compiled.QuotaTrouble != nil: // no object is beyond the capacity until the quotas can be read
+		case r.Capacity.ByQuota && v.compiled.QuotaError != nil: // no object is beyond the capacity until the quotas can be read
 			rules = append(rules, r.ID.Rule)
 		case settled && v.relisting(r):
 			return nil, false // for a new rule: it is unknown which objects it keeps
@@ -238,7 +238,7 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
 
 // relisting reports whether a rule of a ClusterRetentionPolicy about the same kind is being listed.
-func (v *view) relisting(r *policy.Rule) bool {
+func (v *statusInput) relisting(r *policy.Rule) bool {
 	k, watched := v.kinds[policy.StoredAs(r.Kind)]
 	return watched && k.Lost == nil && slices.ContainsFunc(v.compiled.Snapshot.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
 		return other.Namespace == "" && !other.Invalid() && !v.listed[other.ID]

@@ -24,13 +24,13 @@ import (
 
 // Gates of all rules, of all rules in team-a only, and of rule b only.
 var (
-	everywhere = &policy.ApprovalGate{Hash: "h"}
-	anew       = anewIn("team-a")
-	uncounted  = &policy.ApprovalGate{Hash: "h", Rules: sets.New("b")}
+	everywhere    = &policy.ApprovalGate{Hash: "h"}
+	newNamespaces = newlyIn("team-a")
+	uncounted     = &policy.ApprovalGate{Hash: "h", Rules: sets.New("b")}
 )
 
-// anewIn returns a gate for some namespaces.
-func anewIn(namespaces ...string) *policy.ApprovalGate {
+// newlyIn returns a gate for some namespaces.
+func newlyIn(namespaces ...string) *policy.ApprovalGate {
 	scope := policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 	return &policy.ApprovalGate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
 }
@@ -77,7 +77,7 @@ func TestWhatACountShows(t *testing.T) {
 		}
 		return all
 	}
-	before := pending(anew.Hash, "team-a")
+	before := pending(newNamespaces.Hash, "team-a")
 	before.Due = 99
 	always := func(gate *policy.ApprovalGate) *policy.Policy {
 		p := gated(gate)
@@ -108,19 +108,19 @@ func TestWhatACountShows(t *testing.T) {
 		"more than allowed":                    {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
 		"more, and approved":                   {gated(nil), 6, nil, noStatus, of(), nil},
 		"more, counted before":                 {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"more in a namespace":                  {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
-		"not more in the namespace":            {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
+		"more in a namespace":                  {gated(newNamespaces), 6, nil, noStatus, of(), pending(newNamespaces.Hash, "team-a")},
+		"not more in the namespace":            {gated(newlyIn("team-b")), 6, nil, noStatus, of(), nil},
 		"more, in a dry run":                   {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
 		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
-		"more, with --dry-run":                 {rehearsed(), 6, nil, noStatus, nil, nil},
-		"more, with --dry-run, counted before": {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
-		"--dry-run while it waits":             {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"more, with --dry-run":                 {forcedDryRun(), 6, nil, noStatus, nil, nil},
+		"more, with --dry-run, counted before": {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"--dry-run while it waits":             {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
 		"not listed":                           {gated(everywhere), 6, unlisted, noStatus, nil, nil},
 		"not listed, but counted before":       {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"not listed after a restart":           {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed after a restart":           {gated(newNamespaces), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
 		"not listed, approved since then":      {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
 		"not listed, and another gate":         {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
-		"fewer than waited before":             {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
+		"fewer than waited before":             {gated(newNamespaces), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
 		"a kind that cannot be listed":         {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
 		"one kind of two is not listed":        {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
 		"an invalid rule":                      {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
@@ -141,18 +141,18 @@ func TestWhatACountShows(t *testing.T) {
 		"one of two was uncounted, the version is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
 		"a counted rule becomes uncounted": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
-		"more in a namespace, and one uncounted": {gated(&policy.ApprovalGate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
-			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
-		"not more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
+		"more in a namespace, and one uncounted": {gated(&policy.ApprovalGate{Hash: newNamespaces.Hash, Namespaces: newNamespaces.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(newNamespaces.Hash, "team-a")},
+		"not more in a namespace, and a rule cannot be counted now": {gated(newlyIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), nil},
-		"more in a namespace, and a rule cannot be counted now": {gated(anew, rule("a"), rule("b", invalid)), 6, nil,
-			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(anew.Hash, "team-a")},
+		"more in a namespace, and a rule cannot be counted now": {gated(newNamespaces, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(newNamespaces.Hash, "team-a")},
 		"more than before the leader changed, and a rule cannot be counted now": {gated(since, rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending("since")},
 		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
 		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
-		"always, nothing is due in a namespace":    {always(anew), 0, nil, noStatus, of(), nil},
-		"always, one object is due in a namespace": {always(anew), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
+		"always, nothing is due in a namespace":    {always(newNamespaces), 0, nil, noStatus, of(), nil},
+		"always, one object is due in a namespace": {always(newNamespaces), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
 		"without rules":                            {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
@@ -162,7 +162,7 @@ func TestWhatACountShows(t *testing.T) {
 			if test.kind != nil {
 				test.kind(&kind)
 			}
-			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
 			expect.Equal(t, "previews", test.previews, unnumbered(s.Previews), cmpopts.EquateEmpty())
 			expect.Equal(t, "pending", test.pending, s.PendingApproval)
 		})
@@ -178,8 +178,8 @@ func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
 	return bare
 }
 
-// rehearsed returns policy p as a dry run only because of --dry-run.
-func rehearsed() *policy.Policy {
+// forcedDryRun returns policy p as a dry run only because of --dry-run.
+func forcedDryRun() *policy.Policy {
 	p := gated(nil)
 	p.ForceDryRun()
 	return p
@@ -205,15 +205,15 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 	}{
 		"a new rule":                          {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
 		"a new rule, with unreadable quotas":  {everywhere, errors.New("forbidden"), uncountedA, false},
-		"a namespace":                         {anew, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
-		"a namespace, with unreadable quotas": {anew, errors.New("forbidden"), nil, false},
+		"a namespace":                         {newNamespaces, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
+		"a namespace, with unreadable quotas": {newNamespaces, errors.New("forbidden"), nil, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := gated(test.gate, rule("a", byQuota))
 			e := compiledOf(p)
-			e.QuotaTrouble = test.trouble
-			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
+			e.QuotaError = test.trouble
+			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
 			expect.Equal(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
 			expect.Equal(t, "opens", test.opens, view.Opened(p).Has("team-a"))
 		})
@@ -226,7 +226,7 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 		p := gated(nil)
 		p.Hash = fmt.Sprint("h", i)
 		e := compiledOf(p)
-		s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
+		s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
 		known = nil
 		for _, preview := range s.Previews {
 			known = append(known, preview.Hash)
@@ -242,22 +242,22 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
 	e := compiledOf(p)
-	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
+	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
 	view.Before = view.Status(p)
 	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
 	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
 	waiting := gated(everywhere) // it would not wait with a recent preview
-	view = status.View{Edition: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
+	view = status.View{Compiled: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
 	expect.Equal(t, "previews while the version waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
 // TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced
 // long enough.
 func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
-	p := gated(anew)
+	p := gated(newNamespaces)
 	e := compiledOf(p)
-	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
+	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
 	view.Before.Previews = previewsOf("h")
 	s := view.Status(p)
 	expect.Equal(t, "what waits", int64(6), s.PendingApproval.Due)
@@ -269,16 +269,16 @@ func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
 	e := compiledOf(p)
-	e.QuotaTrouble = errors.New("forbidden")
+	e.QuotaError = errors.New("forbidden")
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
 	var rows []*index.FactRow
 	for i := range 6 {
 		rows = append(rows, row(fmt.Sprint("job-", i), due.Start, due, due))
 	}
-	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
+	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
 	view.Before.Previews = []v1alpha1.Preview{{Hash: "h", Uncounted: []string{"b"}}}
 	expect.Equal(t, "pending", nil, view.Status(p).PendingApproval)
-	view.Edition.QuotaTrouble = nil
+	view.Compiled.QuotaError = nil
 	expect.Equal(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
 }
 
@@ -293,8 +293,8 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 	}{
 		"a new version": {gated(everywhere), nil,
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
-		"a namespace": {gated(anew), nil,
-			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
+		"a namespace": {gated(newNamespaces), nil,
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
 			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
@@ -312,7 +312,7 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 			if test.kind != nil {
 				test.kind(&kind)
 			}
-			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+			view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
 			s := view.Status(test.policy)
 			expect.Equal(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
 			expect.Equal(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
@@ -330,28 +330,28 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
+func TestMessagesWhileAGateWaits(t *testing.T) {
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} }
 	tests := map[string]struct {
 		policy *policy.Policy
 		want   string // Enforcing
 	}{
 		"everything is being counted":  {gated(everywhere), "False Counting"},
-		"a namespace is being counted": {gated(anew), "False Counting"},
+		"a namespace is being counted": {gated(newNamespaces), "False Counting"},
 		"only an invalid rule waits":   {gated(uncounted, rule("a"), rule("b", invalid)), "True Enforcing"},
 		"nothing waits":                {gated(nil), "True Enforcing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.policy)
-			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
 			expect.Equal(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
 		})
 	}
 }
 
-// TestTheGatesAreToldOfManyPoliciesAtOnce, because each call publishes all rules again, for all objects.
-func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
+// TestPreviewedIsCalledForManyPoliciesAtOnce, because each call publishes all rules again, for all objects.
+func TestPreviewedIsCalledForManyPoliciesAtOnce(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		var all []*policy.Policy
 		for i := range 20 {
@@ -366,7 +366,7 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Second)
 		expect.Equal(t, "policies", 20, len(w.previewed))
-		expect.Equal(t, "calls of Previewed", 1, w.tellings)
+		expect.Equal(t, "calls of Previewed", 1, w.queuedEvents)
 	})
 }
 
@@ -422,9 +422,9 @@ func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.R
 	})
 }
 
-// TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status shows it. No gate opens yet, but the other rules may be
+// TestPreviewedNamesRulesThatCannotBeCounted once the status shows it. No gate opens yet, but the other rules may be
 // approved later.
-func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
+func TestPreviewedNamesRulesThatCannotBeCounted(t *testing.T) {
 	two := func(gate *policy.ApprovalGate) *policy.Policy {
 		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
 	}
@@ -432,7 +432,7 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: two}
 		w.Gates = keeper
-		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
+		e := w.create(two(newNamespaces), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
@@ -449,13 +449,13 @@ func TestAGateOpensOnce(t *testing.T) {
 		want   []string
 	}{
 		"a new version":                        {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
-		"a namespace":                          {anew, 5, seen, []string{`h counted, uncounted [], gate ` + anew.Hash}},
-		"a namespace, the version approved":    {anew, 5, noStatus, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"a namespace":                          {newNamespaces, 5, seen, []string{`h counted, uncounted [], gate ` + newNamespaces.Hash}},
+		"a namespace, the version approved":    {newNamespaces, 5, noStatus, []string{`h counted, uncounted [], gate ` + newNamespaces.Hash}},
 		"no gate":                              {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
 		"no gate, counted before":              {nil, 6, seen, nil},
 		"too many":                             {everywhere, 6, noStatus, nil},
-		"too many in a namespace":              {anew, 6, seen, nil},
-		"too many there, the version approved": {anew, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"too many in a namespace":              {newNamespaces, 6, seen, nil},
+		"too many there, the version approved": {newNamespaces, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
 		"a version that was counted before":    {everywhere, 5, seen, []string{`h counted, uncounted [], gate h`}},
 	}
 	for name, test := range tests {
@@ -478,7 +478,7 @@ func TestAGateOpensOnce(t *testing.T) {
 }
 
 func TestAGateOpensWhenLessIsDue(t *testing.T) {
-	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": newNamespaces} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
@@ -502,9 +502,9 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 			unlisted(&complete)
 			w.kinds = []retention.KindState{complete}
 		}},
-		"unsynced": {func(w *harness, complete retention.KindState) { complete.Index.Unsync(1) }},
+		"unsynced": {func(w *harness, complete retention.KindState) { complete.Index.MarkIncomplete(1) }},
 		"permissions not known": {func(w *harness, _ retention.KindState) {
-			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
+			w.Permissions = func(*policy.Rule) (error, bool) { return nil, false }
 		}},
 	}
 	for name, test := range tests {
@@ -524,7 +524,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 					expect.Equal(t, "reported", 0, len(w.previewed))
 					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
-						w.Rights = nil
+						w.Permissions = nil
 						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)
 						w.kinds = []retention.KindState{complete}
 					})
@@ -568,7 +568,7 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 }
 
 func TestCountedSoonWhileAGateWaits(t *testing.T) {
-	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": newNamespaces} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
@@ -610,9 +610,9 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 
 // TestASecondRestartLetsNothingThrough: the first process ended before everything was listed.
 func TestASecondRestartLetsNothingThrough(t *testing.T) {
-	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
+	pending := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
 	inBubble(t, func(w *harness) {
-		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
+		w.create(gated(newNamespaces), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
@@ -647,17 +647,17 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 		"nothing":                                  {gated(nil), "", "", false},
 		"the version":                              {accepted(gated(nil)), "", form, false},
 		"another version before":                   {gated(everywhere), form, "", false},
-		"the version, and a change waits":          {accepted(gated(anew)), form, form, false},
+		"the version, and a change waits":          {accepted(gated(newNamespaces)), form, form, false},
 		"the version, which must be counted again": {accepted(gated(everywhere)), form, "", true},
 		"the version, which was counted again":     {accepted(gated(nil)), "", form, true},
-		"the version, with --dry-run":              {rehearsed(), form, form, false},
+		"the version, with --dry-run":              {forcedDryRun(), form, form, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.policy)
 			if test.outdated {
 				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
 			}
-			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
+			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
 			expect.Equal(t, "approved", test.want, view.Status(test.policy).Approved)
 		})

@@ -18,36 +18,36 @@ const blockedShown = 5
 const blockedMeasured = 100
 
 // blocked sets what other policies keep of the objects of this one, and what this one keeps of theirs.
-func (v *view) blocked(tally *policy.PolicyStats, s *v1alpha1.RetentionPolicyStatus) {
-	s.Blocked = tally.Blocked.Subjects
-	for _, by := range tally.Blocked.Most(blockedShown) {
+func (v *statusInput) blocked(stats *policy.PolicyStats, s *v1alpha1.RetentionPolicyStatus) {
+	s.Blocked = stats.Blocked.Subjects
+	for _, by := range stats.Blocked.Most(blockedShown) {
 		s.BlockedBy = append(s.BlockedBy, v1alpha1.BlockingRule{
-			Policy: by.Rule.Policy, Rule: by.Rule.Rule, Reason: string(by.Reason), Objects: tally.Blocked.By[by],
+			Policy: by.Rule.Policy, Rule: by.Rule.Rule, Reason: string(by.Reason), Objects: stats.Blocked.By[by],
 		})
 	}
-	for _, name := range tally.Blocking(blockedShown) {
-		s.Blocks = append(s.Blocks, v1alpha1.BlockedPolicy{Policy: name, Objects: tally.Blocks[name]})
+	for _, name := range stats.Blocking(blockedShown) {
+		s.Blocks = append(s.Blocks, v1alpha1.BlockedPolicy{Policy: name, Objects: stats.Blocks[name]})
 	}
 }
 
 // blocking returns the condition Blocked. It is not ok, and left out, if no other policy keeps objects.
-func (v *view) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
+func (v *statusInput) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
 	if len(s.BlockedBy) == 0 {
-		return standing{}
+		return conditionState{}
 	}
 	var by []string
 	for _, b := range s.BlockedBy {
 		by = append(by, fmt.Sprintf("%d by rule %s of %s (%s)", b.Objects, b.Rule, named(b.Policy), b.Reason))
 	}
-	sample := v.tally(p).Blocked.Sample
-	return standing{true, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
+	sample := v.statsOf(p).Blocked.Sample
+	return conditionState{true, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
 		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
 }
 
 // evaluated returns ok unless expressions fail.
-func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
+func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionState {
 	if s.Errors == 0 {
-		return standing{ok: true}
+		return conditionState{ok: true}
 	}
 	var parts []string
 	for _, r := range s.Rules {
@@ -64,7 +64,7 @@ func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
 	if more := len(parts) - rulesNamed; more > 0 {
 		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules fail", more))
 	}
-	return standing{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
+	return conditionState{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
 }
 
 // keeps returns the message about the objects of other policies that a policy keeps.
@@ -77,10 +77,10 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 }
 
 // delayed returns the condition Delayed. It is not ok, and left out, if every due object can be deleted.
-func (v *view) delayed(p *policy.Policy) standing {
+func (v *statusInput) delayed(p *policy.Policy) conditionState {
 	all := append(v.nodes.delays(p), v.delays[p.Name]...)
 	if len(all) == 0 {
-		return standing{}
+		return conditionState{}
 	}
 	slices.SortFunc(all, retention.Delay.Compare)
 	var parts []string
@@ -94,7 +94,7 @@ func (v *view) delayed(p *policy.Policy) standing {
 	if more := len(all) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return standing{true, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
+	return conditionState{true, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
 }
 
 // named returns the kind and name of a policy.

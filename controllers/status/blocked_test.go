@@ -111,8 +111,8 @@ func TestSixBlockers(t *testing.T) {
 	})
 }
 
-// TestAProblemThatPassesIsNotTold. A problem that the previous leader has reported is not reported again.
-func TestAProblemThatPassesIsNotTold(t *testing.T) {
+// TestShortProblemIsNotReported. A problem that the previous leader has reported is not reported again.
+func TestShortProblemIsNotReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		lasts time.Duration
 		since time.Duration // before the start; negative if it did not begin before
@@ -131,16 +131,16 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 				if test.since >= 0 {
 					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
 				}
-				w.set(func() { w.doubt = errors.New("clock skew") })
+				w.set(func() { w.preflightErr = errors.New("clock skew") })
 				if test.lasts == 0 {
-					w.set(func() { w.doubt = nil })
+					w.set(func() { w.preflightErr = nil })
 				}
 				e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 				w.store(named(e, "p"), status)
 				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 				w.Use(e)
 				bubble.Pass(test.lasts)
-				w.set(func() { w.doubt = nil })
+				w.set(func() { w.preflightErr = nil })
 				bubble.Pass(time.Minute)
 				if events := w.events(); len(events) != test.want {
 					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
@@ -171,7 +171,7 @@ func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 func TestOverridesThatSuspendAreNamed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
-		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
+		w.put(situation{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		expect.Equal(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",

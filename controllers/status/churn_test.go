@@ -67,7 +67,7 @@ func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 			p := gated(&policy.ApprovalGate{Hash: "g", Namespaces: test.scope})
 			known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "team-d": {}}
 			e := policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot([]*policy.Policy{p}, known, policy.DefaultProtection())}
-			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
+			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
 			view.Before.PendingApproval = test.before
 			expect.Equal(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names(), cmpopts.EquateEmpty())
 			pending := view.Status(p).PendingApproval

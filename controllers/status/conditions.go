@@ -21,8 +21,8 @@ import (
 // rulesNamed is the maximum number of rules that a message names.
 const rulesNamed = 3
 
-// standing is one condition before it is written.
-type standing struct {
+// conditionState is one condition before it is written.
+type conditionState struct {
 	ok      bool
 	reason  string
 	message string
@@ -30,18 +30,18 @@ type standing struct {
 
 type condition struct {
 	name string
-	standing
+	conditionState
 }
 
 // conditions sets Ready from the other conditions, which it sets too.
-func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
+func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
 	evaluated := v.evaluated(s)
 	referred, asks := v.referencesKnown(p)
-	ready := standing{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []standing{evaluated, enforcing, referred, watching, permitted, valid} { // Ready shows the last one that fails
-		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
-			ready = standing{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition contains the roles
+	ready := conditionState{true, "Ready", readyMessage[p.Mode]}
+	for _, part := range []conditionState{evaluated, enforcing, referred, watching, permitted, valid} { // Ready shows the last one that fails
+		if !part.ok && (p.Mode == v1alpha1.Enforce || p.ForcedDryRun || part != enforcing) {
+			ready = conditionState{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition contains the roles
 		}
 	}
 	if len(s.Blocks) > 0 {
@@ -52,9 +52,9 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 	}
 	if s.PendingApproval != nil {
-		pending := standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}
+		pending := conditionState{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}
 		if p.Approval.Always {
-			pending = standing{true, "AlwaysRequired", pending.message}
+			pending = conditionState{true, "AlwaysRequired", pending.message}
 		}
 		all = append(all, condition{v1alpha1.ConditionApprovalRequired, pending})
 	} else {
@@ -99,19 +99,19 @@ var readyMessage = map[v1alpha1.Mode]string{
 	v1alpha1.Suspended: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
 }
 
-func (v *view) valid(p *policy.Policy) standing {
+func (v *statusInput) valid(p *policy.Policy) conditionState {
 	if len(p.Problems) == 0 {
-		return standing{true, "Valid", "every rule is valid"}
+		return conditionState{true, "Valid", "every rule is valid"}
 	}
 	const shown = 3
 	said := lines(p.Problems[:min(len(p.Problems), shown)])
 	if more := len(p.Problems) - shown; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return standing{false, "RuleInvalid", strings.Join(said, "; ")}
+	return conditionState{false, "RuleInvalid", strings.Join(said, "; ")}
 }
 
-func (v *view) watching(p *policy.Policy) standing {
+func (v *statusInput) watching(p *policy.Policy) conditionState {
 	for _, r := range p.Rules {
 		if r.Invalid() || r.OnNodes() {
 			continue
@@ -119,71 +119,71 @@ func (v *view) watching(p *policy.Policy) standing {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case ok && k.Lost != nil:
-			return standing{false, k.Lost.Reason, v.lacking(p, k.Lost)}
+			return conditionState{false, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
-			return standing{false, "Listing", rbac.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
+			return conditionState{false, "Listing", rbac.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
 		}
 	}
-	watching := standing{true, "Watching", "Sunset lists and watches every target kind"}
+	watching := conditionState{true, "Watching", "Sunset lists and watches every target kind"}
 	if agentapi.OnNodes(p) {
 		return v.nodes.watching(p, watching)
 	}
 	return watching
 }
 
-func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
+func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
 	switch p.Mode {
 	case v1alpha1.DryRun:
-		if p.Rehearsed {
-			return standing{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+		if p.ForcedDryRun {
+			return conditionState{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
 		}
 		if p.Namespace != "" {
-			return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
+			return conditionState{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
 				s.Due.Now, s.Due.Day)}
 		}
-		return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
+		return conditionState{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:
 		if p.Terminating {
-			return standing{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
+			return conditionState{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
 		}
-		return standing{false, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
+		return conditionState{false, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
 	}
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case !ok, r.Invalid():
 		case k.Undeletable != nil:
-			return standing{false, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
+			return conditionState{false, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
 		case k.Unmarkable != nil && r.Mark != "":
-			return standing{false, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
+			return conditionState{false, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
 		}
 	}
 	switch {
 	case s.PendingApproval != nil:
-		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
+		return conditionState{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching shows why single rules wait
-		return standing{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
+		return conditionState{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
 	}
 	if withheld := v.nodes.withheld(p); !withheld.ok {
 		return withheld
 	}
-	if v.doubt != nil {
-		return standing{false, string(policy.Stale), rbac.Line("deletions wait: " + v.doubt.Error())}
+	if v.preflightErr != nil {
+		return conditionState{false, string(policy.Stale), rbac.Line("deletions wait: " + v.preflightErr.Error())}
 	}
 	if counting := v.counting(p); !counting.ok || counting.reason != "" {
 		return counting
 	}
-	enforcing := standing{true, "Enforcing", "Sunset deletes objects when they are due"}
+	enforcing := conditionState{true, "Enforcing", "Sunset deletes objects when they are due"}
 	if names := v.throttled(p); len(names) > 0 {
-		enforcing = standing{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
+		enforcing = conditionState{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
 	} else if paced := v.paced(p); paced.ok {
 		enforcing = paced
 	} else if s.Blocked > 0 {
 		enforcing.message += ", unless a rule of another policy keeps them: see condition Blocked"
 	}
-	if of := v.tally(p).Overridden; len(of) > 0 {
+	if of := v.statsOf(p).Overridden; len(of) > 0 {
 		kept := int64(0)
 		for _, n := range of {
 			kept += n
@@ -195,20 +195,20 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 }
 
 // paced returns ok if more objects of a policy are due than --max-deletions-per-second allows within retention.DelayedAfter.
-func (v *view) paced(p *policy.Policy) standing {
-	due := v.tally(p).Due.Now
+func (v *statusInput) paced(p *policy.Policy) conditionState {
+	due := v.statsOf(p).Due.Now
 	if sum := v.nodes.about(p); sum != nil {
-		due -= sum.Tally.Due.Now
+		due -= sum.Stats.Due.Now
 	}
 	if v.pace <= 0 || float64(due) <= v.pace*retention.DelayedAfter.Seconds() {
-		return standing{}
+		return conditionState{}
 	}
-	return standing{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
+	return conditionState{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
 		v.pace, objects(due))}
 }
 
 // throttled returns the namespaces in which the deletions of a policy are throttled.
-func (v *view) throttled(p *policy.Policy) (names []string) {
+func (v *statusInput) throttled(p *policy.Policy) (names []string) {
 	for _, r := range p.Rules {
 		k := v.kinds[policy.StoredAs(r.Kind)]
 		for _, namespace := range k.Throttled {
@@ -255,10 +255,10 @@ var toChange = map[policy.Reason]string{
 const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"
 
 // keeps names the objects that rules keep for a lasting reason. It is not ok if they keep none.
-func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
+func (v *statusInput) keeps(p *policy.Policy, reason policy.Reason) conditionState {
 	var parts []string
 	for _, r := range p.Rules {
-		if t := v.tally(p).Rules[r.ID.Rule]; t != nil && t.Kept[reason].Objects > 0 && v.forbidden(r) == nil {
+		if t := v.statsOf(p).Rules[r.ID.Rule]; t != nil && t.Kept[reason].Objects > 0 && v.forbidden(r) == nil {
 			kept := t.Kept[reason]
 			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, kept.Objects, r.Kind.Kind, strings.Join(kept.First, ", ")))
 		}
@@ -266,7 +266,7 @@ func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 	if more := len(parts) - rulesNamed; more > 0 {
 		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
 	}
-	return standing{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
+	return conditionState{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 
 // some returns the first names of many, and the number of the others.
@@ -281,13 +281,13 @@ func some(names []string, what string) string {
 	return strings.Join(names, ", ")
 }
 
-// doubt returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a
+// preflightErr returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a
 // DELETE.
-func (r *Reporter) doubt() error {
-	if r.Trouble != nil {
-		if err := r.Trouble(); err != nil {
+func (r *Reporter) preflightErr() error {
+	if r.DeletionError != nil {
+		if err := r.DeletionError(); err != nil {
 			return err
 		}
 	}
-	return r.State.Doubt()
+	return r.State.PreflightError()
 }

@@ -39,11 +39,11 @@ type eventBuffer struct {
 
 // sum is the number of deletions by one rule since its last Event.
 type sum struct {
-	kind   string
-	count  int
-	untold int // how many should have an Event of their own, and have none
-	since  time.Time
-	rule   *policy.Rule
+	kind         string
+	count        int
+	withoutEvent int // how many should have an Event of their own, and have none
+	since        time.Time
+	rule         *policy.Rule
 }
 
 // Removed implements retention.Observer.
@@ -51,7 +51,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty = true
-	d := &r.told
+	d := &r.eventBuffer
 	if d.deleted == nil {
 		d.deleted, d.aggregate = map[types.UID]deletions{}, map[policy.RuleID]*sum{}
 	}
@@ -69,7 +69,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	case len(d.perObject) < perObjectAtATick:
 		d.perObject = append(d.perObject, removal)
 	default:
-		d.aggregate[id].untold++
+		d.aggregate[id].withoutEvent++
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *Reporter) deletedBy(policy types.UID) deletions {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	copied := deletions{}
-	for rule, n := range r.told.deleted[policy] {
+	for rule, n := range r.eventBuffer.deleted[policy] {
 		copied[rule] = n
 	}
 	return copied
@@ -91,40 +91,40 @@ func (r *Reporter) deletedBy(policy types.UID) deletions {
 func (r *Reporter) forget(gone func(types.UID) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.told.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
+	maps.DeleteFunc(r.eventBuffer.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
 }
 
 // Events writes Events.
 type Events interface {
-	// Tell queues an Event and does not wait. It returns false, and drops the Event, if too many are queued. Tell sets the
+	// Queue queues an Event and does not wait. It returns false, and drops the Event, if too many are queued. Queue sets the
 	// name, the time and the reporting controller; the caller sets everything else.
-	Tell(e *eventsv1.Event) bool
+	Queue(e *eventsv1.Event) bool
 }
 
-// tellEvents writes due Events. Those about single objects come first, so that a sum includes the objects without an Event.
-func (r *Reporter) tellEvents() {
+// queueEvents writes due Events. Those about single objects come first, so that a sum includes the objects without an Event.
+func (r *Reporter) queueEvents() {
 	for _, o := range r.takePerObject() {
-		if !r.Events.Tell(aboutObject(o)) {
-			r.untold(o.Rule)
+		if !r.Events.Queue(aboutObject(o)) {
+			r.noteWithoutEvent(o.Rule)
 		}
 	}
 	for _, s := range r.takeSums() {
-		r.Events.Tell(aboutRule(s, r.Clock.Since(s.since)))
+		r.Events.Queue(aboutRule(s, r.Clock.Since(s.since)))
 	}
 }
 
 // aboutRule returns the Event with the number of deletions by one rule.
 func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
 	note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, in.Round(time.Second))
-	if s.untold > 0 {
-		note += fmt.Sprintf("; %d of them have no Event of their own, because there were too many", s.untold)
+	if s.withoutEvent > 0 {
+		note += fmt.Sprintf("; %d of them have no Event of their own, because there were too many", s.withoutEvent)
 	}
 	return event(policyReference(s.rule), "Deleted", note)
 }
 
 // aboutObject returns the Event about one deleted object.
 func aboutObject(o retention.Removal) *eventsv1.Event {
-	note := fmt.Sprintf("%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
+	note := fmt.Sprintf("%s by rule %s, due %s", describeRemoval(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	if o.Outcome != "" {
 		note += ", outcome " + o.Outcome
 	}
@@ -137,8 +137,8 @@ func aboutObject(o retention.Removal) *eventsv1.Event {
 	return e
 }
 
-// whatWent says whether only an object was deleted, or its owner.
-func whatWent(r retention.Removal) string {
+// describeRemoval says whether only an object was deleted, or its owner.
+func describeRemoval(r retention.Removal) string {
 	if r.Owner == nil {
 		return "deleted"
 	}
@@ -149,12 +149,12 @@ func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {
 	return &eventsv1.Event{Regarding: about, Type: corev1.EventTypeNormal, Reason: reason, Action: "Delete", Note: note}
 }
 
-// untold records that an object has no Event of its own.
-func (r *Reporter) untold(rule *policy.Rule) {
+// noteWithoutEvent records that an object has no Event of its own.
+func (r *Reporter) noteWithoutEvent(rule *policy.Rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.told.aggregate[rule.ID]; s != nil {
-		s.untold++
+	if s := r.eventBuffer.aggregate[rule.ID]; s != nil {
+		s.withoutEvent++
 	}
 }
 
@@ -162,8 +162,8 @@ func (r *Reporter) untold(rule *policy.Rule) {
 func (r *Reporter) takePerObject() []retention.Removal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := r.told.perObject
-	r.told.perObject = nil
+	taken := r.eventBuffer.perObject
+	r.eventBuffer.perObject = nil
 	return taken
 }
 
@@ -171,10 +171,10 @@ func (r *Reporter) takePerObject() []retention.Removal {
 func (r *Reporter) takeSums() (sums []*sum) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, s := range r.told.aggregate {
+	for id, s := range r.eventBuffer.aggregate {
 		if r.Clock.Since(s.since) >= aggregateEvery {
 			sums = append(sums, s)
-			delete(r.told.aggregate, id)
+			delete(r.eventBuffer.aggregate, id)
 		}
 	}
 	return sums

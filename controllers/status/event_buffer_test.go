@@ -74,7 +74,7 @@ func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
 	})
 }
 
-func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
+func TestEventNamesObjectAndRule(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		single := rule("a", perObject, func(r *policy.Rule) { r.ID.Policy, r.Namespace = "team-a/own", "team-a" })
 		w.Removed(retention.Removal{

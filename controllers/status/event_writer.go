@@ -48,8 +48,8 @@ func NewEventWriter(c client.Client, clock clock.WithTicker) *EventWriter {
 	return &EventWriter{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
 }
 
-// Tell implements Events.
-func (s *EventWriter) Tell(e *eventsv1.Event) bool {
+// Queue implements Events.
+func (s *EventWriter) Queue(e *eventsv1.Event) bool {
 	now := s.clock.Now()
 	if e.Namespace = e.Regarding.Namespace; e.Namespace == "" {
 		e.Namespace = "default" // the namespace of Events about cluster-scoped objects

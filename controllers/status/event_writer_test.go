@@ -75,8 +75,8 @@ func about(namespace, name string) *eventsv1.Event {
 
 func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
-		s.Tell(about("team-a", "nightly"))
-		s.Tell(about("", "batch"))
+		s.Queue(about("team-a", "nightly"))
+		s.Queue(about("", "batch"))
 		bubble.Pass(time.Second)
 		var namespaces []string
 		for _, e := range p.written {
@@ -94,7 +94,7 @@ func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
 		for i := range 10 {
 			e := about("", "batch")
 			e.Note = fmt.Sprint(i)
-			s.Tell(e)
+			s.Queue(e)
 			bubble.Pass(time.Second)
 		}
 		names := map[string]bool{}
@@ -110,7 +110,7 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		taken := 0
 		for i := range 5_000 {
-			if s.Tell(about("team-a", fmt.Sprint("job-", i))) {
+			if s.Queue(about("team-a", fmt.Sprint("job-", i))) {
 				taken++
 			}
 		}
@@ -132,10 +132,10 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		p.slow = "bad"
 		for i := range 300 {
-			s.Tell(about("bad", fmt.Sprint("job-", i)))
+			s.Queue(about("bad", fmt.Sprint("job-", i)))
 		}
 		for i := range 20 {
-			expect.Equal(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
+			expect.Equal(t, "taken", true, s.Queue(about("good", fmt.Sprint("job-", i))))
 		}
 		bubble.Pass(time.Second)
 		expect.Equal(t, "written", 20, p.count())
@@ -146,12 +146,12 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		for i := range 3000 {
-			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
+			s.Queue(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
-		expect.Equal(t, "queued about a Job", false, s.Tell(about("good", "job")))
+		expect.Equal(t, "queued about a Job", false, s.Queue(about("good", "job")))
 		e := about("", "logs")
 		e.Regarding.Kind = "ClusterRetentionPolicy"
-		expect.Equal(t, "queued about a policy", true, s.Tell(e))
+		expect.Equal(t, "queued about a policy", true, s.Queue(e))
 	})
 }
 
@@ -170,7 +170,7 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			writing(t, test.fail, func(t *testing.T, p *page, s *status.EventWriter) {
-				s.Tell(about("team-a", "nightly"))
+				s.Queue(about("team-a", "nightly"))
 				bubble.Pass(time.Minute)
 				expect.Equal(t, "tries", test.tries, len(p.tries))
 				expect.Equal(t, "written", test.wrote, len(p.written))

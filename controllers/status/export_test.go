@@ -14,23 +14,23 @@ import (
 
 // View is a view for the tests.
 type View struct {
-	Edition  policyset.CompiledSnapshot
-	Kinds    []retention.KindState
-	Warnings func(string) []policy.Problem
-	Rights   func(*policy.Rule) (err error, known bool)
-	Doubt    error
-	Deleted  map[string]int64
-	Before   v1alpha1.RetentionPolicyStatus
-	Now      time.Time
-	Nodes    interface { // nil for none
+	Compiled     policyset.CompiledSnapshot
+	Kinds        []retention.KindState
+	Warnings     func(string) []policy.Problem
+	Permissions  func(*policy.Rule) (err error, known bool)
+	PreflightErr error
+	Deleted      map[string]int64
+	Before       v1alpha1.RetentionPolicyStatus
+	Now          time.Time
+	Nodes        interface { // nil for none
 		Nodes
-		Board
+		NodeRules
 	}
 }
 
 // Opened returns the namespaces in which the gate of a policy opens.
 func (v View) Opened(p *policy.Policy) policy.ApprovalScope {
-	made := newView(v.Edition, v.Kinds, v.Now)
+	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
 	stats := policy.NewStats(v.Now)
 	for _, k := range v.Kinds {
 		k.Index.Scan(stats.Add)
@@ -45,18 +45,18 @@ func (v View) nodesNow() nodesNow {
 	if v.Nodes == nil {
 		return nodesNow{}
 	}
-	r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
-	for _, p := range v.Edition.Snapshot.Policies() {
+	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+	for _, p := range v.Compiled.Snapshot.Policies() {
 		r.written[p.UID] = &record{status: v.Before}
 	}
-	return r.nodesNow(context.Background(), v.Edition.Snapshot)
+	return r.nodesNow(context.Background(), v.Compiled.Snapshot)
 }
 
 // Status returns the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
-	made := newView(v.Edition, v.Kinds, v.Now)
+	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
 	stats := policy.NewStats(v.Now)
-	for _, p := range v.Edition.Snapshot.Policies() {
+	for _, p := range v.Compiled.Snapshot.Policies() {
 		if p.Namespace != "" {
 			stats.Teams[p.Namespace] = policy.NewTeam()
 		}
@@ -66,7 +66,7 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	}
 	made.nodes = v.nodesNow()
 	made.counted(stats)
-	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt
+	made.warnings, made.permissions, made.preflightErr = v.Warnings, v.Permissions, v.PreflightErr
 	deleted := history{rules: v.Deleted}
 	for _, n := range v.Deleted {
 		deleted.total += n

@@ -27,19 +27,19 @@ func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 	}
 	g.backlog += reasons[policy.Expired]
 	if k.Lost != nil {
-		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Lost.Reason))
+		g.count = append(g.count, metrics.KindError.Of(1, name, k.Lost.Reason))
 	}
 	if k.Undeletable != nil && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
-		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Undeletable.Reason))
+		g.count = append(g.count, metrics.KindError.Of(1, name, k.Undeletable.Reason))
 	}
 }
 
 func (g *gauges) rules(t *policy.Stats) {
-	for name, tally := range t.Policies {
-		for _, by := range tally.Blocked.Most(blockedMeasured) {
-			g.count = append(g.count, metrics.Blocked.Of(float64(tally.Blocked.By[by]), name, by.Rule.Policy, by.Rule.Rule, string(by.Reason)))
+	for name, stats := range t.Policies {
+		for _, by := range stats.Blocked.Most(blockedMeasured) {
+			g.count = append(g.count, metrics.Blocked.Of(float64(stats.Blocked.By[by]), name, by.Rule.Policy, by.Rule.Rule, string(by.Reason)))
 		}
-		for rule, c := range tally.Rules {
+		for rule, c := range stats.Rules {
 			g.rule(name, rule, &c.Count)
 		}
 	}
@@ -65,8 +65,8 @@ func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Met
 	return all
 }
 
-// lingering exports the uncounted Pods once Pods are watched. It includes zeros, which show that no Pods are left behind.
-func (g *gauges) lingering(l policy.UncountedPods) {
+// uncountedPods exports the uncounted Pods once Pods are watched. It includes zeros, which show that no Pods are left behind.
+func (g *gauges) uncountedPods(l policy.UncountedPods) {
 	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
 		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
 	}
@@ -75,11 +75,11 @@ func (g *gauges) lingering(l policy.UncountedPods) {
 // ledger exports the state of the ledger of a policy.
 func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	trouble := 0.0
-	if kept.Trouble != nil {
+	if kept.WriteError != nil {
 		trouble = 1
 	}
 	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
-		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerTrouble.Of(trouble, p.Name))
+		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerError.Of(trouble, p.Name))
 	if p.Limits != nil {
 		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))
 	}
@@ -135,7 +135,7 @@ func (g *gauges) nodes(snapshot *policy.Snapshot, n nodesNow) {
 		if sum == nil {
 			continue
 		}
-		for rule, c := range sum.Tally.Rules {
+		for rule, c := range sum.Stats.Rules {
 			g.rule(p.Name, rule, &c.Count)
 		}
 		g.count = append(g.count, metrics.Nodes.Of(float64(sum.Status.Nodes), p.Name, "counted"),

@@ -104,25 +104,25 @@ type harness struct {
 	stopped       chan struct{}
 	finished      chan struct{} // closed when nothing is deleted any more
 
-	mu        sync.Mutex
-	snapshot  *policy.Snapshot
-	judging   map[*index.Index]*policy.Snapshot
-	kinds     []retention.KindState
-	doubt     error
-	server    map[string]*v1alpha1.ClusterRetentionPolicy // also RetentionPolicies, which have the same status
-	fail      error
-	slow      func(name string) time.Duration // how long a write takes; nil for no time
-	slowReads time.Duration                   // how long a read of a policy takes
-	writes    []time.Duration                 // when a status was written
-	patches   int                             // including those that failed
-	told      []string                        // Events
-	raw       []*eventsv1.Event
-	deaf      bool // it accepts no Events
+	mu             sync.Mutex
+	snapshot       *policy.Snapshot
+	judging        map[*index.Index]*policy.Snapshot
+	kinds          []retention.KindState
+	preflightErr   error
+	server         map[string]*v1alpha1.ClusterRetentionPolicy // also RetentionPolicies, which have the same status
+	fail           error
+	slow           func(name string) time.Duration // how long a write takes; nil for no time
+	slowReads      time.Duration                   // how long a read of a policy takes
+	writes         []time.Duration                 // when a status was written
+	patches        int                             // including those that failed
+	receivedEvents []string                        // Events
+	raw            []*eventsv1.Event
+	deaf           bool // it accepts no Events
 
-	previewed []policyset.Count
-	tellings  int // calls of Previewed
-	ledgers   ledgerStates
-	lines     []string // of the log
+	previewed    []policyset.Count
+	queuedEvents int // calls of Previewed
+	ledgers      ledgerStates
+	lines        []string // of the log
 }
 
 // ledgerStates are the ledgers of a test, by policy. They implement status.Ledgers.
@@ -255,14 +255,14 @@ func (w *harness) Use(e policyset.CompiledSnapshot) {
 
 // Previewed implements status.Gates.
 func (w *harness) Previewed(counts ...policyset.Count) {
-	w.set(func() { w.previewed, w.tellings = append(w.previewed, counts...), w.tellings+1 })
+	w.set(func() { w.previewed, w.queuedEvents = append(w.previewed, counts...), w.queuedEvents+1 })
 }
 
-// Doubt implements status.State.
-func (w *harness) Doubt() error {
+// PreflightError implements status.State.
+func (w *harness) PreflightError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.doubt
+	return w.preflightErr
 }
 
 // Get implements client.Reader.
@@ -336,8 +336,8 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	return nil
 }
 
-// Tell implements status.Events.
-func (w *harness) Tell(e *eventsv1.Event) bool {
+// Queue implements status.Events.
+func (w *harness) Queue(e *eventsv1.Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.deaf {
@@ -347,7 +347,7 @@ func (w *harness) Tell(e *eventsv1.Event) bool {
 	if e.Related != nil {
 		said += " by " + nameOf(client.ObjectKey{Namespace: e.Related.Namespace, Name: e.Related.Name})
 	}
-	w.told = append(w.told, said)
+	w.receivedEvents = append(w.receivedEvents, said)
 	w.raw = append(w.raw, e)
 	return true
 }
@@ -376,7 +376,7 @@ func (w *harness) written() []time.Duration {
 func (w *harness) events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.told)
+	return slices.Clone(w.receivedEvents)
 }
 
 // removed reports deletions to the Reporter.

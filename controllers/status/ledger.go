@@ -17,7 +17,7 @@ import (
 )
 
 // ledger returns the state of the ledger of a policy; false for a policy without one.
-func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
+func (v *statusInput) ledger(p *policy.Policy) (ledgers.State, bool) {
 	kept, ok := v.ledgers[p.UID]
 	return kept, ok
 }
@@ -49,7 +49,7 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 	return s
 }
 
-func isMissing(kept ledgers.State) bool { return errors.Is(kept.Trouble, ledgers.ErrMissing) }
+func isMissing(kept ledgers.State) bool { return errors.Is(kept.WriteError, ledgers.ErrMissing) }
 
 // countedBy returns what a policy has deleted by its ledger, or what is known otherwise while there is none.
 func countedBy(kept ledgers.State, known history) history {
@@ -67,7 +67,7 @@ func countedBy(kept ledgers.State, known history) history {
 }
 
 // follow sets the history of a policy to the counts of its ledger, which is needed when the policy no longer has one.
-func (r *Reporter) follow(p *policy.Policy, v *view) {
+func (r *Reporter) follow(p *policy.Policy, v *statusInput) {
 	kept, ok := v.ledger(p)
 	if !ok || kept.Ledger == nil {
 		return
@@ -85,20 +85,20 @@ func (r *Reporter) follow(p *policy.Policy, v *view) {
 }
 
 // counting returns whether the ledger of a policy allows deletions.
-func (v *view) counting(p *policy.Policy) standing {
+func (v *statusInput) counting(p *policy.Policy) conditionState {
 	kept, ok := v.ledger(p)
 	switch {
 	case !ok && p.Ledger:
-		return standing{false, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
+		return conditionState{false, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
 	case !ok:
-	case kept.Trouble != nil:
-		return standing{false, "LedgerUnavailable", rbac.Line("deletions wait: " + kept.Trouble.Error())}
-	case kept.Unread != nil:
-		return standing{kept.FreeAt.IsZero(), "EntriesUnread", rbac.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
-			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.Unread))}
+	case kept.WriteError != nil:
+		return conditionState{false, "LedgerUnavailable", rbac.Line("deletions wait: " + kept.WriteError.Error())}
+	case kept.ReadError != nil:
+		return conditionState{kept.FreeAt.IsZero(), "EntriesUnread", rbac.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
+			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.ReadError))}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
-		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
+		return conditionState{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}
 	}
-	return standing{ok: true}
+	return conditionState{ok: true}
 }

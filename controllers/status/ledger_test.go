@@ -98,7 +98,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 		"limits": {ledgers.State{Ledger: &v1alpha1.RetentionLedger{}, Charged: 20, Waiting: 7}, limits, map[string]float64{
 			"open": 0, "doubtful": 0, "waiting": 7, "trouble": 0, "charged": 20, "limit": 20,
 		}},
-		"a ledger that is missing": {ledgers.State{Trouble: ledgers.ErrMissing}, nil, map[string]float64{
+		"a ledger that is missing": {ledgers.State{WriteError: ledgers.ErrMissing}, nil, map[string]float64{
 			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 1,
 		}},
 	}
@@ -139,7 +139,7 @@ func TestTheStatusSumsTheLedgerUp(t *testing.T) {
 	})
 }
 
-func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
+func TestLedgerConditions(t *testing.T) {
 	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC)
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	tests := map[string]struct {
@@ -151,12 +151,12 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 		"nothing":                     {ledgers.State{Ledger: kept()}, nil, "True Enforcing", ""},
 		"limits, and objects wait":    {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and Sunset can delete some of them at 2000-01-01T03:00:00Z"},
 		"limits, and no object waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
-		"an object that cannot be read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
+		"an object that cannot be read": {ledgers.State{Ledger: kept(), Doubtful: 3, ReadError: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
 			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},
-		"an object that cannot be read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
+		"an object that cannot be read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, ReadError: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
 			"False EntriesUnread", "forbidden; grant get on that kind"},
-		"a ledger that cannot be written": {ledgers.State{Ledger: kept(), Trouble: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
-		"a recorded ledger is missing":    {ledgers.State{Trouble: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "does not exist"},
+		"a ledger that cannot be written": {ledgers.State{Ledger: kept(), WriteError: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
+		"a recorded ledger is missing":    {ledgers.State{WriteError: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "does not exist"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 	}
 }
 
-func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
+func TestLedgerNotReadIsReported(t *testing.T) {
 	arrange := func(w *harness) {
 		counted(ledgers.State{}, nil)(w)
 		delete(w.ledgers, "uid-p")
@@ -188,7 +188,7 @@ func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
 
 func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 	arrange := func(w *harness) {
-		counted(ledgers.State{Trouble: ledgers.ErrMissing}, nil)(w)
+		counted(ledgers.State{WriteError: ledgers.ErrMissing}, nil)(w)
 		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}
 	}
 	inBubble(t, arrange, func(t *testing.T, w *harness) {

@@ -10,7 +10,7 @@ import (
 // distrusted returns the namespaces in which the next leader must not count the marks of a rule from before its start, because
 // some mark there does not count. While this process leads, they include those in which it could not remove a mark: it may be
 // killed after it has seen an object in use and before it has written that.
-func (v *view) distrusted(r *policy.Rule, tally *policy.RuleStats, before v1alpha1.RetentionPolicyStatus) []string {
+func (v *statusInput) distrusted(r *policy.Rule, stats *policy.RuleStats, before v1alpha1.RetentionPolicyStatus) []string {
 	all := []string{v1alpha1.AllNamespaces}
 	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
 	switch {
@@ -24,8 +24,8 @@ func (v *view) distrusted(r *policy.Rule, tally *policy.RuleStats, before v1alph
 		return all
 	}
 	d := policy.Distrusted{}
-	if tally != nil {
-		d = tally.Distrusted
+	if stats != nil {
+		d = stats.Distrusted
 	}
 	if clean {
 		d.Exposed = nil

@@ -313,7 +313,7 @@ func (m *marking) start() {
 	l.index = index.New(schema.GroupKind{Group: "batch", Kind: "Job"}, func() {})
 	m.leader = l
 	l.loop = &policyset.Reconciler{
-		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Rights: mayAll{},
+		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Permissions: mayAll{},
 		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) {
 			l.snapshot = e.Snapshot
 			l.Use(e)

@@ -66,7 +66,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 					w.Leadership = lost{}
 				}
 				if test.forbidden {
-					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
+					w.Permissions = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
 			}, func(t *testing.T, w *harness) {
 				var e policyset.CompiledSnapshot

@@ -50,7 +50,7 @@ func TestMessagesAreShort(t *testing.T) {
 func TestNoMessageIsTooLong(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
-		w.put(scene{kind: func(k *retention.KindState) {
+		w.put(situation{kind: func(k *retention.KindState) {
 			k.Lost = &retention.SourceError{Reason: "ListFailed", Message: strings.Repeat("ä", 40_000)}
 		}})
 		bubble.Pass(10 * time.Second)

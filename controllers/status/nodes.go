@@ -28,8 +28,8 @@ type Nodes interface {
 	Unread() *retention.SourceError
 }
 
-// Board is the state of the rules that nodes receive.
-type Board interface {
+// NodeRules is the state of the rules that nodes receive.
+type NodeRules interface {
 	// Missing reports whether the rules of a policy do not fit.
 	Missing(policy types.UID) bool
 	// Unwritten returns why node agents do not receive the rules of policies; nil if they do.
@@ -49,11 +49,11 @@ type nodesNow struct {
 func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
 	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
 	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
-	if len(about) == 0 || r.Nodes == nil || r.Board == nil {
+	if len(about) == 0 || r.Nodes == nil || r.NodeRules == nil {
 		return n
 	}
 	for _, p := range about {
-		if r.Board.Missing(p.UID) {
+		if r.NodeRules.Missing(p.UID) {
 			n.missing[p.UID] = p
 		}
 		// The write of the status reports read errors.
@@ -62,7 +62,7 @@ func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) node
 		}
 	}
 	n.sums, n.read = r.Nodes.Sum(about, r.counted)
-	n.unread, n.unwritten = r.Nodes.Unread(), r.Board.Unwritten()
+	n.unread, n.unwritten = r.Nodes.Unread(), r.NodeRules.Unwritten()
 	return n
 }
 
@@ -97,7 +97,7 @@ func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicy
 
 // withImages adds the reports of nodes to a status, and returns the deletions of the policy including images. Until every
 // report has been read, it uses the previous status.
-func (v *view) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, before v1alpha1.RetentionPolicyStatus, deleted history) history {
+func (v *statusInput) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, before v1alpha1.RetentionPolicyStatus, deleted history) history {
 	if !agentapi.OnNodes(p) {
 		return deleted
 	}
@@ -137,25 +137,25 @@ func (n *nodesNow) counted(p *policy.Policy) bool {
 }
 
 // watching returns whether nodes report about a policy. well is the condition of its other rules.
-func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
+func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionState {
 	sum := n.about(p)
 	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
 	switch {
 	case n.unread != nil:
-		return standing{false, n.unread.Reason, rbac.Line(n.unread.Message)}
+		return conditionState{false, n.unread.Reason, rbac.Line(n.unread.Message)}
 	case sum == nil:
-		return standing{false, "Listing", "Sunset is reading the NodeImageReports"}
+		return conditionState{false, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:
-		return standing{false, "RulesTooLarge", fmt.Sprintf(
+		return conditionState{false, "RulesTooLarge", fmt.Sprintf(
 			"the rules about images of all policies are longer than %d bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images", agentapi.MaxBytes)}
 	case n.sums.Nodes+n.sums.Stale == 0:
-		return standing{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
+		return conditionState{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
 	case n.sums.Nodes == 0:
-		return standing{false, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
+		return conditionState{false, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
 	case waits && !n.sums.Settled():
-		return standing{false, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
+		return conditionState{false, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
 	case sum.Status.Nodes == 0 || waits && sum.Behind > 0:
-		return standing{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
+		return conditionState{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
 	case sum.Status.StaleNodes > 0:
 		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this version of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
 	}
@@ -175,17 +175,17 @@ func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
 }
 
 // withheld returns why nodes remove no images for an enforced policy, even if its own rules are valid.
-func (n *nodesNow) withheld(p *policy.Policy) standing {
+func (n *nodesNow) withheld(p *policy.Policy) conditionState {
 	if !agentapi.OnNodes(p) {
-		return standing{ok: true}
+		return conditionState{ok: true}
 	}
 	if n.unwritten != nil {
-		return standing{false, "RulesNotWritten", rbac.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
+		return conditionState{false, "RulesNotWritten", rbac.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {
-			return standing{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
+			return conditionState{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
 		}
 	}
-	return standing{ok: true}
+	return conditionState{ok: true}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// fleet is the nodes of a test. It implements status.Nodes and status.Board.
+// fleet is the nodes of a test. It implements status.Nodes and status.NodeRules.
 type fleet struct {
 	*agentapi.Reports // nil while the reports are read
 	version           uint64
@@ -92,7 +92,7 @@ func fleetOf(all ...*v1alpha1.NodeImageReport) *fleet {
 
 func viewOf(p *policy.Policy, f *fleet, jobs int) status.View {
 	e := compiledOf(p)
-	return status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(jobs, now)...)}, Now: now, Nodes: f}
+	return status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(jobs, now)...)}, Now: now, Nodes: f}
 }
 
 func TestWhatNodesReportIsInTheStatus(t *testing.T) {
@@ -121,7 +121,7 @@ func TestWhatNodesReportIsInTheStatus(t *testing.T) {
 	expect.Equal(t, "watching while they are read", "False Listing", condition(again, v1alpha1.ConditionWatching))
 }
 
-func TestWhatGatesAskOfNodes(t *testing.T) {
+func TestGatesWaitForNodes(t *testing.T) {
 	ofImages := &policy.ApprovalGate{Hash: "h", Rules: sets.New("img")}
 	p := withImages(nil)
 	counted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}
@@ -167,7 +167,7 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 
 // TestImagesThatAnotherPolicyKeptWait: that policy is deleted, and no node has reported how many images it kept.
 func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
-	p := withImages(anewIn(""))
+	p := withImages(newlyIn(""))
 	hash := p.ScopeHash([]string{""}, p.Gate.Namespaces.Since())
 	wait := func(week, of int64) *v1alpha1.PendingApproval {
 		return &v1alpha1.PendingApproval{Hash: hash, Week: week, Selected: of, Namespaces: []string{""}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
@@ -198,7 +198,7 @@ func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidOfNodes(t *testing.T) {
+func TestNodeConditions(t *testing.T) {
 	p := withImages(nil)
 	ofImages := &policy.ApprovalGate{Hash: "h", Rules: sets.New("img")}
 	report := nodeReport("n-1", p, now, 2)
@@ -249,15 +249,15 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 	}
 }
 
-// TestOnlyAPolicyWithASayWithholdsImages from other policies, if its rules do not fit.
-func TestOnlyAPolicyWithASayWithholdsImages(t *testing.T) {
+// TestOnlyAnEnforcedPolicyWithholdsImages from other policies, if its rules do not fit.
+func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"
 		e := compiledOf(p, other)
 		f := fleetOf(nodeReport("n-1", p, now, 2))
 		f.missing = map[types.UID]bool{"uid-q": true}
-		view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now, Nodes: f}
+		view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now, Nodes: f}
 		expect.Equal(t, string(mode), want, condition(view.Status(p), v1alpha1.ConditionEnforcing))
 	}
 }
@@ -266,7 +266,7 @@ func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
 	f := fleetOf()
 	p := withMode(policyOf(v1alpha1.DryRun, rule("img", onNodes)), v1alpha1.DryRun)
 	p.Hash = "h"
-	inBubble(t, func(w *harness) { w.Nodes, w.Board = f, f }, func(t *testing.T, w *harness) {
+	inBubble(t, func(w *harness) { w.Nodes, w.NodeRules = f, f }, func(t *testing.T, w *harness) {
 		w.create(p, v1alpha1.RetentionPolicyStatus{
 			Deleted: 50, NodeImages: &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 40}}, Rules: []v1alpha1.RuleStatus{{Name: "img", Deleted: 40}},
 		})

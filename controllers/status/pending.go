@@ -17,7 +17,7 @@ import (
 // pending approval in the status stays as long as nothing changes in its namespaces, so that an approval of its hash stays
 // valid. Later changes are counted separately, and are shown afterwards. If all namespaces together exceed the thresholds,
 // those with the fewest objects need not wait while their sum is below: one tenant does not delay the others.
-func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
+func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
 	switch {

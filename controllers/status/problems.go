@@ -15,18 +15,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// tellAfter is how long a condition must show a problem before an Event and the log report it. Many problems end sooner.
-const tellAfter = 5 * time.Second
+// reportMinimum is how long a condition must show a problem before an Event and the log report it. Many problems end sooner.
+const reportMinimum = 5 * time.Second
 
 // noteLimit is the maximum length of the note of an Event that the API server accepts.
 const noteLimit = 1024
 
 // problem is a condition of a policy that requires attention.
 type problem struct {
-	reason string
-	since  time.Time
-	told   bool // an Event has reported it with this reason
-	begun  bool // an Event has reported it with another reason
+	reason      string
+	since       time.Time
+	reported    bool // an Event has reported it with this reason
+	wasReported bool // an Event has reported it with another reason
 }
 
 // patience is how long a policy may be not ready for a temporary reason before an Event and the log report it.
@@ -49,8 +49,8 @@ func isProblem(c *metav1.Condition) bool {
 	return v1alpha1.StopsDeletions(c) && c.Reason != string(v1alpha1.DryRun) // --dry-run is intended
 }
 
-// toldAfter returns how long a condition must show a problem before that is reported.
-func toldAfter(reason string) time.Duration { return max(tellAfter, patience[reason]) }
+// reportAfter returns how long a condition must show a problem before that is reported.
+func reportAfter(reason string) time.Duration { return max(reportMinimum, patience[reason]) }
 
 // problemsBefore returns the problems in a status that the previous leader has written. That leader has reported those that are
 // old enough.
@@ -59,14 +59,14 @@ func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]pro
 	for i := range conditions {
 		if c := &conditions[i]; isProblem(c) {
 			since := c.LastTransitionTime.Time
-			known[c.Type] = problem{reason: c.Reason, since: since, told: now.Sub(since) >= toldAfter(c.Reason)}
+			known[c.Type] = problem{reason: c.Reason, since: since, reported: now.Sub(since) >= reportAfter(c.Reason)}
 		}
 	}
 	return known
 }
 
-// tellProblems reports each problem in the status of a policy once, and its end once.
-func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *record) {
+// reportProblems reports each problem in the status of a policy once, and its end once.
+func (r *Reporter) reportProblems(ctx context.Context, p *policy.Policy, rec *record) {
 	now, shown := r.Clock.Now(), map[string]bool{}
 	for i := range rec.status.Conditions {
 		c := &rec.status.Conditions[i]
@@ -76,32 +76,32 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 		shown[c.Type] = true
 		known := rec.problems[c.Type]
 		if known.reason != c.Reason {
-			known = problem{reason: c.Reason, since: now, begun: known.told || known.begun}
+			known = problem{reason: c.Reason, since: now, wasReported: known.reported || known.wasReported}
 		}
-		if left := toldAfter(c.Reason) - now.Sub(known.since); !known.told && left > 0 {
+		if left := reportAfter(c.Reason) - now.Sub(known.since); !known.reported && left > 0 {
 			r.changes = soonest(r.changes, now.Add(left))
-		} else if !known.told {
-			known.told = true
+		} else if !known.reported {
+			known.reported = true
 			reason := c.Reason
 			if c.Status == metav1.ConditionTrue && c.Type != v1alpha1.ConditionEnforcing {
 				reason = c.Type
 			}
-			r.tellOf(ctx, p, corev1.EventTypeWarning, reason, c.Message)
+			r.reportProblem(ctx, p, corev1.EventTypeWarning, reason, c.Message)
 		}
 		rec.problems[c.Type] = known
 	}
 	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
 		if !shown[name] {
-			if known := rec.problems[name]; known.told || known.begun {
+			if known := rec.problems[name]; known.reported || known.wasReported {
 				end := cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "rules of the policy no longer keep objects for the reason " + name})
-				r.tellOf(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
+				r.reportProblem(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
 			}
 			delete(rec.problems, name)
 		}
 	}
 }
 
-func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, note string) {
+func (r *Reporter) reportProblem(ctx context.Context, p *policy.Policy, sort, reason, note string) {
 	said := "policy has a problem"
 	if sort == corev1.EventTypeNormal {
 		said = "problem of policy has ended"
@@ -109,5 +109,5 @@ func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, n
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
 	e := event(referenceTo(p), reason, policy.Shorten(note, noteLimit))
 	e.Type = sort
-	r.Events.Tell(e)
+	r.Events.Queue(e)
 }

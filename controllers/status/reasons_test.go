@@ -27,8 +27,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// scene is the state that a status of policy p depends on. The zero value has one Job, which is due.
-type scene struct {
+// situation is the state that a status of policy p depends on. The zero value has one Job, which is due.
+type situation struct {
 	p, q   func(*policy.Policy)        // p has rule a, q has rule b, which selects nothing
 	kind   func(*retention.KindState)  // of Jobs
 	row    func(*policy.Subject)       // the Job
@@ -40,7 +40,7 @@ type scene struct {
 }
 
 // put makes a scene the current state.
-func (w *harness) put(s scene) {
+func (w *harness) put(s situation) {
 	rules := []*policy.Rule{rule("a")}
 	if s.nodes != nil {
 		rules = append(rules, rule("img", onNodes))
@@ -72,17 +72,17 @@ func (w *harness) put(s scene) {
 	if s.kind != nil {
 		s.kind(&kind)
 	}
-	w.Nodes, w.Board, w.MaxPerSecond = nil, nil, s.pace
+	w.Nodes, w.NodeRules, w.MaxPerSecond = nil, nil, s.pace
 	if s.nodes != nil {
 		f := s.nodes(p)
-		w.Nodes, w.Board = f, f
+		w.Nodes, w.NodeRules = f, f
 	}
 	w.set(func() {
 		delete(w.ledgers, p.UID)
-		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.Trouble != nil {
+		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.WriteError != nil {
 			w.ledgers[p.UID] = *s.ledger
 		}
-		w.kinds, w.doubt = []retention.KindState{kind}, s.doubt
+		w.kinds, w.preflightErr = []retention.KindState{kind}, s.doubt
 	})
 	w.Use(e)
 }
@@ -95,17 +95,17 @@ type address struct {
 	events    string // when it begins, and when it ends; may contain the reason. Empty for none: it does not stop deletions
 	alert     string // empty for none: the state may be intended
 	seconds   int    // until the Event; the alert follows within two minutes
-	scenes    map[string]scene
+	scenes    map[string]situation
 }
 
 const byReason = "REASON"
 
-func troubled(reason string) scene {
-	return scene{kind: func(k *retention.KindState) { k.Lost = &retention.SourceError{Reason: reason, Message: "no"} }}
+func troubled(reason string) situation {
+	return situation{kind: func(k *retention.KindState) { k.Lost = &retention.SourceError{Reason: reason, Message: "no"} }}
 }
 
-func delayed(reason string) scene {
-	return scene{kind: func(k *retention.KindState) {
+func delayed(reason string) situation {
+	return situation{kind: func(k *retention.KindState) {
 		k.Delayed = 1
 		k.Delays = func(time.Time) []retention.Delay {
 			return []retention.Delay{{Policy: "p", Namespace: "team-a", Name: "x", Reason: reason, Message: "no"}}
@@ -123,8 +123,8 @@ func inMode(m v1alpha1.Mode) func(p *policy.Policy) {
 }
 
 // obstacle returns a scene with a node whose report has a condition.
-func obstacle(condition, reason string) scene {
-	return scene{nodes: func(p *policy.Policy) *fleet {
+func obstacle(condition, reason string) situation {
+	return situation{nodes: func(p *policy.Policy) *fleet {
 		r := nodeReport("n-1", p, time.Now(), 2)
 		r.Conditions = []metav1.Condition{{
 			Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: timeOf(time.Now().Add(-2 * time.Minute)),
@@ -134,8 +134,8 @@ func obstacle(condition, reason string) scene {
 }
 
 // nodesThat returns a scene with nodes that report about a policy about images.
-func nodesThat(change func(f *fleet, p *policy.Policy)) scene {
-	return scene{nodes: func(p *policy.Policy) *fleet {
+func nodesThat(change func(f *fleet, p *policy.Policy)) situation {
+	return situation{nodes: func(p *policy.Policy) *fleet {
 		f := fleetOf(nodeReport("n-1", p, time.Now(), 2))
 		change(f, p)
 		return f
@@ -146,7 +146,7 @@ var errNo = errors.New("no")
 
 // addresses contains all reasons that conditions report.
 var addresses = []address{
-	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"EvaluationFailed": {facts: map[string]policy.Facts{"a": {Selected: true, Err: errNo}}},
 		"RuleInvalid": {p: func(p *policy.Policy) {
 			p.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
@@ -155,57 +155,57 @@ var addresses = []address{
 		"KindNotFound": troubled("KindNotFound"), "AggregatedAPI": troubled("AggregatedAPI"),
 		"RulesTooLarge": nodesThat(func(f *fleet, p *policy.Policy) { f.missing = map[types.UID]bool{p.UID: true} }),
 	}},
-	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
 		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
-		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{Trouble: errNo}},
-		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), Unread: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
+		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
 		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
 		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
 	}},
-	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]scene{
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]situation{
 		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
-	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]scene{
+	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
 		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
 	}},
-	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]scene{
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
 		"Listing":  {kind: unlisted},
 		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
 	}},
-	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]scene{
+	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]situation{
 		"Suspended":   {p: inMode(v1alpha1.Suspended)},
 		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspended)(p); p.Terminating = true }},
 	}},
-	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
 	}},
-	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
 	}},
-	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"OwnerWaits": delayed("OwnerWaits"),
 	}},
-	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 15, map[string]scene{
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 15, map[string]situation{
 		"RuntimeUnreachable": obstacle(v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"),
 		"PodsUnknown":        obstacle(v1alpha1.ConditionPodsKnown, "PodsUnknown"),
 		"RulesUnknown":       obstacle(v1alpha1.ConditionRulesKnown, "RulesUnknown"),
 		"FilesystemUnseen":   obstacle(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"),
 	}},
-	{"team of the namespace", "Enforcing=True", byReason + ", `NotThrottled`", "SunsetNamespacesThrottled", 15, map[string]scene{
+	{"team of the namespace", "Enforcing=True", byReason + ", `NotThrottled`", "SunsetNamespacesThrottled", 15, map[string]situation{
 		"Throttled": {kind: func(k *retention.KindState) { k.Throttled = []string{"team-a"} }},
 	}},
-	{"cluster operator", "Enforcing=True", "", "SunsetBacklogGrows", 5, map[string]scene{"Paced": {pace: 0.09}}},
-	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", " + byReason + "Resolved", "", 15, map[string]scene{
+	{"cluster operator", "Enforcing=True", "", "SunsetBacklogGrows", 5, map[string]situation{"Paced": {pace: 0.09}}},
+	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", " + byReason + "Resolved", "", 15, map[string]situation{
 		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
 		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
 	}},
-	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `RecreatedResolved`", "SunsetObjectsStay", 15, map[string]scene{
+	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `RecreatedResolved`", "SunsetObjectsStay", 15, map[string]situation{
 		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
 	}},
-	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]scene{
+	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]situation{
 		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
 		"Suspended":        {q: inMode(v1alpha1.Suspended), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
 		"RuleInvalid": {q: func(q *policy.Policy) {
@@ -217,14 +217,14 @@ var addresses = []address{
 		"Forbidden":         {q: func(q *policy.Policy) { q.Rules[0].Unpermitted = true }},
 		"Stale":             {q: func(q *policy.Policy) { q.Rules[0].Key = "no facts yet" }},
 	}},
-	{"author of the other policy", "Blocked=True", "", "", 5, map[string]scene{
-		"KeptNewest": alsoDue(func(s *scene) { s.q = func(q *policy.Policy) { q.Rules[0].Keep = 1 } }),
-		"NeverDue": alsoDue(func(s *scene) {
+	{"author of the other policy", "Blocked=True", "", "", 5, map[string]situation{
+		"KeptNewest": alsoDue(func(s *situation) { s.q = func(q *policy.Policy) { q.Rules[0].Keep = 1 } }),
+		"NeverDue": alsoDue(func(s *situation) {
 			s.q = func(q *policy.Policy) { q.Rules[0].HasTTLExpression = true }
 			s.facts["b"] = policy.Facts{Selected: true, Eligible: true, Start: s.facts["b"].Start, TTL: policy.NeverTTL}
 		}),
-		"NoOwner": alsoDue(func(s *scene) { s.q = func(q *policy.Policy) { q.Rules[0].Owner = true } }),
-		"Unmarked": alsoDue(func(s *scene) {
+		"NoOwner": alsoDue(func(s *situation) { s.q = func(q *policy.Policy) { q.Rules[0].Owner = true } }),
+		"Unmarked": alsoDue(func(s *situation) {
 			s.facts["b"] = policy.Facts{Selected: true, Eligible: true, Start: s.facts["b"].Start, Estimated: true}
 		}),
 		"ManagedByArgoCD": managed(policy.OfArgoCD), "ManagedByFlux": managed(policy.OfFlux), "ManagedByHelm": managed(policy.OfHelm),
@@ -233,15 +233,15 @@ var addresses = []address{
 }
 
 // alsoDue returns a scene in which the rule of q selects the Job, which is due by that rule.
-func alsoDue(change func(*scene)) scene {
-	s := scene{facts: map[string]policy.Facts{"b": yes(time.Now().Add(-24 * 365 * time.Hour))}}
+func alsoDue(change func(*situation)) situation {
+	s := situation{facts: map[string]policy.Facts{"b": yes(time.Now().Add(-24 * 365 * time.Hour))}}
 	change(&s)
 	return s
 }
 
 // managed returns a scene in which p allows objects that another controller manages, and q does not.
-func managed(f policy.Flags) scene {
-	return alsoDue(func(s *scene) {
+func managed(f policy.Flags) situation {
+	return alsoDue(func(s *situation) {
 		s.p = func(p *policy.Policy) { p.Rules[0].AllowManaged = true }
 		s.row = func(s *policy.Subject) { s.Flags = f }
 	})
@@ -276,7 +276,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 					for _, p := range []string{"p", "q"} {
 						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
 					}
-					w.put(scene{})
+					w.put(situation{})
 					bubble.Pass(time.Minute)
 					expect.Equal(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 					expect.Equal(t, "Events before", nil, w.events())
@@ -295,7 +295,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 						return
 					}
 					expect.Equal(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
-					w.put(scene{})
+					w.put(situation{})
 					bubble.Pass(time.Minute)
 					said += fmt.Sprintf("  then %s: %s\n", ends, reported(t, w, "Normal "+ends, "problem of policy has ended"))
 				})
@@ -352,33 +352,35 @@ func read(t *testing.T, path string) string {
 // sunset_verdicts and kubectl sunset explain report them.
 var verdicts = []struct {
 	why    string
-	scenes map[string]scene
+	scenes map[string]situation
 }{
-	{"an annotation holds the object, or the cluster needs it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
-	{"the rule is configured to keep these objects", map[string]scene{
+	{"an annotation holds the object, or the cluster needs it; `status.held` has the number", map[string]situation{"Held": flagged(policy.IsHeld)}},
+	{"the rule is configured to keep these objects", map[string]situation{
 		"KeptNewest":     {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
 		"NeverDue":       {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
 		"WithinCapacity": {p: capacity(1)},
 		"NoStartTime":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
 		"NotEligible":    {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
 	}},
-	{"the object is not due yet, or Sunset deletes it now; `status.due` has the numbers", map[string]scene{
+	{"the object is not due yet, or Sunset deletes it now; `status.due` has the numbers", map[string]situation{
 		"Waiting": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
 		"Expired": {}, "OverCapacity": {p: capacity(0)},
 	}},
-	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]scene{
+	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]situation{
 		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
 	}},
-	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]scene{
+	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]situation{
 		"Terminating": flagged(policy.IsTerminating), "Uncounted": flagged(policy.IsUncounted),
 	}},
-	{"for images: the node needs the image, or may not be able to pull it again; see `kubectl sunset explain`", map[string]scene{
+	{"for images: the node needs the image, or may not be able to pull it again; see `kubectl sunset explain`", map[string]situation{
 		"Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
 		"Unpullable": {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
 	}},
 }
 
-func flagged(f policy.Flags) scene { return scene{row: func(s *policy.Subject) { s.Flags = f }} }
+func flagged(f policy.Flags) situation {
+	return situation{row: func(s *policy.Subject) { s.Flags = f }}
+}
 
 func withFacts(change func(*policy.Facts)) map[string]policy.Facts {
 	f := yes(time.Now().Add(-2 * time.Hour))
@@ -432,7 +434,7 @@ func TestTheTableOfReasons(t *testing.T) {
 		known[reason] = true
 	}
 	want := "| reasons | who can act | condition | Events | alert | seconds |\n|---|---|---|---|---|---|\n"
-	row := func(scenes map[string]scene, cells ...string) {
+	row := func(scenes map[string]situation, cells ...string) {
 		reasons := slices.Sorted(maps.Keys(scenes))
 		for i, reason := range reasons {
 			known[reason] = true

@@ -26,7 +26,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	at := now.Add(-time.Minute)
 	before := &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(at), Due: 1, Week: 1}
 	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
-	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
+	scoped := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
 	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
 	listing := func(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
@@ -45,8 +45,8 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		uncounted []string
 	}{
 		"nothing waits":                             {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
-		"a change waits":                            {anew, v1alpha1.Enforce, 6, nil, nil, before, anew.Hash, 6, nil},
-		"a change waits to be counted":              {anew, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"a change waits":                            {newNamespaces, v1alpha1.Enforce, 6, nil, nil, before, newNamespaces.Hash, 6, nil},
+		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
 		"its first count releases it":               {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
 		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
 		"its first count is not complete":           {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
@@ -72,7 +72,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			if test.kind != nil {
 				test.kind(&kind)
 			}
-			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+			view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
 			status := view.Status(p)
 			expect.Equal(t, "enforced", test.enforced, status.Enforced)

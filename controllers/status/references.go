@@ -85,7 +85,7 @@ func asks(r *policy.Rule) (references.Kind, bool) {
 }
 
 // unsettled reports whether a rule reads references, and unused objects could not be due when they were counted.
-func (v *view) unsettled(r *policy.Rule) bool {
+func (v *statusInput) unsettled(r *policy.Rule) bool {
 	kind, ok := asks(r)
 	if !ok {
 		return false
@@ -95,8 +95,8 @@ func (v *view) unsettled(r *policy.Rule) bool {
 }
 
 // referencesKnown returns the condition of a policy with rules that read references; ok is false for any other policy.
-func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
-	known = standing{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
+func (v *statusInput) referencesKnown(p *policy.Policy) (known conditionState, ok bool) {
+	known = conditionState{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
 	for _, r := range p.Rules {
 		kind, asks := asks(r)
 		if !asks {
@@ -104,14 +104,14 @@ func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
 		}
 		ok = true
 		if k := v.referred[kind]; known.ok && k.doubt != nil {
-			known = standing{false, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
+			known = conditionState{false, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
 		}
 	}
 	return known, ok
 }
 
 // absent names the declared kinds that the cluster does not have: a name may be misspelled.
-func (v *view) absent() string {
+func (v *statusInput) absent() string {
 	var names []string
 	for _, s := range v.referrers {
 		declared := func(d references.Declared) bool { return d.From == s.Kind }

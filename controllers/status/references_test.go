@@ -97,7 +97,7 @@ type states []referrers.State
 
 func (s states) States() []referrers.State { return s }
 
-func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
+func TestDeclaredKindThatDoesNotExistIsReported(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		app, gateway := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Kind: "Gateway"}
@@ -185,7 +185,7 @@ func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		bubble.Pass(time.Minute)
-		e := w.asks(gated(anew, rule("a", asking), rule("b")))
+		e := w.asks(gated(newNamespaces, rule("a", asking), rule("b")))
 		e.ReferencesSince = time.Now()
 		w.Use(e)
 		passed := func() int {

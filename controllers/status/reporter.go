@@ -45,15 +45,15 @@ type Reporter struct {
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check warnings by policy.Rule.Key; nil when there are none yet
-	// Rights: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs; nil: every rule has.
-	Rights       func(*policy.Rule) (err error, known bool)
-	Gates        Gates
-	Ledgers      Ledgers
-	Nodes        Nodes                      // nil: no agent reports
-	Board        Board                      // nil: no error
-	Leadership   interface{ Check() error } // whether this process leads; nil: it does
-	Trouble      func() error               // why nothing can be deleted, even if nothing is due; nil for no reason
-	MaxPerSecond float64                    // --max-deletions-per-second; 0 for no maximum
+	// Permissions: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs; nil: every rule has.
+	Permissions   func(*policy.Rule) (err error, known bool)
+	Gates         Gates
+	Ledgers       Ledgers
+	Nodes         Nodes                      // nil: no agent reports
+	NodeRules     NodeRules                  // nil: no error
+	Leadership    interface{ Check() error } // whether this process leads; nil: it does
+	DeletionError func() error               // why nothing can be deleted, even if nothing is due; nil for no reason
+	MaxPerSecond  float64                    // --max-deletions-per-second; 0 for no maximum
 	// References and Referrers may be nil if no rule reads references. Otherwise all references are unknown.
 	References References
 	Referrers  Referrers
@@ -62,10 +62,10 @@ type Reporter struct {
 
 	hurry chan struct{} // a policy waits for a count
 
-	mu       lockorder.Mutex[lockorder.Reporter]
-	compiled policyset.CompiledSnapshot
-	told     eventBuffer
-	dirty    bool
+	mu          lockorder.Mutex[lockorder.Reporter]
+	compiled    policyset.CompiledSnapshot
+	eventBuffer eventBuffer
+	dirty       bool
 
 	written    map[types.UID]*record
 	before     map[types.UID]history // deletions before this process started
@@ -74,7 +74,7 @@ type Reporter struct {
 	took       time.Duration         // how long it took
 	changes    time.Time             // when the counts change because time passes
 	summarized time.Time             // when the log last contained a summary
-	unopened   pendingCounts         // counts for Gates
+	previews   pendingCounts         // counts for Gates
 	writes     writes                // of statuses
 	reading    time.Duration         // how long the current report has read statuses
 }
@@ -94,8 +94,8 @@ type State interface {
 	Kinds() []retention.KindState
 	// Done is closed when the reconciler has ended, so that nothing is deleted any more.
 	Done() <-chan struct{}
-	// Doubt returns why preflight stopped the latest deletion; nil if it did not.
-	Doubt() error
+	// PreflightError returns why preflight stopped the latest deletion; nil if it did not.
+	PreflightError() error
 }
 
 // record is the last written status of a policy.
@@ -154,7 +154,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 			return nil
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
-			r.tellGates(0)
+			r.reportPreviews(0)
 			continue
 		case <-ticker.C():
 		case <-hurry:
@@ -190,7 +190,7 @@ func (r *Reporter) reportLast(ctx context.Context) {
 }
 
 func (r *Reporter) tick(ctx context.Context) {
-	r.tellEvents()
+	r.queueEvents()
 	now := r.Clock.Now()
 	if now.Sub(r.summarized) >= summarizeEvery {
 		r.summarize(ctx)
@@ -209,7 +209,7 @@ func (r *Reporter) inUse() policyset.CompiledSnapshot {
 }
 
 // fingerprint changes whenever a count or a condition may have changed.
-func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
+func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
 	parts := make([]string, 0, len(kinds)+2)
 	for _, k := range kinds {
 		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.Lost, k.Undeletable, k.Unmarkable))
@@ -224,7 +224,7 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string 
 		parts = append(parts, fmt.Sprint(s.From, s.Phase))
 	}
 	slices.Sort(parts)
-	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
+	return fmt.Sprint(append(parts, fmt.Sprint(preflightErr)))
 }
 
 // report counts everything and writes each status that differs. If last is set, it also writes statuses that were written
@@ -238,24 +238,24 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	if compiled.Snapshot == nil {
 		return
 	}
-	kinds, doubt := r.State.Kinds(), r.doubt()
-	r.seen = r.fingerprint(kinds, doubt)
+	kinds, preflightErr := r.State.Kinds(), r.preflightErr()
+	r.seen = r.fingerprint(kinds, preflightErr)
 	began := r.Clock.Now() // the call may have waited for locks
-	view := newView(compiled, kinds, r.counted)
-	view.warnings, view.rights = r.Warnings, r.Rights
-	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
-	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
-	view.nodes, view.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
-	view.counted(r.count(compiled.Snapshot, kinds, view))
-	view.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
-	for _, k := range view.referred {
+	input := newStatusInput(compiled, kinds, r.counted)
+	input.warnings, input.permissions = r.Warnings, r.Permissions
+	input.last, input.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
+	input.preflightErr, input.pace, input.ledgers = preflightErr, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
+	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
+	input.counted(r.count(compiled.Snapshot, kinds, input))
+	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
+	for _, k := range input.referred {
 		if at := k.settlesAt(); at.After(r.counted) {
 			r.changes = soonest(r.changes, at)
 		}
 	}
 	r.took = r.Clock.Since(began)
 	var conditions []prometheus.Metric
-	r.unopened.since = r.Clock.Now()
+	r.previews.since = r.Clock.Now()
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy
 	for _, p := range compiled.Snapshot.Policies() {
@@ -272,7 +272,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	for _, some := range [][]*policy.Policy{edited, unknown, others} { // reading the statuses of unknown policies takes long
 		if len(some) > 0 {
-			r.writeAll(ctx, r.prepareAll(ctx, some, view, last), last)
+			r.writeAll(ctx, r.prepareAll(ctx, some, input, last), last)
 		}
 	}
 	for _, p := range compiled.Snapshot.Policies() {
@@ -280,13 +280,13 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
 	}
-	r.tellGates(0)
+	r.reportPreviews(0)
 	metrics.Conditions.Set(conditions)
 	r.dropRemoved()
 }
 
 // count reads every subject once.
-func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState, v *view) *policy.Stats {
+func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState, v *statusInput) *policy.Stats {
 	all := policy.NewStats(r.counted)
 	for _, p := range snapshot.Policies() {
 		if p.Namespace != "" {
@@ -299,7 +299,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 		k.Index.ScanAfter(all.AddAfter)
 		gauges.kind(k, all.Reasons)
 		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
-			gauges.lingering(all.Lingering)
+			gauges.uncountedPods(all.UncountedPods)
 		}
 	}
 	gauges.rules(all)
@@ -333,7 +333,7 @@ func (r *Reporter) dropRemoved() {
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
-	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(r.writes.lastTried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
 		return l.current == nil && !isOfCluster(namespace) && !namespaces[namespace]
 	})

@@ -83,13 +83,13 @@ func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
 	})
 }
 
-func TestWhatStandsInTheWayIsTold(t *testing.T) {
+func TestDeletionErrorIsReported(t *testing.T) {
 	tests := map[string]struct {
 		change    func(w *harness)
 		condition string
 		want      string
 	}{
-		"clock skew":                 {func(w *harness) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
+		"clock skew":                 {func(w *harness) { w.preflightErr = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
 		"a lost kind":                {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
 		"no permission to delete":    {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
 		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
@@ -102,7 +102,7 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
 				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
-				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
+				w.set(func() { w.kinds, w.preflightErr = []retention.KindState{before}, nil })
 				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "ready when it has ended", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
@@ -110,7 +110,7 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 	}
 }
 
-func TestAnEditionIsReportedSoon(t *testing.T) {
+func TestUseIsReportedSoon(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		p := policyOf(v1alpha1.Suspended, rule("a"))
@@ -311,7 +311,7 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
+func TestNothingIsReportedBeforeUse(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.Changed()
 		w.Attempted(retention.Busy)
@@ -321,11 +321,11 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsWrongIsTold within a second, independently of what preflight has found.
-func TestAClockThatIsWrongIsTold(t *testing.T) {
+// TestClockSkewIsReported within a second, independently of what preflight has found.
+func TestClockSkewIsReported(t *testing.T) {
 	var trouble error
 	inBubble(t, func(w *harness) {
-		w.Trouble = func() error {
+		w.DeletionError = func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return trouble

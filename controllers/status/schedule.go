@@ -55,5 +55,5 @@ func (r *Reporter) stale(now time.Time) bool {
 	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
 		return true
 	}
-	return r.seen != r.fingerprint(r.State.Kinds(), r.doubt())
+	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
 }

@@ -23,30 +23,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// view is the input for one round of statuses.
-type view struct {
-	compiled  policyset.CompiledSnapshot
-	kinds     map[schema.GroupKind]retention.KindState
-	stats     *policy.Stats
-	listed    map[policy.RuleID]bool // rules whose kind was listed completely during the count
-	warnings  func(key string) []policy.Problem
-	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
-	allowed   map[types.UID]standing                     // results of permitted
-	ledgers   map[types.UID]ledgers.State                // by policy
-	nodes     nodesNow
-	referred  map[references.Kind]referred // for the kinds whose references rules read
-	referrers []referrers.State
-	delays    map[string][]retention.Delay // by policy
-	doubt     error
-	pace      float64 // maximum number of deletions per second; 0 for no maximum
-	now       time.Time
-	last      bool // this is the last round
-	deposed   bool // another controller may lead now
+// statusInput is the input for one round of statuses.
+type statusInput struct {
+	compiled     policyset.CompiledSnapshot
+	kinds        map[schema.GroupKind]retention.KindState
+	stats        *policy.Stats
+	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
+	warnings     func(key string) []policy.Problem
+	permissions  func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
+	allowed      map[types.UID]conditionState               // results of permitted
+	ledgers      map[types.UID]ledgers.State                // by policy
+	nodes        nodesNow
+	referred     map[references.Kind]referred // for the kinds whose references rules read
+	referrers    []referrers.State
+	delays       map[string][]retention.Delay // by policy
+	preflightErr error
+	pace         float64 // maximum number of deletions per second; 0 for no maximum
+	now          time.Time
+	last         bool // this is the last round
+	deposed      bool // another controller may lead now
 }
 
-// newView returns a view for the next count.
-func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *view {
-	v := &view{compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
+// newStatusInput returns the input for the next count.
+func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *statusInput {
+	v := &statusInput{compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]conditionState{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
 		if k.Delayed == 0 {
@@ -62,13 +62,13 @@ func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time
 
 // counted sets the result of the count. Rules whose kinds were not listed before the count, or are not listed now, were not
 // counted completely.
-func (v *view) counted(stats *policy.Stats) {
+func (v *statusInput) counted(stats *policy.Stats) {
 	v.stats = stats
 	after := v.listedNow()
 	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
 }
 
-func (v *view) listedNow() map[policy.RuleID]bool {
+func (v *statusInput) listedNow() map[policy.RuleID]bool {
 	listed := map[policy.RuleID]bool{}
 	for _, p := range v.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
@@ -82,29 +82,29 @@ func (v *view) listedNow() map[policy.RuleID]bool {
 
 // status returns the whole status of a policy. deleted is what its rules have deleted so far. before is the status that it
 // replaces; its conditions keep their transition times.
-func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
+func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
 	s := v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: p.Generation,
 		ObservedTime:       &metav1.Time{Time: v.now.Truncate(time.Second)},
 		Conditions:         before.DeepCopy().Conditions,
 	}
-	tally := v.tally(p)
+	stats := v.statsOf(p)
 	if p.Namespace != "" {
 		s.ClusterRules = v.clusterRules(p)
 	}
 	s.Previews, s.PendingApproval = v.previews(p, before)
 	s.Approved = v.approved(p, s, before)
 	s.Enforced = v.enforced(p, s, before)
-	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
-	s.NextDueTime = timeOrNil(tally.NextDue)
-	v.blocked(tally, &s)
+	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
+	s.NextDueTime = timeOrNil(stats.NextDue)
+	v.blocked(stats, &s)
 	if kept, ok := v.ledger(p); ok {
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
 		deleted = countedBy(kept, deleted)
 	}
 	deleted = v.withImages(p, &s, before, deleted)
 	for _, r := range p.Rules {
-		own := tally.Rules[r.ID.Rule]
+		own := stats.Rules[r.ID.Rule]
 		if v.forbidden(r) != nil {
 			own = nil // numbers and names would reveal what the ServiceAccount may not read
 		}
@@ -118,31 +118,31 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	return s
 }
 
-// tally returns the count of a policy. If a rule lacks a permission, it returns no sums, because these would reveal objects. An
+// statsOf returns the count of a policy. If a rule lacks a permission, it returns no sums, because these would reveal objects. An
 // invalid rule counts what it selects.
-func (v *view) tally(p *policy.Policy) *policy.PolicyStats {
-	tally := v.stats.Policies[p.Name]
+func (v *statusInput) statsOf(p *policy.Policy) *policy.PolicyStats {
+	stats := v.stats.Policies[p.Name]
 	switch {
 	case v.nodes.about(p) != nil:
-		return v.nodes.about(p).With(tally)
-	case tally == nil:
+		return v.nodes.about(p).With(stats)
+	case stats == nil:
 		return &policy.PolicyStats{}
 	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
-		return &policy.PolicyStats{Rules: tally.Rules}
+		return &policy.PolicyStats{Rules: stats.Rules}
 	default:
-		return tally
+		return stats
 	}
 }
 
-func (v *view) rule(r *policy.Rule, tally *policy.RuleStats, deleted int64) v1alpha1.RuleStatus {
-	if tally == nil {
-		tally = &policy.RuleStats{}
+func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int64) v1alpha1.RuleStatus {
+	if stats == nil {
+		stats = &policy.RuleStats{}
 	}
 	s := v1alpha1.RuleStatus{
 		Name: r.ID.Rule, Deleted: deleted,
-		Matched: tally.Matched, Eligible: tally.Eligible, Held: tally.Held, Errors: tally.Errors, Due: tally.Due,
-		NextDueTime: timeOrNil(tally.NextDue), Soonest: tally.Soonest, ErrorSamples: tally.Failing,
-		Excess: tally.Excess, Estimated: tally.Estimated,
+		Matched: stats.Matched, Eligible: stats.Eligible, Held: stats.Held, Errors: stats.Errors, Due: stats.Due,
+		NextDueTime: timeOrNil(stats.NextDue), Soonest: stats.Soonest, ErrorSamples: stats.Failing,
+		Excess: stats.Excess, Estimated: stats.Estimated,
 		Problems: lines(r.Problems), Warnings: lines(r.Warnings()),
 	}
 	for i := range s.Soonest {
@@ -154,8 +154,8 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleStats, deleted int64) v1al
 			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
 		}
 	}
-	if trouble := v.compiled.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
-		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+trouble.Error())
+	if quotaErr := v.compiled.QuotaError; quotaErr != nil && r.Capacity.ByQuota {
+		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+quotaErr.Error())
 	}
 	return s
 }
@@ -195,7 +195,7 @@ func timeOrNil(t time.Time) *metav1.Time {
 
 // prepare returns the status of one policy to write. It returns nil if the status need not be written, or not yet, or is being
 // written. It reports the content of an unchanged status.
-func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last bool) (*write, error) {
+func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput, last bool) (*write, error) {
 	if r.writes.isUnderWay(p) {
 		r.writes.postponed = true
 		return nil, nil
@@ -225,7 +225,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	}
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
 		// The status need not change: a leader change alone does not write every policy before anything is deleted.
-		r.unopened.counts = append(r.unopened.counts, *w.count)
+		r.previews.counts = append(r.previews.counts, *w.count)
 		return nil, nil
 	}
 	if sameStatus(rec.status, w.status) {

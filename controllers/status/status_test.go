@@ -38,7 +38,7 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
-		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.Rehearsed = true }, nil, nil,
+		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.ForcedDryRun = true }, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
 		"suspended": {v1alpha1.Suspended, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
@@ -79,7 +79,7 @@ func TestConditions(t *testing.T) {
 			if test.kind != nil {
 				test.kind(&kind)
 			}
-			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Doubt: test.doubt, Now: now}.Status(p)
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, PreflightErr: test.doubt, Now: now}.Status(p)
 			got := [4]string{}
 			for i, c := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionWatching, v1alpha1.ConditionEnforcing, v1alpha1.ConditionReady} {
 				got[i] = condition(s, c)
@@ -98,7 +98,7 @@ func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKi
 
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
+	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
@@ -107,7 +107,7 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 	for i := range 10 {
 		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})
 	}
-	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
+	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
 	for _, c := range s.Conditions {
 		if c.Type == v1alpha1.ConditionValid {
 			expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
@@ -119,9 +119,9 @@ func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	e := compiledOf(p)
 	kind := kindOf(e, now)
-	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+	view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
 	view.Before = view.Status(p)
-	view.Now, view.Doubt = now.Add(time.Hour), errors.New("clock skew")
+	view.Now, view.PreflightErr = now.Add(time.Hour), errors.New("clock skew")
 	before := view.Before.DeepCopy()
 	for _, c := range view.Status(p).Conditions {
 		want := now
@@ -155,7 +155,7 @@ func TestNumbers(t *testing.T) {
 		held,
 		row("not-selected", now, other, other),
 	)
-	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
+	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
 	s.Conditions, s.Previews = nil, nil
 	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
 	s.Enforced = nil
@@ -189,7 +189,7 @@ func TestTimesAreRoundedUp(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now.Add(1)))
-	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 	expect.Equal(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
 	expect.Equal(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
 }
@@ -198,7 +198,7 @@ func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)))
-	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
 		t.Errorf("%s cannot be written: %v", s.NextDueTime, err)
 	}
@@ -208,7 +208,7 @@ func TestAStatusSaysTheSameTwice(t *testing.T) {
 	p := policyOf(v1alpha1.DryRun, rule("a"))
 	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
-	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+	view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
 	expect.Equal(t, "status", view.Status(p), view.Status(p))
 }
 
@@ -217,7 +217,7 @@ func TestWarningsAndProblemsOfARule(t *testing.T) {
 	p.Rules[1].Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing", Hint: "write one"}}
 	e := compiledOf(p)
 	warned := func(key string) []policy.Problem { return []policy.Problem{{Path: key, Message: "no such field"}} }
-	s := status.View{Edition: e, Warnings: warned, Now: now}.Status(p)
+	s := status.View{Compiled: e, Warnings: warned, Now: now}.Status(p)
 	expect.Equal(t, "problems of a", nil, s.Rules[0].Problems)
 	expect.Equal(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
 	expect.Equal(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
@@ -228,7 +228,7 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	for _, r := range p.Rules {
 		r.TTL = time.Minute
 	}
-	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
+	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
 	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that are removed after 1m may be pulled again repeatedly (write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)",

@@ -49,17 +49,17 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 func TestTheSummaryHasReasons(t *testing.T) {
 	failing := map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
 	for name, test := range map[string]struct {
-		scene scene
+		scene situation
 		want  string
 	}{
-		"no reason":                           {scene{}, ""},
-		"another policy":                      {scene{facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"no reason":                           {situation{}, ""},
+		"another policy":                      {situation{facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
 		"another controller":                  {flagged(policy.OfFlux), `"reasons"="ManagedByFlux"`},
 		"an admission webhook":                {delayed("Refused"), `"reasons"="Refused"`},
-		"the pace, and another policy":        {scene{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
-		"a suspended policy":                  {scene{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
-		"the pace":                            {scene{pace: 0.09}, `"reasons"="Paced"`},
-		"the reason of Ready is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
+		"the pace, and another policy":        {situation{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"a suspended policy":                  {situation{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
+		"the pace":                            {situation{pace: 0.09}, `"reasons"="Paced"`},
+		"the reason of Ready is not repeated": {situation{doubt: errNo}, `"notReady"="Stale"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, w *harness) {

@@ -12,7 +12,7 @@ const clusterRulesShown = 100
 
 // clusterRules returns what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and which of its
 // overrides do not count.
-func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
+func (v *statusInput) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
 	snapshot := v.compiled.Snapshot
 	var all []v1alpha1.ClusterRuleStatus
 	for _, r := range snapshot.ClusterRules(p.Namespace) {
@@ -24,7 +24,7 @@ func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
 	return all
 }
 
-func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRuleStatus {
+func (v *statusInput) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRuleStatus {
 	s := v1alpha1.ClusterRuleStatus{Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: r.Mode, KeepNewest: int32(r.Keep)}
 	if r.Suspended {
 		s.Mode = v1alpha1.Suspended
@@ -33,7 +33,7 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 	}
 	if base := v.compiled.Snapshot.Rule(r.ID); base != nil {
-		s.Messages = base.Remarks(p.Name, v.compiled.Snapshot.Overrides(p.Namespace))
+		s.Messages = base.OverrideWarnings(p.Name, v.compiled.Snapshot.Overrides(p.Namespace))
 	}
 	if r.Unapproved {
 		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))

@@ -108,9 +108,9 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				packed(held, yes(now), other),
 				packed(elsewhere, yes(now), other),
 			)
-			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "team-a/own"))
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "team-a/own"))
 			expect.Equal(t, "ClusterRules", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
-			cluster := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "p"))
+			cluster := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "p"))
 			expect.Equal(t, "ClusterRules of a ClusterRetentionPolicy", nil, cluster.ClusterRules)
 		})
 	}
@@ -122,7 +122,7 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 		rules = append(rules, rule(fmt.Sprintf("r%03d", i)))
 	}
 	e := compiledOf(policyOf(v1alpha1.Enforce, rules...), ownPolicy(v1alpha1.Enforce))
-	s := status.View{Edition: e, Now: now}.Status(named(e, "team-a/own"))
+	s := status.View{Compiled: e, Now: now}.Status(named(e, "team-a/own"))
 	expect.Equal(t, "shown", 100, len(s.ClusterRules))
 	expect.Equal(t, "first", "r000", s.ClusterRules[0].Rule)
 	expect.Equal(t, "last", "r099", s.ClusterRules[99].Rule)
@@ -161,7 +161,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 				row("secret-due", now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), yes(now.Add(-2*time.Hour))),
 				row("secret-failing", now, policy.Facts{Selected: true, Err: errors.New("secret")}, policy.Facts{Selected: true, Err: errors.New("secret")}),
 			)
-			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: rights, Now: now}.Status(p)
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Permissions: rights, Now: now}.Status(p)
 			expect.Equal(t, "permitted", test.permitted, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "sums", test.sums, s.Matched > 0)
 			if !test.sums {
@@ -180,7 +180,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 	}
 }
 
-func TestMissingRightsAreSaid(t *testing.T) {
+func TestMissingPermissionsAreReported(t *testing.T) {
 	missing := errors.New("missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a")
 	tests := map[string]struct {
 		own         *policy.Policy
@@ -203,8 +203,8 @@ func TestMissingRightsAreSaid(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.own)
-			before := status.View{Edition: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules before
-			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Rights: test.rights, Before: before, Now: now}.Status(test.own)
+			before := status.View{Compiled: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules before
+			s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Permissions: test.rights, Before: before, Now: now}.Status(test.own)
 			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
 			expect.Equal(t, "message", test.message, message(s, v1alpha1.ConditionPermitted))
@@ -233,11 +233,11 @@ func TestStatusesOfBothKindsAreWritten(t *testing.T) {
 	})
 }
 
-func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
+func TestMissingPermissionIsWrittenWhenKnown(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		own := ownPolicy(v1alpha1.Enforce, rule("b"))
 		var missing error
-		w.Rights = func(*policy.Rule) (error, bool) { return missing, true }
+		w.Permissions = func(*policy.Rule) (error, bool) { return missing, true }
 		e := w.create(own, noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
 		bubble.Pass(10 * time.Second)

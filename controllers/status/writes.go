@@ -35,7 +35,7 @@ const (
 // another, and clusterLanes at a time for ClusterRetentionPolicies. Only the goroutine of the Reporter uses it.
 type writes struct {
 	lanes     map[string]*lane        // by namespace, or part of the ClusterRetentionPolicies
-	tried     map[types.UID]time.Time // when the last write for a policy began
+	lastTried map[types.UID]time.Time // when the last write for a policy began
 	ended     chan *write
 	inFlight  map[string]*lane // lanes with a current write
 	postponed bool             // a status waits until another write ends
@@ -78,7 +78,7 @@ func laneOf(p *policy.Policy) string {
 func isOfCluster(lane string) bool { return strings.HasPrefix(lane, "/") }
 
 func newWrites() writes {
-	return writes{lanes: map[string]*lane{}, tried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+1)}
+	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+1)}
 }
 
 func (w *writes) lane(namespace string) *lane {
@@ -136,7 +136,7 @@ func (w *writes) awaits(last bool) bool {
 }
 
 // prepareAll returns the statuses of policies to write.
-func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *view, last bool) (all []*write) {
+func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *statusInput, last bool) (all []*write) {
 	for _, p := range some {
 		w, err := r.prepare(ctx, p, view, last)
 		if err != nil {
@@ -146,7 +146,7 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 		if w != nil {
 			all = append(all, w)
 		}
-		r.tellGates(tellGatesEvery)
+		r.reportPreviews(reportPreviewsEvery)
 		if !last {
 			r.Heartbeat.Beat()
 		}
@@ -163,7 +163,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	var ready []string // namespaces whose next status may be written, in the same order
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
 		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // edited policies first, then the policy with the oldest attempt
-			return cmp.Or(r.editedFirst(a, b), r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID]))
+			return cmp.Or(r.editedFirst(a, b), r.writes.lastTried[a.policy.UID].Compare(r.writes.lastTried[b.policy.UID]))
 		})
 		switch l := r.writes.lane(namespace); {
 		case l.slow && !last:
@@ -198,7 +198,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		select {
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
-			r.tellGates(tellGatesEvery)
+			r.reportPreviews(reportPreviewsEvery)
 			if !last {
 				r.Heartbeat.Beat()
 			}
@@ -258,7 +258,7 @@ func (r *Reporter) begin(ctx context.Context, w *write) {
 	l := r.writes.lane(laneOf(w.policy))
 	l.current, l.began = w, w.began
 	r.writes.inFlight[laneOf(w.policy)] = l
-	r.writes.tried[w.policy.UID] = w.began
+	r.writes.lastTried[w.policy.UID] = w.began
 	go func() {
 		if w.err = err; err == nil {
 			w.err = r.apply(ctx, w.policy, body)
@@ -298,12 +298,12 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 
 // isWritten reports the content of the status of a policy.
 func (r *Reporter) isWritten(ctx context.Context, w *write) {
-	r.tellProblems(ctx, w.policy, w.rec)
+	r.reportProblems(ctx, w.policy, w.rec)
 	if w.status.Ledger != nil {
 		r.Ledgers.Recorded(w.policy.UID)
 	}
 	if w.count != nil {
-		r.unopened.counts = append(r.unopened.counts, *w.count)
+		r.previews.counts = append(r.previews.counts, *w.count)
 	}
 }
 

@@ -67,10 +67,10 @@ func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
 		expect.Equal(t, "written in the bad namespace", 0, w.writtenOf("bad"))
 
 		bubble.Pass(20 * time.Second) // later changes do not wait either
-		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.set(func() { w.preflightErr = errors.New("clock skew") })
 		bubble.Pass(3 * time.Second)
 		expect.Equal(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
-		w.set(func() { w.doubt = nil })
+		w.set(func() { w.preflightErr = nil })
 		bubble.Pass(8 * time.Minute)
 		expect.Equal(t, "written in the bad namespace", 20, w.writtenOf("bad"))
 	})
@@ -141,7 +141,7 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 		}
 		w.Use(compiledOf(w.crowd(namespaces...)...))
 		bubble.Pass(5 * time.Second)
-		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
+		w.set(func() { w.preflightErr, ends = errors.New("clock skew"), true })
 		w.stop()
 		expect.Equal(t, "written in the good namespace", 20, last)
 	})
@@ -263,7 +263,7 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		w.Use(compiledOf(w.crowd(append(busy, "quiet")...)...))
 		bubble.Pass(time.Minute)
-		w.set(func() { w.doubt, order = errors.New("clock skew"), nil })
+		w.set(func() { w.preflightErr, order = errors.New("clock skew"), nil })
 		bubble.Pass(time.Minute)
 		if at := slices.Index(order, "quiet"); at < 0 || at >= 16+1 {
 			t.Errorf("the quiet namespace comes after %d others", at)
@@ -324,7 +324,7 @@ func TestManyWritesDelayNoEdit(t *testing.T) {
 		all := teams(w, 320)
 		w.Use(compiledOf(all...))
 		bubble.Pass(time.Minute)
-		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.set(func() { w.preflightErr = errors.New("clock skew") })
 		bubble.Pass(2 * time.Second)
 		edited := *all[319]
 		edited.Generation++

@@ -30,9 +30,9 @@ func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
 	return v1alpha1.ImageCount{Images: a.Images + b.Images, Bytes: a.Bytes + b.Bytes}
 }
 
-// succeed keeps the removed images of a node when it reports again. Policies and rules missing from the new report keep their
+// carryOver keeps the removed images of a node when it reports again. Policies and rules missing from the new report keep their
 // numbers. If the node lost its state and counts from zero, its old numbers are added to gone.
-func (r *Reports) succeed(before, after *report) {
+func (r *Reports) carryOver(before, after *report) {
 	for i := range before.policies {
 		was := &before.policies[i]
 		if !r.known.Has(was.uid) {

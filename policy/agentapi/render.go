@@ -101,7 +101,7 @@ func whole(p *policy.Policy) v1alpha1.NodeImagePolicy {
 		if !r.OnNodes() {
 			continue
 		}
-		n.Spec.Rules = append(n.Spec.Rules, asTold(r))
+		n.Spec.Rules = append(n.Spec.Rules, asSent(r))
 		if p.Gate.Covers("", r.ID.Rule) {
 			n.Unapproved = append(n.Unapproved, r.ID.Rule)
 		}
@@ -124,9 +124,9 @@ func named(p *policy.Policy, hash string) v1alpha1.NodeImagePolicy {
 	}
 }
 
-// asTold is a rule in the form for agents. An invalid rule is replaced, because the cause of the problem may not be in the data
+// asSent is a rule in the form for agents. An invalid rule is replaced, because the cause of the problem may not be in the data
 // for agents.
-func asTold(r *policy.Rule) v1alpha1.Rule {
+func asSent(r *policy.Rule) v1alpha1.Rule {
 	if !r.Invalid() {
 		return r.Spec
 	}

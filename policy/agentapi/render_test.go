@@ -39,7 +39,7 @@ func render(most int, policies ...*policy.Policy) agentapi.Rendered {
 	return agentapi.Render(policy.NewSnapshot(policies, nil, policy.DefaultProtection()), most)
 }
 
-func TestWhatAgentsAreTold(t *testing.T) {
+func TestRender(t *testing.T) {
 	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
 	mixed.Approved = "4f2a"
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
@@ -56,7 +56,7 @@ func TestWhatAgentsAreTold(t *testing.T) {
 	}, got)
 }
 
-func TestWithoutRulesAboutImagesThereIsNothingToTell(t *testing.T) {
+func TestRenderWithoutRulesAboutImages(t *testing.T) {
 	expect.Equal(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs"))))
 	expect.Equal(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes))
 }

@@ -39,7 +39,7 @@ func NewReports() *Reports {
 func (r *Reports) Put(report *v1alpha1.NodeImageReport) {
 	kept := keep(report)
 	if before := r.nodes[report.Name]; before != nil {
-		r.succeed(before, kept)
+		r.carryOver(before, kept)
 	}
 	r.nodes[strings.Clone(report.Name)] = kept
 }

@@ -33,8 +33,8 @@ type Obstacle struct {
 // Sum is the sum of the reports about one policy.
 type Sum struct {
 	Status v1alpha1.NodeImagesStatus
-	// Tally counts images like PolicyStats counts objects. Pending counts the images of rules that wait for approval.
-	Tally   policy.PolicyStats
+	// Stats counts images like PolicyStats counts objects. Pending counts the images of rules that wait for approval.
+	Stats   policy.PolicyStats
 	Removed map[string]int64 // images, by rule
 	Behind  int64            // nodes that report about another version of the policy
 }
@@ -53,7 +53,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 		}
 	}
 	for name, n := range r.nodes {
-		fresh := s.see(name, n, now)
+		fresh := s.addNode(name, n, now)
 		for _, p := range policies {
 			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh)
 		}
@@ -64,8 +64,8 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	return s
 }
 
-// see counts a node, and reports whether its numbers count.
-func (s *Sums) see(name string, n *report, now time.Time) bool {
+// addNode counts a node, and reports whether its numbers count.
+func (s *Sums) addNode(name string, n *report, now time.Time) bool {
 	if age := now.Sub(n.observed); age > StaleAfter || age < -maxSkew {
 		s.Stale++
 		return false
@@ -81,13 +81,13 @@ func (s *Sums) see(name string, n *report, now time.Time) bool {
 	case now.Sub(n.since) < obstacleAfter:
 		s.changesAt(n.since.Add(obstacleAfter))
 	default:
-		s.meet(name, n.obstacle)
+		s.addObstacle(name, n.obstacle)
 	}
 	return true
 }
 
-// meet counts the obstacle of a node.
-func (s *Sums) meet(name string, o Obstacle) {
+// addObstacle counts the obstacle of a node.
+func (s *Sums) addObstacle(name string, o Obstacle) {
 	all, known := s.Obstacles[o.Reason]
 	if !known || name < all.Node {
 		all.Reason, all.Message, all.Node = o.Reason, o.Message, name
@@ -118,18 +118,18 @@ func (s *Sum) With(objects *policy.PolicyStats) *policy.PolicyStats {
 		objects = &policy.PolicyStats{}
 	}
 	all := *objects
-	all.Rules = maps.Clone(s.Tally.Rules)
-	all.Add(s.Tally.Count)
+	all.Rules = maps.Clone(s.Stats.Rules)
+	all.Add(s.Stats.Count)
 	maps.Copy(all.Rules, objects.Rules)
 	return &all
 }
 
 // begin makes the sum of a policy, with only the images removed by nodes that no longer exist.
 func (r *Reports) begin(p *policy.Policy) *Sum {
-	sum := &Sum{Tally: policy.PolicyStats{Rules: map[string]*policy.RuleStats{}}, Removed: map[string]int64{}}
+	sum := &Sum{Stats: policy.PolicyStats{Rules: map[string]*policy.RuleStats{}}, Removed: map[string]int64{}}
 	for _, rule := range p.Rules {
 		if rule.OnNodes() {
-			sum.Tally.Rules[rule.ID.Rule] = &policy.RuleStats{}
+			sum.Stats.Rules[rule.ID.Rule] = &policy.RuleStats{}
 		}
 	}
 	if gone := r.gone[p.UID]; gone != nil {
@@ -161,8 +161,8 @@ func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 	s.Status.Nodes++
 	s.count(e)
 	for i := range e.rules {
-		if tally := s.Tally.Rules[e.rules[i].name]; tally != nil {
-			addRule(tally, name, &e.rules[i])
+		if stats := s.Stats.Rules[e.rules[i].name]; stats != nil {
+			addRule(stats, name, &e.rules[i])
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (s *Sum) count(e *entry) {
 	s.Status.Due.Hour = plus(s.Status.Due.Hour, e.due.Hour)
 	s.Status.Due.Day = plus(s.Status.Due.Day, e.due.Day)
 	s.Status.Due.Week = plus(s.Status.Due.Week, e.due.Week)
-	countInto(&s.Tally.Count, &e.counts)
+	countInto(&s.Stats.Count, &e.counts)
 }
 
 func countInto(c *policy.Count, n *counts) {
@@ -197,10 +197,10 @@ func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 		}
 		due := v1alpha1.DueSample{Name: node + ": " + s.image}
 		due.DueTime.Time = s.due
-		t.Goes(due)
+		t.AddDue(due)
 	}
 	if r.failing != "" && !(len(t.Failing) == policy.FailingKept && node > t.Failing[policy.FailingKept-1].Name) {
-		t.Fails(v1alpha1.ErrorSample{Name: node, Message: r.failing})
+		t.AddError(v1alpha1.ErrorSample{Name: node, Message: r.failing})
 	}
 }
 
@@ -218,28 +218,28 @@ func (s *Sum) end(p *policy.Policy) {
 	var pending policy.PendingStats
 	all := true
 	for _, r := range p.Rules {
-		tally := s.Tally.Rules[r.ID.Rule]
-		if tally == nil || r.Invalid() {
+		stats := s.Stats.Rules[r.ID.Rule]
+		if stats == nil || r.Invalid() {
 			continue
 		}
-		s.Tally.NextDue = soonest(s.Tally.NextDue, tally.NextDue)
+		s.Stats.NextDue = soonest(s.Stats.NextDue, stats.NextDue)
 		if !p.Gate.Covers("", r.ID.Rule) {
 			all = false
 			continue
 		}
 		// If several rules select an image, it counts for each: so Due and Week are upper bounds, and Selected is a lower bound.
-		pending.Due, pending.Week = pending.Due+tally.Due.Now, pending.Week+tally.Due.Week
-		pending.Selected = max(pending.Selected, tally.Matched)
+		pending.Due, pending.Week = pending.Due+stats.Due.Now, pending.Week+stats.Due.Week
+		pending.Selected = max(pending.Selected, stats.Matched)
 	}
-	pending.Due, pending.Week = min(pending.Due, s.Tally.Due.Now), min(pending.Week, s.Tally.Due.Week)
+	pending.Due, pending.Week = min(pending.Due, s.Stats.Due.Now), min(pending.Week, s.Stats.Due.Week)
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
-		pending = policy.PendingStats{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
+		pending = policy.PendingStats{Backlog: policy.Backlog{Due: s.Stats.Due.Now, Week: s.Stats.Due.Week, Selected: s.Stats.Matched}}
 	}
 	// A policy that kept images was deleted, or keeps fewer, and a report does not say whether its node knows that already.
 	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {
-		pending.Week = max(pending.Week, s.Tally.Eligible)
+		pending.Week = max(pending.Week, s.Stats.Eligible)
 	}
-	s.Tally.Pending = pending
+	s.Stats.Pending = pending
 }
 
 // soonest is the earlier of two times; zero means never.

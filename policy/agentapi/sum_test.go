@@ -54,13 +54,13 @@ func enforced(rules ...v1alpha1.Rule) *policy.Policy {
 	return policyOf("p", v1alpha1.Enforce, append(rules, about(images, "old"))...)
 }
 
-func TestWhatReportsComeTo(t *testing.T) {
+func TestSum(t *testing.T) {
 	p := enforced(about(jobs, "jobs"))
 	got := reportsOf(reportOf("b", seen(p, 10)), reportOf("a", seen(p, 7))).Sum([]*policy.Policy{p}, now)
 	sum := got.Policies[p.UID]
 	expect.Equal(t, "status", v1alpha1.NodeImagesStatus{Nodes: 2, Images: 17, Due: dueOf(4, 4, 4, 6), Removed: counted(2)}, sum.Status)
 	want := policy.Count{Matched: 17, Eligible: 6, Errors: 2, Due: v1alpha1.DueCounts{Now: 4, Hour: 4, Day: 4, Week: 6}, NextDue: now.Add(-time.Minute)}
-	expect.Equal(t, "count", want, sum.Tally.Count)
+	expect.Equal(t, "count", want, sum.Stats.Count)
 	at := func(name string, due time.Time) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Name: name, DueTime: metav1.Time{Time: due}}
 	}
@@ -69,7 +69,7 @@ func TestWhatReportsComeTo(t *testing.T) {
 		Soonest: []v1alpha1.DueSample{at("a: registry/app:v1", now.Add(-time.Minute)), at("b: registry/app:v1", now.Add(-time.Minute)),
 			at("a: sha256:2", now), at("b: sha256:2", now)},
 		Failing: []v1alpha1.ErrorSample{{Name: "a", Message: "no such key"}, {Name: "b", Message: "no such key"}},
-	}}, sum.Tally.Rules)
+	}}, sum.Stats.Rules)
 	expect.Equal(t, "removed", map[string]int64{"old": 2}, sum.Removed)
 	expect.Equal(t, "changes", now.Add(29*time.Minute+1), got.Changes)
 }
@@ -164,7 +164,7 @@ func TestWhatWaitsForApproval(t *testing.T) {
 			p := enforced(about(images, "older"), about(jobs, "jobs"))
 			p.Gate = test.gate
 			sums := reportsOf(reportOf("n", two(p, 2, 1))).Sum([]*policy.Policy{p}, now)
-			expect.Equal(t, "pending", test.want, sums.Policies[p.UID].Tally.Pending.Backlog)
+			expect.Equal(t, "pending", test.want, sums.Policies[p.UID].Stats.Pending.Backlog)
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestNoNodeOutweighsTheOthers(t *testing.T) {
 		}
 		r.Put(reportOf("honest", seen(p, 10)))
 		sum := r.Sum([]*policy.Policy{p}, now).Policies[p.UID]
-		if sum.Tally.Pending.Due < 2 || sum.Tally.Matched < 10 || sum.Status.Due.Now.Bytes < 20 || sum.Tally.Eligible < 3 {
+		if sum.Stats.Pending.Due < 2 || sum.Stats.Matched < 10 || sum.Status.Due.Now.Bytes < 20 || sum.Stats.Eligible < 3 {
 			t.Errorf("%d: %+v", lie, sum)
 		}
 	}

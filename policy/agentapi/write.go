@@ -16,13 +16,13 @@ func Describe(policies []*policy.Policy, t *policy.Stats, name func(id string) (
 	reports := make([]v1alpha1.NodeImagePolicyReport, 0, len(policies))
 	for _, p := range policies {
 		report := v1alpha1.NodeImagePolicyReport{Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash}
-		tally := t.Policies[p.Name]
-		if tally == nil {
-			tally = &policy.PolicyStats{}
+		stats := t.Policies[p.Name]
+		if stats == nil {
+			stats = &policy.PolicyStats{}
 		}
-		report.Matched, report.Eligible, report.Errors, report.Due = tally.Matched, tally.Eligible, tally.Errors, dueOf(&tally.Count)
+		report.Matched, report.Eligible, report.Errors, report.Due = stats.Matched, stats.Eligible, stats.Errors, dueOf(&stats.Count)
 		for _, r := range p.Rules {
-			report.Rules = append(report.Rules, describe(r.ID.Rule, tally.Rules[r.ID.Rule], name))
+			report.Rules = append(report.Rules, describe(r.ID.Rule, stats.Rules[r.ID.Rule], name))
 		}
 		reports = append(reports, report)
 	}
@@ -32,20 +32,20 @@ func Describe(policies []*policy.Policy, t *policy.Stats, name func(id string) (
 	return reports
 }
 
-func describe(rule string, tally *policy.RuleStats, name func(id string) (string, int64)) v1alpha1.NodeImageRuleReport {
+func describe(rule string, stats *policy.RuleStats, name func(id string) (string, int64)) v1alpha1.NodeImageRuleReport {
 	report := v1alpha1.NodeImageRuleReport{Name: rule}
-	if tally == nil {
+	if stats == nil {
 		return report
 	}
-	report.Matched, report.Eligible, report.Errors, report.Due = tally.Matched, tally.Eligible, tally.Errors, dueOf(&tally.Count)
-	if len(tally.Failing) > 0 {
-		called, _ := name(tally.Failing[0].Name)
-		report.ErrorSample = called + ": " + tally.Failing[0].Message
+	report.Matched, report.Eligible, report.Errors, report.Due = stats.Matched, stats.Eligible, stats.Errors, dueOf(&stats.Count)
+	if len(stats.Failing) > 0 {
+		called, _ := name(stats.Failing[0].Name)
+		report.ErrorSample = called + ": " + stats.Failing[0].Message
 	}
-	if !tally.NextDue.IsZero() {
-		report.NextDueTime = &metav1.Time{Time: tally.NextDue}
+	if !stats.NextDue.IsZero() {
+		report.NextDueTime = &metav1.Time{Time: stats.NextDue}
 	}
-	for _, s := range tally.Soonest[:min(len(tally.Soonest), soonestReported)] {
+	for _, s := range stats.Soonest[:min(len(stats.Soonest), soonestReported)] {
 		called, bytes := name(s.Name)
 		report.Soonest = append(report.Soonest, v1alpha1.ImageSample{Name: called, ID: s.Name, Bytes: bytes, DueTime: s.DueTime})
 	}

@@ -31,11 +31,11 @@ func TestCharged(t *testing.T) {
 	budget := &ledger.Budget{Max: 3, Window: time.Hour}
 	s := newStore(t)
 	s.budget = &ledger.Budget{Max: 100, Window: budget.Window}
-	k := s.keeper("first")
+	k := s.machine("first")
 	is := func(charged int64, room int, free time.Duration) {
 		t.Helper()
 		expect.Equal(t, "charged", charged, k.Charged(s.now, budget))
-		expect.Equal(t, "room", room, k.Draft(s.now).Room(s.now, budget))
+		expect.Equal(t, "room", room, k.NewUpdate(s.now).Room(s.now, budget))
 		want := start.Add(free)
 		if free == 0 {
 			want = time.Time{}
@@ -63,16 +63,16 @@ func TestCharged(t *testing.T) {
 
 func TestInheritedEntriesAreCharged(t *testing.T) {
 	s := newStore(t)
-	s.write(s.keeper("first"), entry("a", "1"), entry("b", "1"))
-	k := s.keeper("second")
-	expect.Equal(t, "room", 0, k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}))
+	s.write(s.machine("first"), entry("a", "1"), entry("b", "1"))
+	k := s.machine("second")
+	expect.Equal(t, "room", 0, k.NewUpdate(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}))
 }
 
 func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
 	s := newStore(t)
 	open := func(k *ledger.Machine, leader, want int) {
 		t.Helper()
-		d := k.Draft(s.now)
+		d := k.NewUpdate(s.now)
 		room := d.Room(s.now, nil)
 		if room != want {
 			t.Fatalf("room is %d, want %d", room, want)
@@ -87,9 +87,9 @@ func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
 		k.Wrote(d, s.ledger.DeepCopy())
 	}
 	for leader := range 4 {
-		open(s.keeper(fmt.Sprint(leader)), leader, ledger.MaxOpen)
+		open(s.machine(fmt.Sprint(leader)), leader, ledger.MaxOpen)
 	}
-	if room := s.keeper("last").Draft(s.now).Room(s.now, nil); room != 0 {
+	if room := s.machine("last").NewUpdate(s.now).Room(s.now, nil); room != 0 {
 		t.Errorf("room is %d with %d open", room, ledger.MaxOpen+ledger.MaxDoubtful)
 	}
 }
@@ -122,11 +122,11 @@ func TestSpent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			s.ledger.Spent, s.budget = c.spent, &ledger.Budget{Max: 10, Window: time.Hour}
-			k := s.keeper("first")
+			k := s.machine("first")
 			s.write(k, entry("a", "1"))
 			s.send(k, entry("a", "1"), ledger.Deleted)
 			now := start.Add(c.now)
-			d := k.Draft(now)
+			d := k.NewUpdate(now)
 			d.Room(now, s.budget)
 			if got := d.Object().Spent; fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("%v, want %v", got, c.want)
@@ -136,11 +136,11 @@ func TestSpent(t *testing.T) {
 	t.Run("without limits spendings are kept, because limits may be set again", func(t *testing.T) {
 		s := newStore(t)
 		s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
-		s.remove(s.keeper("first"), entry("a", "1"))
+		s.remove(s.machine("first"), entry("a", "1"))
 		if len(s.ledger.Spent) != 1 {
 			t.Fatal(s.ledger.Spent)
 		}
-		d := s.keeper("second").Draft(s.now)
+		d := s.machine("second").NewUpdate(s.now)
 		if len(d.Object().Spent) != 1 {
 			t.Error("spendings are dropped before the limits are known")
 		}
@@ -174,15 +174,15 @@ func TestBudgetOverTime(t *testing.T) {
 func (s *store) deleteAtRandom(random *rand.Rand) []time.Time {
 	var ended []time.Time
 	isGone := map[types.UID]bool{}
-	real, wrong, k := start, time.Duration(0), s.keeper("first")
+	real, wrong, k := start, time.Duration(0), s.machine("first")
 	for i := range 400 {
 		real = real.Add(time.Duration(random.Int64N(int64(s.budget.Window) / 20)))
 		s.now = real.Add(wrong)
 		if random.IntN(20) == 0 {
 			wrong = time.Duration(random.Int64N(int64(ledger.Skew)))
-			k = s.keeper(fmt.Sprint(i))
+			k = s.machine(fmt.Sprint(i))
 		}
-		d := k.Draft(s.now)
+		d := k.NewUpdate(s.now)
 		for n := range random.IntN(d.Room(s.now, s.budget) + 1) {
 			d.Open(entry(fmt.Sprint(i, "-", n), "1"))
 		}
@@ -208,12 +208,12 @@ func (s *store) deleteAtRandom(random *rand.Rand) []time.Time {
 func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 	s := newStore(t)
 	s.budget = &ledger.Budget{Max: 10_000, Window: time.Hour}
-	k := s.keeper("first")
+	k := s.machine("first")
 	for i := range 1000 {
 		s.now = s.now.Add(time.Second)
 		s.write(k, entry(fmt.Sprint(i), "1"))
 		s.send(k, entry(fmt.Sprint(i), "1"), ledger.Deleted)
-		d := k.Draft(s.now)
+		d := k.NewUpdate(s.now)
 		s.land(d) // the window is unknown
 		k.Wrote(d, s.ledger.DeepCopy())
 	}
@@ -228,7 +228,7 @@ func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 	s.read(k)
 	s.write(k, entry("last", "1"))
 	s.send(k, entry("last", "1"), ledger.Deleted)
-	spent, count := k.Draft(s.now).Object().Spent, int64(0)
+	spent, count := k.NewUpdate(s.now).Object().Spent, int64(0)
 	for _, spending := range spent {
 		count += spending.Count
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestWhatIsCounted(t *testing.T) {
 	s := newStore(t)
-	k := s.keeper("first")
+	k := s.machine("first")
 	a, b, c := entry("a", "1"), entry("b", "1"), entry("c", "1")
 	b.Namespace, b.Outcome = "", ""
 	c.Rule, c.Outcome = "new", "failed"
@@ -19,7 +19,7 @@ func TestWhatIsCounted(t *testing.T) {
 	s.send(k, a, ledger.Deleted)
 	s.send(k, b, ledger.Deleted)
 	s.send(k, c, ledger.Unknown)
-	k.Saw(c, absent, start)
+	k.Observe(c, absent, start)
 	s.write(k)
 
 	s.is(2, 1)
@@ -37,7 +37,7 @@ func TestWhatIsCounted(t *testing.T) {
 
 func TestCountersAreBounded(t *testing.T) {
 	s := newStore(t)
-	k := s.keeper("first")
+	k := s.machine("first")
 	for i := range ledger.MaxRules + 3 {
 		e := entry(fmt.Sprint("rules-", i), "1")
 		e.Rule, e.Outcome, e.Namespace = fmt.Sprint(i), "", ""

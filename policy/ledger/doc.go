@@ -3,13 +3,13 @@
 //
 // # Protocol
 //
-//  1. Read the ledger, and write it with its own holder: Draft, write, Wrote. This seals the ledger.
+//  1. Read the ledger, and write it with its own holder: NewUpdate, write, Wrote. This seals the ledger.
 //  2. Only then list the objects, with a quorum read or a read that is certainly not older than the seal.
-//  3. Open entries in a draft, and write it. Send a DELETE only for entries that the API server has confirmed: Sending.
+//  3. Open entries in an update, and write it. Send a DELETE only for entries that the API server has confirmed: MarkSent.
 //  4. Send the DELETE once, with UID and resourceVersion as preconditions, and report the result: Answered. The client must not
 //     retry automatically, because a retry hides the result of the first request.
-//  5. Read the objects of doubtful entries with a quorum read, and report the observation: Saw.
-//  6. The next draft moves ended entries into the counters, in the same update that opens others.
+//  5. Read the objects of doubtful entries with a quorum read, and report the observation: Observe.
+//  6. The next update moves ended entries into the counters, in the same update that opens others.
 //
 // # Guarantees
 //

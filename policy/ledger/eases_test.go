@@ -9,20 +9,20 @@ import (
 
 func TestEasesWhenTheNextSpendingDoesNotCountAnyMore(t *testing.T) {
 	s, budget := newStore(t), &ledger.Budget{Max: 5, Window: time.Hour}
-	k := s.keeper("first")
+	k := s.machine("first")
 	if at := k.EasesAt(s.now, budget); !at.IsZero() {
 		t.Errorf("eases at %s without spendings", at)
 	}
 	for i, name := range []string{"a", "b"} {
 		e := entry(name, "7")
 		s.now = start.Add(time.Duration(i) * 10 * time.Minute)
-		opening := k.Draft(s.now)
+		opening := k.NewUpdate(s.now)
 		opening.Room(s.now, budget)
 		opening.Open(e)
 		s.land(opening)
 		k.Wrote(opening, s.ledger.DeepCopy())
 		s.send(k, e, ledger.Deleted)
-		d := k.Draft(s.now)
+		d := k.NewUpdate(s.now)
 		d.Room(s.now, budget)
 		s.land(d)
 		k.Wrote(d, s.ledger.DeepCopy())

@@ -46,8 +46,8 @@ type Observation struct {
 	Terminating     bool
 }
 
-// SightOf is the observation of an object that exists.
-func SightOf(o metav1.Object) Observation {
+// ObservationOf is the observation of an object that exists.
+func ObservationOf(o metav1.Object) Observation {
 	return Observation{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Terminating: o.GetDeletionTimestamp() != nil}
 }
 
@@ -91,9 +91,9 @@ type state struct {
 	// doubtful: the entry was inherited, or a DELETE of ours has an unknown result. A doubtful entry stays doubtful.
 	doubtful bool
 	underWay bool      // a DELETE of ours was sent and has no response yet
-	doubted  time.Time // the first Look at a doubtful entry
-	quiet    time.Time // the first Look after our last DELETE, or after the ledger was sealed; zero before
-	rests    bool      // no more DELETE is sent, so that the doubt can end
+	doubted  time.Time // the first BeginReads of a doubtful entry
+	quiet    time.Time // the first BeginReads after our last DELETE, or after the ledger was sealed; zero before
+	stopped  bool      // no more DELETE is sent, so that the doubt can end
 	end      end
 }
 
@@ -104,15 +104,15 @@ const (
 	sendAgainFor = 5 * time.Minute
 )
 
-// look records when the leader begins to read the object.
-func (s *state) look(now time.Time) {
+// beginRead records when the leader begins to read the object.
+func (s *state) beginRead(now time.Time) {
 	if s.doubted.IsZero() {
 		s.doubted = now
 	}
 	if s.quiet.IsZero() {
 		s.quiet = now
 	}
-	s.rests = s.rests || elapsed(s.doubted, now) >= sendAgainFor
+	s.stopped = s.stopped || elapsed(s.doubted, now) >= sendAgainFor
 }
 
 // outlived reports whether a read that began at this time began after every DELETE of the entry had its effect or can no longer

@@ -33,7 +33,7 @@ func (k *Machine) AppendAges(b []byte, start time.Time) []byte {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(k.open)) {
 		s := k.open[uid]
-		b = append(appendFlags(b, s.rests), age(s.doubted), age(s.quiet))
+		b = append(appendFlags(b, s.stopped), age(s.doubted), age(s.quiet))
 	}
 	return b
 }
@@ -42,7 +42,7 @@ func (k *Machine) AppendAges(b []byte, start time.Time) []byte {
 // machine knows another ledger, its writes can only fail.
 func (k *Machine) AppendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	isCurrent := k.stored != nil && k.stored.ResourceVersion == current.ResourceVersion
-	b = appendFlags(b, k.held, k.sealed, k.lost, k.deposed, isCurrent, k.Loose())
+	b = appendFlags(b, k.held, k.sealed, k.lost, k.deposed, isCurrent, k.MayBeReplaced())
 	for _, uid := range slices.Sorted(maps.Keys(k.open)) {
 		s := k.open[uid]
 		b = append(append(b, uid...), s.ResourceVersion...)
@@ -84,14 +84,14 @@ func (k *Machine) PretendCertain() {
 	}
 }
 
-// SendingAged is Sending, but the age of the entry does not start again.
+// SendingAged is MarkSent, but the age of the entry does not start again.
 func (k *Machine) SendingAged(t policy.Target) bool {
 	s := k.find(t)
 	if s == nil {
 		return false
 	}
 	quiet := s.quiet
-	sending := k.Sending(t)
+	sending := k.MarkSent(t)
 	s.quiet = quiet
 	return sending
 }
@@ -122,7 +122,7 @@ func (k *Machine) Ended() []Entry {
 
 // CountAgain counts an entry that is no longer open.
 func (d *Update) CountAgain(e Entry) {
-	if _, open := d.uids[e.UID]; d.object != nil && !open && d.keeper.find(e.Target) == nil {
+	if _, open := d.uids[e.UID]; d.object != nil && !open && d.machine.find(e.Target) == nil {
 		d.closed++
 		count(d.object, e, countOf(deleted))
 	}

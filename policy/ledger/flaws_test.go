@@ -45,10 +45,10 @@ const (
 func (f flaw) afterRead(l *leader) {
 	switch f {
 	case takesOverUnseen:
-		l.keeper.PretendSealed()
+		l.machine.PretendSealed()
 		l.sealed = true
 	case trustsInherited:
-		l.keeper.PretendCertain()
+		l.machine.PretendCertain()
 	}
 }
 
@@ -62,7 +62,7 @@ func (f flaw) drafted(l *leader, d *ledger.Update) {
 	case spendsNothing:
 		d.SpendNothing()
 	case opensCounted:
-		l.keeper.Forget(func(types.UID) bool { return false })
+		l.machine.Forget(func(types.UID) bool { return false })
 	}
 }
 
@@ -85,7 +85,7 @@ func (f flaw) sight(k look) ledger.Observation {
 	switch {
 	case f == otherIsChanged && s.UID != k.entry.UID && !s.Absent,
 		f == removingIsOld && s.Terminating,
-		f == sameIsVoid && s == ledger.SightOf(like(k.entry)),
+		f == sameIsVoid && s == ledger.ObservationOf(like(k.entry)),
 		f == absentIsVoid && s.Absent:
 		return ledger.Observation{UID: k.entry.UID, ResourceVersion: "another"}
 	}
@@ -105,25 +105,25 @@ func (f flaw) began(k look, now time.Time) time.Time {
 }
 
 func (f flaw) answered(l *leader, r request) {
-	doubtful := l.keeper.IsDoubtful(r.target)
+	doubtful := l.machine.IsDoubtful(r.target)
 	switch {
 	case f == notThereIsVoid && doubtful && r.answer == ledger.NotThere,
 		f == changedIsVoid && doubtful && r.answer == ledger.Changed,
 		f == refusedIsVoid && doubtful && r.answer == ledger.Refused,
 		f == unknownIsVoid && r.answer == ledger.Unknown:
-		l.keeper.EndVoid(r.target)
+		l.machine.EndVoid(r.target)
 	case f == retriesUnseen && r.done && r.answer == ledger.Unknown:
-		l.keeper.Answered(r.target, ledger.NotThere)
+		l.machine.Answered(r.target, ledger.NotThere)
 	case f == unknownDeleted && r.answer == ledger.Unknown:
-		l.keeper.Answered(r.target, ledger.Deleted)
+		l.machine.Answered(r.target, ledger.Deleted)
 	default:
-		l.keeper.Answered(r.target, r.answer)
+		l.machine.Answered(r.target, r.answer)
 	}
 }
 
 func (f flaw) lost(l *leader) {
 	if f == countsLostAgain {
-		l.ended = l.keeper.Ended()
+		l.ended = l.machine.Ended()
 	}
 }
 
@@ -138,7 +138,7 @@ func (f flaw) now(t time.Time) time.Time {
 // budget is the budget that a leader passes to Room.
 func (f flaw) budget(l *leader, b *ledger.Budget) *ledger.Budget {
 	if f == chargesOwnOnly {
-		return &ledger.Budget{Max: b.Max + int64(len(l.keeper.Doubtful())), Window: b.Window}
+		return &ledger.Budget{Max: b.Max + int64(len(l.machine.Doubtful())), Window: b.Window}
 	}
 	return b
 }

@@ -38,25 +38,25 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			k := s.keeper("a")
+			k := s.machine("a")
 			e := unsure(s, k, "x")
 			if test.first > 0 {
-				k.Look(start.Add(test.first))
-				k.Saw(e, asItWas(e), start.Add(test.first))
+				k.BeginReads(start.Add(test.first))
+				k.Observe(e, asItWas(e), start.Add(test.first))
 			}
 			if test.again > 0 {
 				s.send(k, e, ledger.Unknown)
-				k.Look(start.Add(test.again + time.Second))
+				k.BeginReads(start.Add(test.again + time.Second))
 			}
 			began := start.Add(test.began)
-			k.Look(began)
-			if ended := k.Saw(e, test.sight(e), began); ended != test.ends {
+			k.BeginReads(began)
+			if ended := k.Observe(e, test.sight(e), began); ended != test.ends {
 				t.Fatalf("ended is %t", ended)
 			}
 			if !test.ends {
 				return
 			}
-			if d := k.Draft(s.now); d.Room(s.now, nil) == 0 || d.Open(e) {
+			if d := k.NewUpdate(s.now); d.Room(s.now, nil) == 0 || d.Open(e) {
 				t.Error("a second entry of the version is opened")
 			}
 			s.write(k)
@@ -71,19 +71,19 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	s := newStore(t)
 	e := entry("x", "7")
-	s.write(s.keeper("a"), e)
+	s.write(s.machine("a"), e)
 	k := ledger.New("b")
 	s.read(k)
-	if len(k.Look(start)) > 0 {
+	if len(k.BeginReads(start)) > 0 {
 		t.Fatal("the object is read before the ledger is sealed")
 	}
 	s.write(k)
-	k.Look(start.Add(time.Hour))
-	if k.Saw(e, asItWas(e), start.Add(time.Hour)) {
+	k.BeginReads(start.Add(time.Hour))
+	if k.Observe(e, asItWas(e), start.Add(time.Hour)) {
 		t.Error("the entry ended at the first read")
 	}
-	k.Look(start.Add(time.Hour + ledger.RequestLife))
-	if !k.Saw(e, asItWas(e), start.Add(time.Hour+ledger.RequestLife)) {
+	k.BeginReads(start.Add(time.Hour + ledger.RequestLife))
+	if !k.Observe(e, asItWas(e), start.Add(time.Hour+ledger.RequestLife)) {
 		t.Error("the entry has not ended")
 	}
 }
@@ -100,15 +100,15 @@ func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			k := s.keeper("a")
+			k := s.machine("a")
 			e := unsure(s, k, "x")
-			k.Look(first)
-			k.Look(began)
-			if k.Saw(e, asItWas(e), began) {
+			k.BeginReads(first)
+			k.BeginReads(began)
+			if k.Observe(e, asItWas(e), began) {
 				t.Error("the doubt has ended")
 			}
-			k.Look(first.Add(life))
-			if !k.Saw(e, asItWas(e), first.Add(life)) {
+			k.BeginReads(first.Add(life))
+			if !k.Observe(e, asItWas(e), first.Add(life)) {
 				t.Error("the doubt has not ended")
 			}
 		})
@@ -117,18 +117,18 @@ func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
 
 func TestAnEntryInDoubtIsRetriedLessOften(t *testing.T) {
 	s := newStore(t)
-	k := s.keeper("a")
+	k := s.machine("a")
 	e := unsure(s, k, "x")
 	for at := time.Duration(0); at < 5*time.Minute; at += time.Minute {
-		k.Look(start.Add(at))
+		k.BeginReads(start.Add(at))
 		s.send(k, e, ledger.Unknown)
 	}
-	k.Look(start.Add(5 * time.Minute))
-	if k.Sending(e.Target) || k.Stands(e.Target) || !k.Rests(e.Target) {
+	k.BeginReads(start.Add(5 * time.Minute))
+	if k.MarkSent(e.Target) || k.IsOpen(e.Target) || !k.HasStopped(e.Target) {
 		t.Error("a DELETE may be sent after five minutes")
 	}
 	s.read(k)
-	if !k.Rests(e.Target) {
+	if !k.HasStopped(e.Target) {
 		t.Error("it does not rest any more after Read")
 	}
 }
@@ -136,9 +136,9 @@ func TestAnEntryInDoubtIsRetriedLessOften(t *testing.T) {
 func TestEntriesInDoubtLeaveRoomToOtherNamespaces(t *testing.T) {
 	s := newStore(t)
 	s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
-	k := s.keeper("a")
+	k := s.machine("a")
 	for i := range 20 {
-		d := k.Draft(s.now)
+		d := k.NewUpdate(s.now)
 		d.Room(s.now, s.budget)
 		if !d.Admits("ns") {
 			if i != 5 {
@@ -148,7 +148,7 @@ func TestEntriesInDoubtLeaveRoomToOtherNamespaces(t *testing.T) {
 		}
 		unsure(s, k, string(rune('a'+i)))
 	}
-	d := k.Draft(s.now)
+	d := k.NewUpdate(s.now)
 	d.Room(s.now, s.budget)
 	for i := range 5 {
 		e := entry(string(rune('A'+i)), "7")

@@ -88,7 +88,7 @@ func (w *modelState) isSettled() bool {
 	}
 	of := len(w.leaders) - 1
 	l := w.leaders[of]
-	if l.blind || !l.sealed || !w.isCurrent(&l) || len(l.looks) > 0 || len(l.keeper.Unsent()) > 0 {
+	if l.blind || !l.sealed || !w.isCurrent(&l) || len(l.looks) > 0 || len(l.machine.Unsent()) > 0 {
 		return false
 	}
 	for _, r := range w.requests {
@@ -96,12 +96,12 @@ func (w *modelState) isSettled() bool {
 			return false
 		}
 	}
-	for _, e := range l.keeper.Doubtful() {
+	for _, e := range l.machine.Doubtful() {
 		if w.hasNews(e) {
 			return false
 		}
 	}
-	return !l.keeper.Clone().Draft(w.now(of)).Changed()
+	return !l.machine.Clone().NewUpdate(w.now(of)).Changed()
 }
 
 // mustHappen reports whether a move happens eventually if nothing else does. Failures and moves of former leaders, which may have
@@ -131,7 +131,7 @@ func (w *modelState) ended() error {
 	}
 	l := &w.leaders[len(w.leaders)-1]
 	for i := range w.things[:w.bounds.things] {
-		waits := w.bounds.lapses > 0 && l.keeper.Rests(l.known[i].entry(i).Target) // for one more lapse
+		waits := w.bounds.lapses > 0 && l.machine.HasStopped(l.known[i].entry(i).Target) // for one more lapse
 		if l.wants(i) && !waits && w.left.opens > 0 && w.budget == nil {
 			return fmt.Errorf("object %d is not deleted", i)
 		}

@@ -33,7 +33,7 @@ func (w *modelState) appendKey(b []byte) []byte {
 	for _, l := range w.leaders {
 		b = l.appendKey(b, w.ledger)
 		if w.bounds.lapses > 0 && l.alive {
-			b = l.keeper.AppendAges(b, start)
+			b = l.machine.AppendAges(b, start)
 			for _, k := range l.looks {
 				b = append(b, byte(k.began.Sub(start)/ledger.RequestLife))
 			}
@@ -84,7 +84,7 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	if !l.alive {
 		return b
 	}
-	b = l.keeper.AppendKey(appendThings(b, l.known), current)
+	b = l.machine.AppendKey(appendThings(b, l.known), current)
 	b = append(b, flags(l.whims[:]...))
 	looks := make([]string, 0, len(l.looks))
 	for _, k := range l.looks {

@@ -25,7 +25,7 @@ func (w *modelState) lead() leader {
 	if w.flaw == sharesItsName {
 		holder = "everybody"
 	}
-	l := leader{holder: holder, keeper: ledger.New(holder), alive: true, blind: true}
+	l := leader{holder: holder, machine: ledger.New(holder), alive: true, blind: true}
 	if w.flaw == listsFirst {
 		l.known, l.listed = w.things, true
 	}
@@ -50,19 +50,19 @@ func (w *modelState) act(m move, l *leader) error {
 		w.left.whims--
 		l.whims[m.about] = true
 	case withdraw:
-		l.keeper.Withdrawn(l.keeper.Unsent()[m.about].Target)
+		l.machine.Withdrawn(l.machine.Unsent()[m.about].Target)
 	case drop:
-		l.keeper.EndVoid(l.keeper.Doubtful()[m.about].Target)
+		l.machine.EndVoid(l.machine.Doubtful()[m.about].Target)
 	case send:
 		return w.send(m, l)
 	case glance:
 		began := w.now(m.leader)
-		e := l.keeper.Look(began)[m.about]
+		e := l.machine.BeginReads(began)[m.about]
 		l.looks = append(l.looks, look{e, w.things[nameOf(e)].sight(), began})
 	case take:
 		k := l.looks[m.about]
 		l.looks = slices.Delete(l.looks, m.about, m.about+1)
-		l.keeper.Saw(k.entry, w.flaw.sight(k), w.flaw.began(k, w.now(m.leader)))
+		l.machine.Observe(k.entry, w.flaw.sight(k), w.flaw.began(k, w.now(m.leader)))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (w *modelState) bury(of int) {
 }
 
 func (w *modelState) read(of int, l *leader) error {
-	err := l.keeper.Read(w.ledger)
+	err := l.machine.Read(w.ledger)
 	if errors.Is(err, ledger.ErrDeposed) {
 		w.bury(of)
 		if of == len(w.leaders)-1 {
@@ -95,7 +95,7 @@ func (w *modelState) read(of int, l *leader) error {
 
 // write drafts an update and sends it, if there is anything to write.
 func (w *modelState) write(m move, l *leader) error {
-	d := l.keeper.Draft(w.now(m.leader))
+	d := l.machine.NewUpdate(w.now(m.leader))
 	w.flaw.drafted(l, d)
 	d.Room(w.flaw.now(w.now(m.leader)), w.flaw.budget(l, w.budget))
 	opened := 0
@@ -118,9 +118,9 @@ func (w *modelState) write(m move, l *leader) error {
 
 func (w *modelState) send(m move, l *leader) error {
 	e := l.known[m.about].entry(m.about)
-	sending := l.keeper.Sending
+	sending := l.machine.MarkSent
 	if w.flaw == agesOnRetry {
-		sending = l.keeper.SendingAged
+		sending = l.machine.SendingAged
 	}
 	if !sending(e.Target) && !w.flaw.sends(w, m.leader, e) {
 		return errNothing
@@ -218,10 +218,10 @@ func (w *modelState) answer(i int) error {
 	case !r.isWrite():
 		w.flaw.answered(l, r)
 	case r.stored == nil:
-		l.keeper.Lost()
+		l.machine.Lost()
 		l.blind = true
 	default:
-		l.keeper.Wrote(r.draft, r.stored)
+		l.machine.Wrote(r.draft, r.stored)
 		l.sealed = r.stored.Holder == l.holder
 	}
 	return nil
@@ -233,7 +233,7 @@ func (w *modelState) lose(i int) {
 	l := w.own(r.from)
 	if r.isWrite() {
 		w.flaw.lost(l)
-		l.keeper.Lost()
+		l.machine.Lost()
 		l.blind = true
 	} else {
 		w.fate(r.target.UID).doubted = true

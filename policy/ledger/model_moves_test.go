@@ -107,7 +107,7 @@ func (w *modelState) touches(m move, name int) bool {
 	case edit, removal, finalize, birth, watch:
 		return m.about == name
 	case glance:
-		return nameOf(w.leaders[m.leader].keeper.Doubtful()[m.about]) == name
+		return nameOf(w.leaders[m.leader].machine.Doubtful()[m.about]) == name
 	case list:
 		return true
 	case execute, vague:
@@ -129,10 +129,10 @@ func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bo
 		add(whim, of, i, w.left.whims > 0 && l.wants(i))
 		add(send, of, i, l.wants(i))
 	}
-	for i, e := range l.keeper.Unsent() {
+	for i, e := range l.machine.Unsent() {
 		add(withdraw, of, i, !l.wants(nameOf(e)) || l.known[nameOf(e)].entry(nameOf(e)) != e)
 	}
-	for i, e := range l.keeper.Doubtful() {
+	for i, e := range l.machine.Doubtful() {
 		looks := slices.ContainsFunc(l.looks, func(k look) bool { return k.entry == e })
 		add(glance, of, i, !looks && (w.hasNews(e) || w.flaw == sameIsVoid || w.bounds.lapses > 0))
 		add(drop, of, i, w.flaw == voidsSent)
@@ -147,7 +147,7 @@ func nameOf(e ledger.Entry) int { return int(e.Name[0] - '0') }
 // hasNews reports whether a read of the object would give anything but the unchanged version. Other reads change nothing and are
 // skipped.
 func (w *modelState) hasNews(e ledger.Entry) bool {
-	return w.things[nameOf(e)].sight() != ledger.SightOf(like(e))
+	return w.things[nameOf(e)].sight() != ledger.ObservationOf(like(e))
 }
 
 // make makes a move. It fails if the move breaks a guarantee, and with errNothing if the move changes nothing.

@@ -90,21 +90,21 @@ type fate struct {
 
 // leader is a leader, current or former.
 type leader struct {
-	holder string
-	keeper *ledger.Machine
-	alive  bool
-	blind  bool             // it must Read
-	sealed bool             // it has read its holder in the ledger
-	listed bool             // it has listed the objects
-	known  [maxThings]thing // from its list and its watch, which may be late
-	whims  [maxThings]bool  // objects that it no longer wants to delete
-	looks  []look
-	ended  []ledger.Entry // see countsLostAgain
+	holder  string
+	machine *ledger.Machine
+	alive   bool
+	blind   bool             // it must Read
+	sealed  bool             // it has read its holder in the ledger
+	listed  bool             // it has listed the objects
+	known   [maxThings]thing // from its list and its watch, which may be late
+	whims   [maxThings]bool  // objects that it no longer wants to delete
+	looks   []look
+	ended   []ledger.Entry // see countsLostAgain
 }
 
 // own gives a leader its own copy of its machine.
 func (l *leader) own() {
-	l.keeper, l.looks = l.keeper.Clone(), slices.Clone(l.looks)
+	l.machine, l.looks = l.machine.Clone(), slices.Clone(l.looks)
 }
 
 // wants reports whether a leader wants to delete the object that it knows by a name.
@@ -195,5 +195,5 @@ func targetsOf(o *v1alpha1.RetentionLedger) []policy.Target {
 
 // isCurrent reports whether a leader knows the current ledger.
 func (w *modelState) isCurrent(l *leader) bool {
-	return l.keeper.Stored().ResourceVersion == w.ledger.ResourceVersion
+	return l.machine.Stored().ResourceVersion == w.ledger.ResourceVersion
 }

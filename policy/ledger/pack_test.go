@@ -20,7 +20,7 @@ import (
 
 func TestOpenIsGroupedInAStableOrder(t *testing.T) {
 	s := newStore(t)
-	k := s.keeper("first")
+	k := s.machine("first")
 	pod := entry("p", "3")
 	pod.Kind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	other := entry("o", "4")
@@ -40,8 +40,8 @@ func TestOpenIsGroupedInAStableOrder(t *testing.T) {
 
 func TestAFullLedgerIsSmall(t *testing.T) {
 	s := newStore(t)
-	k := s.keeper("first")
-	d := k.Draft(s.now)
+	k := s.machine("first")
+	d := k.NewUpdate(s.now)
 	for i := range d.Room(s.now, nil) {
 		e := entry(fmt.Sprintf("nightly-report-%05d", i), fmt.Sprint(12345678+i))
 		e.UID = uuid.NewUUID()
@@ -83,7 +83,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			s, e := newStore(t), entry("z", "1")
-			k := s.keeper("first")
+			k := s.machine("first")
 			s.write(k, e)
 			bad := s.ledger.DeepCopy()
 			bad.ResourceVersion, bad.Open = "99", nil
@@ -91,7 +91,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 			if err := k.Read(bad); err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("Read: %v, want %s", err, want)
 			}
-			if k.Draft(s.now).Object() != nil || k.Sending(e.Target) {
+			if k.NewUpdate(s.now).Object() != nil || k.MarkSent(e.Target) {
 				t.Error("the machine continues with an unreadable ledger")
 			}
 			s.read(k)
@@ -114,7 +114,7 @@ func TestWhatCannotBeWrittenDownIsNotOpened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, e := newStore(t), entry("a", "1")
-			d := s.keeper("first").Draft(s.now)
+			d := s.machine("first").NewUpdate(s.now)
 			d.Room(s.now, nil)
 			spoil(&e)
 			if d.Open(e) {
@@ -131,8 +131,8 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add("r", "*", "x/y", "v 1", "K", "n", "", " ", "", "a", "\n")
 	f.Fuzz(func(t *testing.T, rule, outcome, group, version, kind, namespace, name, uid, resourceVersion, name2, uid2 string) {
 		s := newStore(t)
-		k := s.keeper("first")
-		d := k.Draft(s.now)
+		k := s.machine("first")
+		d := k.NewUpdate(s.now)
 		d.Room(s.now, nil)
 		var opened []ledger.Entry
 		for _, other := range [][2]string{{name, uid}, {name2, uid2}} {
@@ -150,12 +150,12 @@ func FuzzRoundTrip(f *testing.F) {
 		read.ResourceVersion = "3"
 		k.Wrote(d, &read)
 		for _, e := range opened {
-			if !k.Sending(e.Target) {
+			if !k.MarkSent(e.Target) {
 				t.Errorf("%+v is not open", e)
 			}
 		}
 		s.ledger = &read
-		found := s.keeper("second").Doubtful()
+		found := s.machine("second").Doubtful()
 		byUID := func(a, b ledger.Entry) int { return strings.Compare(string(a.UID), string(b.UID)) }
 		slices.SortFunc(found, byUID)
 		slices.SortFunc(opened, byUID)

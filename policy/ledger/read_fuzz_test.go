@@ -36,14 +36,14 @@ func FuzzRead(f *testing.F) {
 		stored.ResourceVersion = "1"
 		k := ledger.New("new")
 		if err := k.Read(stored.DeepCopy()); err != nil {
-			if k.Draft(start).Object() != nil || len(k.Doubtful())+len(k.Unsent()) > 0 {
+			if k.NewUpdate(start).Object() != nil || len(k.Doubtful())+len(k.Unsent()) > 0 {
 				t.Errorf("%v, but the machine continues", err)
 			}
 			return
 		}
 		budget := &ledger.Budget{Max: most, Window: time.Duration(1+abs(seconds)%(365*24*3600)) * time.Second}
 		s := &store{T: t, ledger: stored.DeepCopy(), now: start, budget: budget}
-		sealing := k.Draft(s.now)
+		sealing := k.NewUpdate(s.now)
 		s.land(sealing)
 		k.Wrote(sealing, s.ledger.DeepCopy())
 		open := k.Doubtful()
@@ -55,9 +55,9 @@ func FuzzRead(f *testing.F) {
 		s.ledger.ResourceVersion = strconv.Itoa(100)
 		expect.Equal(t, "entries for another leader", open, readAgain(t, s.ledger))
 		for _, e := range open {
-			k.Saw(e, ledger.Observation{Absent: true}, start)
+			k.Observe(e, ledger.Observation{Absent: true}, start)
 		}
-		ended := k.Draft(s.now).Object()
+		ended := k.NewUpdate(s.now).Object()
 		if n := ended.Total.Gone - stored.Total.Gone; n != int64(len(open)) || lines(ended) != 0 || ended.Total.Deleted != stored.Total.Deleted {
 			t.Errorf("%d of %d are counted as gone, %d are still open", n, len(open), lines(ended))
 		}
@@ -82,7 +82,7 @@ func checkRoom(s *store, k *ledger.Machine, budget *ledger.Budget, open int64) {
 			spent += spending.Count
 		}
 	}
-	if room := int64(k.Draft(s.now).Room(s.now, budget)); room > 0 && room+spent > budget.Max {
+	if room := int64(k.NewUpdate(s.now).Room(s.now, budget)); room > 0 && room+spent > budget.Max {
 		s.Errorf("room is %d of %d, but %d are spent: %+v", room, budget.Max, spent, s.ledger.Spent)
 	}
 }
@@ -94,7 +94,7 @@ func readAgain(t *testing.T, l *v1alpha1.RetentionLedger) []ledger.Entry {
 		t.Fatalf("read the written ledger: %v", err)
 	}
 	s := &store{T: t, ledger: l, now: start}
-	d := k.Draft(start)
+	d := k.NewUpdate(start)
 	s.land(d)
 	k.Wrote(d, s.ledger.DeepCopy())
 	return k.Doubtful()

@@ -8,12 +8,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Sending reports whether a DELETE of this version may be sent now: its entry is confirmed open in the sealed ledger, has not
+// MarkSent reports whether a DELETE of this version may be sent now: its entry is confirmed open in the sealed ledger, has not
 // ended and does not rest, and no other DELETE is under way. If it returns true, the DELETE is under way, and the caller must
 // call Answered exactly once.
-func (k *Machine) Sending(t policy.Target) bool {
+func (k *Machine) MarkSent(t policy.Target) bool {
 	s := k.find(t)
-	if s == nil || !k.sealed || !s.idle() || s.rests {
+	if s == nil || !k.sealed || !s.idle() || s.stopped {
 		return false
 	}
 	s.underWay, s.quiet = true, time.Time{}
@@ -54,16 +54,16 @@ func (k *Machine) Withdrawn(t policy.Target) {
 	}
 }
 
-// Stands reports whether an entry about this version is open, has not ended, and does not rest.
-func (k *Machine) Stands(t policy.Target) bool {
+// IsOpen reports whether an entry about this version is open, has not ended, and does not rest.
+func (k *Machine) IsOpen(t policy.Target) bool {
 	s := k.find(t)
-	return s != nil && k.sealed && s.end == none && !s.rests
+	return s != nil && k.sealed && s.end == none && !s.stopped
 }
 
-// Rests reports whether an entry of this version is open, and no more DELETE of it is sent until its doubt has ended.
-func (k *Machine) Rests(t policy.Target) bool {
+// HasStopped reports whether an entry of this version is open, and no more DELETE of it is sent until its doubt has ended.
+func (k *Machine) HasStopped(t policy.Target) bool {
 	s := k.find(t)
-	return s != nil && s.end == none && s.rests
+	return s != nil && s.end == none && s.stopped
 }
 
 // Unsent are the open entries without a DELETE so far: those just confirmed, and those of a lost write that was found in the
@@ -78,19 +78,19 @@ func (k *Machine) Doubtful() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
 }
 
-// Look returns the Doubtful entries. The caller then reads their objects, and passes now to Saw as the time at which each read
+// BeginReads returns the Doubtful entries. The caller then reads their objects, and passes now to Observe as the time at which each read
 // began.
-func (k *Machine) Look(now time.Time) []Entry {
+func (k *Machine) BeginReads(now time.Time) []Entry {
 	entries := k.Doubtful()
 	for _, e := range entries {
-		k.open[e.UID].look(now)
+		k.open[e.UID].beginRead(now)
 	}
 	return entries
 }
 
-// Saw takes the result of a quorum read that began after Look returned the entry at the time began, and reports whether the entry
+// Observe takes the result of a quorum read that began after BeginReads returned the entry at the time began, and reports whether the entry
 // ended. It ignores the result if the entry is no longer doubtful, or if another DELETE is under way now.
-func (k *Machine) Saw(e Entry, s Observation, began time.Time) (ended bool) {
+func (k *Machine) Observe(e Entry, s Observation, began time.Time) (ended bool) {
 	known := k.find(e.Target)
 	if known == nil || !k.sealed || !known.doubtful || !known.idle() {
 		return false

@@ -42,8 +42,8 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
-// keeper is a machine that holds the ledger.
-func (s *store) keeper(holder string) *ledger.Machine {
+// machine is a machine that holds the ledger.
+func (s *store) machine(holder string) *ledger.Machine {
 	s.Helper()
 	k := ledger.New(holder)
 	s.read(k)
@@ -73,7 +73,7 @@ func (s *store) land(d *ledger.Update) bool {
 // write drafts and writes an update with these new entries. There must be room for them.
 func (s *store) write(k *ledger.Machine, entries ...ledger.Entry) {
 	s.Helper()
-	d := k.Draft(s.now)
+	d := k.NewUpdate(s.now)
 	d.Room(s.now, s.budget)
 	for _, e := range entries {
 		if !d.Open(e) {
@@ -92,7 +92,7 @@ func (s *store) write(k *ledger.Machine, entries ...ledger.Entry) {
 // send sends a DELETE with this result.
 func (s *store) send(k *ledger.Machine, e ledger.Entry, a ledger.DeleteResult) {
 	s.Helper()
-	if !k.Sending(e.Target) {
+	if !k.MarkSent(e.Target) {
 		s.Fatalf("%v cannot be sent", e)
 	}
 	k.Answered(e.Target, a)

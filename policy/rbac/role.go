@@ -14,7 +14,7 @@ const CollectedLabel = "rbac.sunset.x-k8s.io/aggregate-to-controller"
 
 // YAML is the role that grants the permission: an aggregated ClusterRole for Sunset, a Role with its RoleBinding for a
 // ServiceAccount. It ends with a line break.
-func (r Right) YAML() string {
+func (r Permission) YAML() string {
 	if r.Account == "" {
 		return role("ClusterRole", fmt.Sprintf("  name: %q\n  labels: {%s: \"true\"}\n", r.name(), CollectedLabel), r)
 	}
@@ -30,7 +30,7 @@ subjects: [{kind: ServiceAccount, namespace: %q, name: %q}]
 // Between separates two YAML documents.
 const Between = "---\n"
 
-func role(kind, metadata string, r Right) string {
+func role(kind, metadata string, r Permission) string {
 	text := fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata:\n%srules:\n", kind, metadata)
 	resources := map[string][]string{} // by group
 	for _, of := range r.Resources {
@@ -45,7 +45,7 @@ func role(kind, metadata string, r Right) string {
 }
 
 // name is unique for the policy, because names of policies and resources contain no colon.
-func (r Right) name() string {
+func (r Permission) name() string {
 	of := strings.ReplaceAll(r.Policy, "/", ":")
 	if r.Account != "" {
 		of = strings.TrimPrefix(r.Policy, r.Namespace+"/")
@@ -58,15 +58,15 @@ const longest = 30_000
 
 // Message is a sentence, followed by the roles that grant the permissions. The whole text is YAML, because the sentence is a
 // comment. If there are too many roles, the message has the number of the others.
-func Message(sentence string, rights ...Right) string {
+func Message(sentence string, permissions ...Permission) string {
 	text := comment + Line(sentence) + "\n"
-	for i, r := range rights {
+	for i, r := range permissions {
 		document := r.YAML()
 		if i > 0 {
 			document = Between + document
 		}
 		if len(text)+len(document) > longest {
-			return text + comment + "and " + strconv.Itoa(len(rights)-i) + " more\n"
+			return text + comment + "and " + strconv.Itoa(len(permissions)-i) + " more\n"
 		}
 		text += document
 	}

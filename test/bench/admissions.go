@@ -76,7 +76,7 @@ func isTrue(u *unstructured.Unstructured, kind string) bool {
 }
 
 // admissionsFor creates Jobs for a duration and returns how long each waited.
-func (l *lab) admissionsFor(ctx context.Context, d time.Duration) (waits, error) {
+func (l *environment) admissionsFor(ctx context.Context, d time.Duration) (waits, error) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(d, func() { close(done) })
 	defer timer.Stop()
@@ -85,7 +85,7 @@ func (l *lab) admissionsFor(ctx context.Context, d time.Duration) (waits, error)
 
 // admissions creates Jobs at a steady pace until done is closed. Once Kueue has admitted all of them, it returns how long
 // each waited: from the create request to the event that reports the admission of its Workload to this client.
-func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, error) {
+func (l *environment) admissions(ctx context.Context, done <-chan struct{}) (waits, error) {
 	dynamic, err := dynamic.NewForConfig(l.plane.Config())
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, erro
 
 // createQueued creates a Job for Kueue, suspended as Kueue's webhook expects. If it cannot create the Job, the benchmark
 // waits forever: there is nothing to measure.
-func (l *lab) createQueued(ctx context.Context, a *admitted, name string) {
+func (l *environment) createQueued(ctx context.Context, a *admitted, name string) {
 	job := batch{namespace: kueueNew, prefix: "job"}.job(0)
 	job.Name, job.Labels["kueue.x-k8s.io/queue-name"], job.Spec.Suspend = name, kueueNew, ptr.To(true)
 	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}

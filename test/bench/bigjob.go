@@ -29,9 +29,9 @@ const podsPolicy = `
     ttl: 0s
 `
 
-// podsOn calls run in a lab with fake nodes, a Job controller and the controller that collects finished Pods.
-func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsRun, error)) (podsRun, error) {
-	own, err := openLab(ctx, l.options, cluster.Options{
+// podsOn calls run in an environment with fake nodes, a Job controller and the controller that collects finished Pods.
+func (l *environment) podsOn(ctx context.Context, run func(*environment, context.Context) (podsRun, error)) (podsRun, error) {
+	own, err := openEnvironment(ctx, l.options, cluster.Options{
 		Nodes:       1,
 		Controllers: append(cluster.DefaultControllers(), "pod-garbage-collector-controller"),
 		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
@@ -52,7 +52,7 @@ func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsR
 }
 
 // runJobWithSunset is runJob while Sunset runs.
-func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
+func (l *environment) runJobWithSunset(ctx context.Context) (podsRun, error) {
 	if _, err := l.apply(ctx, "pods", podsPolicy); err != nil {
 		return podsRun{}, err
 	}
@@ -73,12 +73,12 @@ func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
 }
 
 // runJob runs one Job to completion. Only the collector of finished Pods deletes its Pods.
-func (l *lab) runJob(ctx context.Context) (podsRun, error) {
+func (l *environment) runJob(ctx context.Context) (podsRun, error) {
 	return l.measureJob(ctx, func(podCounts) bool { return true })
 }
 
 // measureJob runs one Job to completion, and waits until its Pods satisfy settled.
-func (l *lab) measureJob(ctx context.Context, settled func(podCounts) bool) (run podsRun, err error) {
+func (l *environment) measureJob(ctx context.Context, settled func(podCounts) bool) (run podsRun, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	counter, err := l.countPods(ctx)
@@ -101,7 +101,7 @@ func (l *lab) measureJob(ctx context.Context, settled func(podCounts) bool) (run
 	return run, l.addFootprints(&run)
 }
 
-func (l *lab) addFootprints(run *podsRun) (err error) {
+func (l *environment) addFootprints(run *podsRun) (err error) {
 	if run.api, err = footprintOf(l.plane.PID(cluster.APIServer)); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *lab) addFootprints(run *podsRun) (err error) {
 	return nil
 }
 
-func (l *lab) bigJob() *batchv1.Job {
+func (l *environment) bigJob() *batchv1.Job {
 	job := (batch{namespace: podsNamespace, prefix: "big"}).job(0)
 	job.Spec = batchv1.JobSpec{
 		CompletionMode: ptr.To(batchv1.IndexedCompletion),
@@ -131,7 +131,7 @@ func (l *lab) bigJob() *batchv1.Job {
 }
 
 // jobEnd waits until a Job is complete. It polls only twice a second because the status of a big Job is large.
-func (l *lab) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error) {
+func (l *environment) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error) {
 	for {
 		job, err := l.client.BatchV1().Jobs(podsNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -156,7 +156,7 @@ func (l *lab) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error
 }
 
 // enforcing waits until a policy is in force.
-func (l *lab) enforcing(ctx context.Context, name string) error {
+func (l *environment) enforcing(ctx context.Context, name string) error {
 	for {
 		p, err := l.get(ctx, name)
 		if err != nil {

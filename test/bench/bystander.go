@@ -16,7 +16,7 @@ const bystanderEvery = 20 * time.Millisecond
 
 // bystander is another client of the API server. It reads and writes one small object at a steady pace while work runs, and
 // returns the 99th percentile of its latency.
-func (l *lab) bystander(ctx context.Context, work func(context.Context) error) (time.Duration, error) {
+func (l *environment) bystander(ctx context.Context, work func(context.Context) error) (time.Duration, error) {
 	maps := l.client.CoreV1().ConfigMaps("default")
 	if _, err := maps.Get(ctx, "bystander", metav1.GetOptions{}); err != nil {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bystander"}}

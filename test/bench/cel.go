@@ -14,7 +14,7 @@ import (
 )
 
 // cel measures the cost of a rule on a finished Job, compared with decoding that Job.
-func (l *lab) cel(ctx context.Context) error {
+func (l *environment) cel(ctx context.Context) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ type drainRun struct {
 // drains measures the same backlog in turns: with bare DELETE requests, with a watch beside them whose events are
 // discarded, and with Sunset. The order rotates because the API server slows down as its history grows. The median round is
 // reported. A bystander sends requests during each round.
-func (l *lab) drains(ctx context.Context) error {
+func (l *environment) drains(ctx context.Context) error {
 	quiet, err := l.bystander(ctx, func(ctx context.Context) error { return pause(ctx, l.size.idle/2) })
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (l *lab) drains(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
+func (l *environment) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
 	n := l.size.drain
 	took := func(r drainRun) time.Duration { return r.took }
 	p99 := func(r drainRun) time.Duration { return r.p99 }
@@ -97,7 +97,7 @@ func median[T cmp.Ordered](runs []drainRun, figure func(drainRun) T) T {
 }
 
 // drain measures how work drains the backlog of a namespace.
-func (l *lab) drain(ctx context.Context, namespace string, work func(context.Context) error) (drainRun, error) {
+func (l *environment) drain(ctx context.Context, namespace string, work func(context.Context) error) (drainRun, error) {
 	before, err := countRequests(ctx, l.client)
 	if err != nil {
 		return drainRun{}, err
@@ -122,13 +122,13 @@ func (l *lab) drain(ctx context.Context, namespace string, work func(context.Con
 }
 
 // backlog creates the Jobs to drain.
-func (l *lab) backlog(ctx context.Context, namespace string) error {
+func (l *environment) backlog(ctx context.Context, namespace string) error {
 	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: past}.create(ctx, l.client)
 }
 
 // drainBare is the raw limit: for each Job of a list it sends only the DELETE with preconditions that Sunset sends.
-func (l *lab) drainBare(ctx context.Context) (drainRun, error) {
+func (l *environment) drainBare(ctx context.Context) (drainRun, error) {
 	list, err := l.listBacklog(ctx, "bare")
 	if err != nil {
 		return drainRun{}, err
@@ -138,7 +138,7 @@ func (l *lab) drainBare(ctx context.Context) (drainRun, error) {
 
 // drainSeen is the limit for a client that watches Jobs: the API server also sends every event to a watch, and this client
 // discards them.
-func (l *lab) drainSeen(ctx context.Context) (drainRun, error) {
+func (l *environment) drainSeen(ctx context.Context) (drainRun, error) {
 	list, err := l.listBacklog(ctx, "seen")
 	if err != nil {
 		return drainRun{}, err
@@ -177,14 +177,14 @@ func skipLines(from io.Reader, n int) error {
 	return nil
 }
 
-func (l *lab) listBacklog(ctx context.Context, namespace string) (*batchv1.JobList, error) {
+func (l *environment) listBacklog(ctx context.Context, namespace string) (*batchv1.JobList, error) {
 	if err := l.backlog(ctx, namespace); err != nil {
 		return nil, err
 	}
 	return l.client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 }
 
-func (l *lab) deleteAll(ctx context.Context, jobs []batchv1.Job) error {
+func (l *environment) deleteAll(ctx context.Context, jobs []batchv1.Job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	background := metav1.DeletePropagationBackground
@@ -200,13 +200,13 @@ func (l *lab) deleteAll(ctx context.Context, jobs []batchv1.Job) error {
 	return group.Wait()
 }
 
-func (l *lab) drainWithSunset(ctx context.Context) (drainRun, error) {
+func (l *environment) drainWithSunset(ctx context.Context) (drainRun, error) {
 	return l.drainBy(ctx, drainPolicy)
 }
 
 // drainBy first applies a dry run of the policy, so that Sunset knows the backlog and only draining is measured. If the
 // policy keeps a ledger, the ledger exists by then too.
-func (l *lab) drainBy(ctx context.Context, spec string) (drainRun, error) {
+func (l *environment) drainBy(ctx context.Context, spec string) (drainRun, error) {
 	sunset, err := l.startSunset()
 	if err != nil {
 		return drainRun{}, err

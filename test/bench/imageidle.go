@@ -17,7 +17,7 @@ type idleRun struct {
 // nothingDue measures a node on which no image is due.
 func (b *imageBench) nothingDue(ctx context.Context) error {
 	return b.onNode(ctx, func(n *imageNode) error {
-		if err := b.looks(ctx, n); err != nil {
+		if err := b.snapshots(ctx, n); err != nil {
 			return err
 		}
 		return b.idle(ctx, n)

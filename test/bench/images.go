@@ -33,14 +33,14 @@ const imagesPolicy = `
 
 // imageBench measures the effect of a node agent on a node with many images, and the cost of the agent itself.
 type imageBench struct {
-	*lab
+	*environment
 	agent string // path of the program
 	node  string // name of the node
 }
 
 // images measures everything about images. Each measurement uses a new containerd with the same images.
-func (l *lab) images(ctx context.Context) error {
-	b := &imageBench{lab: l, node: "bench"}
+func (l *environment) images(ctx context.Context) error {
+	b := &imageBench{environment: l, node: "bench"}
 	var err error
 	if b.agent, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent"); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (b *imageBench) allDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told, err := b.told(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Generation == p.Generation })
+	told, err := b.rulesRead(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Generation == p.Generation })
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (b *imageBench) allDue(ctx context.Context) error {
 	if err := b.policy.Patch(ctx, approved, client.MergeFrom(p)); err != nil {
 		return err
 	}
-	_, err = b.told(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Hash == told.Hash && len(t.Unapproved) == 0 })
+	_, err = b.rulesRead(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Hash == told.Hash && len(t.Unapproved) == 0 })
 	return err
 }
 
-// told waits until the controller publishes the wanted policy to nodes.
-func (b *imageBench) told(ctx context.Context, want func(v1alpha1.NodeImagePolicy) bool) (v1alpha1.NodeImagePolicy, error) {
+// rulesRead waits until the controller publishes the wanted policy to nodes.
+func (b *imageBench) rulesRead(ctx context.Context, want func(v1alpha1.NodeImagePolicy) bool) (v1alpha1.NodeImagePolicy, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {

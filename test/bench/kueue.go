@@ -32,7 +32,7 @@ const (
 
 // kueue measures how long Jobs wait until a real Kueue, configured as in its manifest, admits them beside a backlog of
 // finished Workloads: without deletions, while Kueue deletes the Workloads, and while Sunset deletes them.
-func (l *lab) kueue(ctx context.Context) error {
+func (l *environment) kueue(ctx context.Context) error {
 	if err := l.kueueBacklog(ctx); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (l *lab) kueue(ctx context.Context) error {
 }
 
 // kueueDeletes lets Kueue's own garbage collection run for a while: the whole backlog would take very long.
-func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
+func (l *environment) kueueDeletes(ctx context.Context, quiet waits) error {
 	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{Configuration: "objectRetentionPolicies: {workloads: {afterFinished: 0s}}"}); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
 }
 
 // sunsetDeletes starts Sunset beside the backlog and lets it delete all Workloads while Jobs of another rule become due.
-func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
+func (l *environment) sunsetDeletes(ctx context.Context, quiet waits) error {
 	for name, policy := range map[string]string{"kueue": kueuePolicy, "lateness": fmt.Sprintf(latenessPolicy, "lateness")} {
 		if _, err := l.apply(ctx, name, policy); err != nil {
 			return err
@@ -115,13 +115,13 @@ type kueueRun struct {
 }
 
 // kueueDue returns the Jobs of the other rule.
-func (l *lab) kueueDue() dueJobs {
+func (l *environment) kueueDue() dueJobs {
 	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(l.size.kueueAhead)}
 }
 
 // kueueDrain waits until the backlog is gone. Kueue admits Jobs during the whole drain; Jobs of another rule become due
 // once deletions have begun.
-func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
+func (l *environment) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 	began := time.Now()
 	done := make(chan struct{})
 	group, ctx := errgroup.WithContext(ctx)
@@ -147,7 +147,7 @@ func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 }
 
 // settle waits until a newly started Kueue has read the existing objects and admits Jobs.
-func (l *lab) settle(ctx context.Context) error {
+func (l *environment) settle(ctx context.Context) error {
 	if _, err := l.admissionsFor(ctx, l.size.kueueFor/2); err != nil {
 		return err
 	}

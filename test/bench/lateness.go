@@ -30,7 +30,7 @@ const latenessPolicy = `
 
 // lateness measures how long after their due time Jobs are deleted. It ends when the DELETED event arrives at a separate
 // watch.
-func (l *lab) lateness(ctx context.Context) error {
+func (l *environment) lateness(ctx context.Context) error {
 	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ type dueJobs struct {
 }
 
 // lateBy creates Jobs that become due and returns how late each is deleted.
-func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
+func (l *environment) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
 	due, err := l.createDue(ctx, jobs)
 	if err != nil {
 		return nil, err
@@ -62,12 +62,12 @@ func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error)
 
 // firstDue is when the first of this many lots of Jobs may become due. It allows twice the time that creating them took
 // without a watch, and a margin: no Job may be due before all exist.
-func (l *lab) firstDue(lots int) time.Time {
+func (l *environment) firstDue(lots int) time.Time {
 	return time.Now().Add(l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob)
 }
 
 // createDue creates finished Jobs that become due one after the other, and returns the due times.
-func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
+func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
 	if err := ensureNamespace(ctx, l.client, jobs.namespace); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time
 }
 
 // watchDeletions waits until all Jobs are gone and returns how late each deletion was.
-func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
+func (l *environment) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
 	w, err := l.client.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[stri
 
 // redecide measures an edit of the TTL of all standing Jobs. The same edit makes one of them, with its own rule, due.
 // Sunset deletes it after evaluating all Jobs again.
-func (l *lab) redecide(ctx context.Context) error {
+func (l *environment) redecide(ctx context.Context) error {
 	now := time.Now()
 	marker := batch{namespace: "standing", prefix: "marker", count: 1, finished: func(int) time.Time { return now }, labels: map[string]string{"marker": "true"}}
 	if err := marker.create(ctx, l.client); err != nil {
@@ -155,7 +155,7 @@ func (l *lab) redecide(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) get(ctx context.Context, name string) (*v1alpha1.ClusterRetentionPolicy, error) {
+func (l *environment) get(ctx context.Context, name string) (*v1alpha1.ClusterRetentionPolicy, error) {
 	p := &v1alpha1.ClusterRetentionPolicy{}
 	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
 }

@@ -17,7 +17,7 @@ const ledgerFields = `    outcome: "succeeded(object) ? 'Succeeded' : 'Failed'"
 `
 
 // ledger measures the cost of exact counts: the drain of a backlog and scheduled deletions, with and without a ledger.
-func (l *lab) ledger(ctx context.Context) error {
+func (l *environment) ledger(ctx context.Context) error {
 	if err := l.ledgerDrains(ctx); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (l *lab) ledger(ctx context.Context) error {
 }
 
 // ledgerDrains lets Sunset drain the same backlog with and without a ledger, in turns.
-func (l *lab) ledgerDrains(ctx context.Context) error {
+func (l *environment) ledgerDrains(ctx context.Context) error {
 	var plain, counted []drainRun
 	for round := range l.size.rounds {
 		ways := []func() error{
@@ -68,7 +68,7 @@ func (l *lab) ledgerDrains(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) drainInto(ctx context.Context, runs *[]drainRun, fields string) error {
+func (l *environment) drainInto(ctx context.Context, runs *[]drainRun, fields string) error {
 	run, err := l.drainBy(ctx, drainPolicy+fields)
 	*runs = append(*runs, run)
 	return err
@@ -84,7 +84,7 @@ func rates(n int, runs []drainRun) string {
 }
 
 // beginLedger enforces a policy that has no due objects yet until its ledger exists, then sets it back to a dry run.
-func (l *lab) beginLedger(ctx context.Context, name string) error {
+func (l *environment) beginLedger(ctx context.Context, name string) error {
 	mode := func(m v1alpha1.Mode) error {
 		return l.edit(ctx, name, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = m })
 	}
@@ -98,7 +98,7 @@ func (l *lab) beginLedger(ctx context.Context, name string) error {
 }
 
 // recorded waits until the status of a policy names its ledger.
-func (l *lab) recorded(ctx context.Context, name string) error {
+func (l *environment) recorded(ctx context.Context, name string) error {
 	for {
 		p, err := l.get(ctx, name)
 		if err != nil {
@@ -115,7 +115,7 @@ func (l *lab) recorded(ctx context.Context, name string) error {
 
 // ledgerLateness makes Jobs due under a policy without a ledger and under one with a ledger at the same time, so that the
 // load of the machine affects both equally.
-func (l *lab) ledgerLateness(ctx context.Context) error {
+func (l *environment) ledgerLateness(ctx context.Context) error {
 	ways := []struct{ namespace, fields string }{{"lateness", ""}, {"counted", ledgerFields}}
 	late := make([][]time.Duration, len(ways))
 	for _, w := range ways {

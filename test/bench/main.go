@@ -109,23 +109,23 @@ const agentInFlight = 16
 // scenario is something to measure.
 type scenario struct {
 	name  string
-	run   func(*lab, context.Context) error
+	run   func(*environment, context.Context) error
 	apart bool // it starts its own control planes
 }
 
 // scenarios are in the order in which they are measured.
 var scenarios = []scenario{
-	{name: "cel", run: (*lab).cel},
-	{name: "ranks", run: (*lab).ranks},
-	{name: imagesName, run: (*lab).images},
-	{name: "drain", run: (*lab).drains},
-	{name: "ttl", run: (*lab).ttlController},
-	{name: "fences", run: (*lab).fences},
-	{name: "ledger", run: (*lab).ledger},
-	{name: "kueue", run: (*lab).kueue},
-	{name: "standing", run: (*lab).standing},
-	{name: "pods", run: (*lab).pods, apart: true},
-	{name: "references", run: (*lab).references, apart: true},
+	{name: "cel", run: (*environment).cel},
+	{name: "ranks", run: (*environment).ranks},
+	{name: imagesName, run: (*environment).images},
+	{name: "drain", run: (*environment).drains},
+	{name: "ttl", run: (*environment).ttlController},
+	{name: "fences", run: (*environment).preflights},
+	{name: "ledger", run: (*environment).ledger},
+	{name: "kueue", run: (*environment).kueue},
+	{name: "standing", run: (*environment).standing},
+	{name: "pods", run: (*environment).pods, apart: true},
+	{name: "references", run: (*environment).references, apart: true},
 }
 
 func names(of []scenario) (all []string) {
@@ -165,9 +165,9 @@ func measure(ctx context.Context, o options) (*table, error) {
 			return nil, err
 		}
 	}
-	l := &lab{options: o}
+	l := &environment{options: o}
 	if slices.ContainsFunc(chosen, func(s scenario) bool { return !s.apart }) {
-		if l, err = newLab(ctx, o); err != nil {
+		if l, err = newEnvironment(ctx, o); err != nil {
 			return nil, err
 		}
 	}

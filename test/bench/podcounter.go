@@ -38,7 +38,7 @@ type podState struct {
 }
 
 // countPods starts a watch, and resumes it whenever the API server closes the watch because the client is slow.
-func (l *lab) countPods(ctx context.Context) (*podCounter, error) {
+func (l *environment) countPods(ctx context.Context) (*podCounter, error) {
 	pods := l.client.CoreV1().Pods(podsNamespace)
 	none, err := pods.List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -37,13 +37,13 @@ func footprintOf(pid int) (f footprint, err error) {
 }
 
 // pods measures a real Job whose Pods fake nodes complete, with and without Sunset, each on its own control plane.
-func (l *lab) pods(ctx context.Context) error {
-	bare, err := l.podsOn(ctx, (*lab).runJob)
+func (l *environment) pods(ctx context.Context) error {
+	bare, err := l.podsOn(ctx, (*environment).runJob)
 	if err != nil {
 		return fmt.Errorf("without Sunset: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "  without Sunset: %s, %s, %s\n", l.perMinute(bare), peaks(bare), l.cost(bare)) // many Pods take a long time
-	swept, err := l.podsOn(ctx, (*lab).runJobWithSunset)
+	swept, err := l.podsOn(ctx, (*environment).runJobWithSunset)
 	if err != nil {
 		return fmt.Errorf("with Sunset: %w", err)
 	}
@@ -54,7 +54,7 @@ func (l *lab) pods(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) addPods(bare, swept podsRun) {
+func (l *environment) addPods(bare, swept podsRun) {
 	n := l.size.completions
 	l.table.add(fmt.Sprintf("a Job of %d completions, %d at a time", n, l.size.parallelism), l.perMinute(bare), peaks(bare))
 	l.table.add("the same with Sunset", l.perMinute(swept), peaks(swept))
@@ -66,7 +66,7 @@ func (l *lab) addPods(bare, swept podsRun) {
 			l.each(swept.sunset.cpu), megabytes(swept.sunset.peak)))
 }
 
-func (l *lab) perMinute(r podsRun) string {
+func (l *environment) perMinute(r podsRun) string {
 	return fmt.Sprintf("%.0f/min in %s", 60*rate(l.size.completions, r.took), r.took.Round(100*time.Millisecond))
 }
 
@@ -76,12 +76,14 @@ func peaks(r podsRun) string {
 }
 
 // cost is the CPU time for each Pod, because elapsed time depends on the other load of the machine.
-func (l *lab) cost(r podsRun) string {
+func (l *environment) cost(r podsRun) string {
 	return fmt.Sprintf("API server %.1f ms, kube-controller-manager %.1f ms, etcd and fake node %.1f ms", l.each(r.api.cpu), l.each(r.kcm.cpu), l.each(r.others))
 }
 
 // each is the share of one Pod in milliseconds.
-func (l *lab) each(d time.Duration) float64 { return 1000 * d.Seconds() / float64(l.size.completions) }
+func (l *environment) each(d time.Duration) float64 {
+	return 1000 * d.Seconds() / float64(l.size.completions)
+}
 
 // counts are the figures that must be the same with and without Sunset.
 func counts(s batchv1.JobStatus) string {

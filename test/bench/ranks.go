@@ -18,7 +18,7 @@ import (
 
 // ranks measures the cost of one object change for the index where a rule ranks its subjects, compared with a rule that
 // does not rank and with ranking all objects again. Each namespace has a hundred objects.
-func (l *lab) ranks(context.Context) error {
+func (l *environment) ranks(context.Context) error {
 	plain := l.changes(policy.Rule{TTL: time.Hour})
 	l.table.add(fmt.Sprintf("a change among %d objects, no ranking", l.size.standing), fmt.Sprintf("%.1f us", micros(plain)), "")
 	for _, ranking := range []struct {
@@ -30,7 +30,7 @@ func (l *lab) ranks(context.Context) error {
 		{"capacity of half, Fair", policy.Rule{TTL: time.Hour, Capacity: policy.Capacity{Bounded: true, Max: l.size.standing / 2, Fair: true}}},
 	} {
 		took := l.changes(ranking.rule)
-		anew := l.rankAnew(ranking.rule)
+		anew := l.rerank(ranking.rule)
 		l.table.add("the same with "+ranking.name, fmt.Sprintf("%.1f us", micros(took)),
 			fmt.Sprintf("%.1f times no ranking; ranking all again takes %s", float64(took)/float64(plain), milliseconds(anew)))
 	}
@@ -44,7 +44,7 @@ var ranked = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 // objectsEach is the number of objects in a namespace.
 const objectsEach = 100
 
-func (l *lab) bookOf(rule policy.Rule) *policy.Snapshot {
+func (l *environment) snapshotOf(rule policy.Rule) *policy.Snapshot {
 	rule.ID, rule.Kind, rule.Key, rule.Mode = policy.RuleID{Policy: "p", Rule: "r"}, ranked, "key", v1alpha1.Enforce
 	namespaces := map[string]policy.Namespace{}
 	for i := range l.size.standing/objectsEach + 1 {
@@ -57,7 +57,7 @@ func (l *lab) bookOf(rule policy.Rule) *policy.Snapshot {
 func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
 
 // changes is the duration of one change: an object with another start time replaces an object.
-func (l *lab) changes(rule policy.Rule) time.Duration {
+func (l *environment) changes(rule policy.Rule) time.Duration {
 	now := time.Now()
 	layout := &index.Columns{Columns: []string{"key"}}
 	row := func(i, version int) *index.FactRow {
@@ -69,7 +69,7 @@ func (l *lab) changes(rule policy.Rule) time.Duration {
 		return index.NewFactRow(subject, layout, policy.Facts{Selected: true, Eligible: true, Start: start})
 	}
 	x := index.New(ranked.GroupKind(), func() {})
-	x.SetSnapshot(l.bookOf(rule), now)
+	x.SetSnapshot(l.snapshotOf(rule), now)
 	rows := make([]*index.FactRow, l.size.standing)
 	for i := range rows {
 		rows[i] = row(i, 1)
@@ -85,9 +85,9 @@ func (l *lab) changes(rule policy.Rule) time.Duration {
 	return time.Duration(result.NsPerOp())
 }
 
-// rankAnew is the time that ranking all objects from scratch takes.
-func (l *lab) rankAnew(rule policy.Rule) time.Duration {
-	ranking := l.bookOf(rule).Ranking(ranked.GroupKind(), policy.RuleID{Policy: "p", Rule: "r"})
+// rerank is the time that ranking all objects from scratch takes.
+func (l *environment) rerank(rule policy.Rule) time.Duration {
+	ranking := l.snapshotOf(rule).Ranking(ranked.GroupKind(), policy.RuleID{Policy: "p", Rule: "r"})
 	members := make([]policy.Candidate, l.size.standing)
 	for i := range members {
 		members[i] = policy.Candidate{Namespace: namespaceOf(i / objectsEach), UID: types.UID(fmt.Sprint("uid-", i)), Start: time.Unix(rand.N[int64](100_000), 0)}

@@ -21,7 +21,7 @@ const lagEvery = 50 * time.Millisecond
 
 // lags measures how soon a new Pod counts: when Sunset removes the eligible-since annotation of a ConfigMap that the Pod
 // names. It measures first without other load, then while Pods are created and deleted as fast as the API server allows.
-func (l *lab) lags(ctx context.Context, sunset *process) error {
+func (l *environment) lags(ctx context.Context, sunset *process) error {
 	half := l.size.spares / 2
 	quiet, err := l.lag(ctx, 0, half)
 	if err != nil {
@@ -44,7 +44,7 @@ func (l *lab) lags(ctx context.Context, sunset *process) error {
 }
 
 // marksWritten waits until every spare ConfigMap is marked.
-func (l *lab) marksWritten(ctx context.Context) error {
+func (l *environment) marksWritten(ctx context.Context) error {
 	for {
 		list, err := l.client.CoreV1().ConfigMaps(spareNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -71,7 +71,7 @@ func isMarked(cm *corev1.ConfigMap) bool {
 }
 
 // lag creates a Pod for each of some spare ConfigMaps, and returns how long each kept its mark.
-func (l *lab) lag(ctx context.Context, first, end int) (waits, error) {
+func (l *environment) lag(ctx context.Context, first, end int) (waits, error) {
 	w, err := l.client.CoreV1().ConfigMaps(spareNamespace).Watch(ctx, metav1.ListOptions{ResourceVersion: ""})
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (l *lab) lag(ctx context.Context, first, end int) (waits, error) {
 }
 
 // paced calls do n times at a steady pace.
-func (l *lab) paced(ctx context.Context, n int, do func(int) error) error {
+func (l *environment) paced(ctx context.Context, n int, do func(int) error) error {
 	for i := range n {
 		if err := do(i); err != nil {
 			return err
@@ -140,7 +140,7 @@ type churned struct {
 }
 
 // churn creates and deletes Pods while work runs, and at least for some time.
-func (l *lab) churn(ctx context.Context, sunset *process, work func(context.Context) error) (c churned, err error) {
+func (l *environment) churn(ctx context.Context, sunset *process, work func(context.Context) error) (c churned, err error) {
 	before, err := cpu(sunset.pid())
 	if err != nil {
 		return c, err
@@ -175,7 +175,7 @@ func (l *lab) churn(ctx context.Context, sunset *process, work func(context.Cont
 	return c, err
 }
 
-func (l *lab) comeAndGo(ctx context.Context, name string, of int) error {
+func (l *environment) comeAndGo(ctx context.Context, name string, of int) error {
 	namespace := referredIn(of)
 	if _, err := l.createPod(ctx, referringPod(namespace, name, referredName(of%l.size.referred))); err != nil {
 		return err

@@ -48,7 +48,7 @@ func raceName(i int) string { return fmt.Sprintf("race-%04d", i) }
 
 // races creates Pods close to the time at which the ConfigMaps that they name become due, and reports how many Pods lose
 // theirs.
-func (l *lab) races(ctx context.Context) error {
+func (l *environment) races(ctx context.Context) error {
 	all, err := l.raceMaps(ctx)
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func (l *lab) races(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	l.tellRaces(all)
+	l.reportRaces(all)
 	return l.remove(ctx, "race")
 }
 
 // raceMaps creates the ConfigMaps, and one more that nothing names, which is due last.
-func (l *lab) raceMaps(ctx context.Context) ([]race, error) {
+func (l *environment) raceMaps(ctx context.Context) ([]race, error) {
 	if err := ensureNamespace(ctx, l.client, raceNamespace); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (l *lab) raceMaps(ctx context.Context) ([]race, error) {
 }
 
 // racePod creates the Pod of a race at its time.
-func (l *lab) racePod(ctx context.Context, i, of int, r *race) error {
+func (l *environment) racePod(ctx context.Context, i, of int, r *race) error {
 	offset := -raceReach + 2*raceReach*time.Duration(i*7%of)/time.Duration(of)
 	if err := pause(ctx, time.Until(r.due.Add(offset))); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (l *lab) racePod(ctx context.Context, i, of int, r *race) error {
 
 // watchRaces records which ConfigMaps are deleted, until the one that nothing names is deleted: by then the controller has
 // decided about all others.
-func (l *lab) watchRaces(ctx context.Context, w watch.Interface, all []race) error {
+func (l *environment) watchRaces(ctx context.Context, w watch.Interface, all []race) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,8 +147,8 @@ func note(all []race, cm *corev1.ConfigMap) error {
 	return err
 }
 
-// tellRaces reports the results of the races. The resourceVersions show whether the Pod or the deletion came first.
-func (l *lab) tellRaces(all []race) {
+// reportRaces reports the results of the races. The resourceVersions show whether the Pod or the deletion came first.
+func (l *environment) reportRaces(all []race) {
 	var kept, before int
 	var lost waits
 	for _, r := range all {

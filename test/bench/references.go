@@ -35,8 +35,8 @@ const (
 // references measures rules that ask for references to ConfigMaps, beside many Pods: the cost of tracking references, how
 // soon a new Pod counts, and the remaining race between a deletion and a Pod that is created at the same time. It runs on
 // its own control plane, where only Sunset acts on Pods.
-func (l *lab) references(ctx context.Context) error {
-	own, err := openLab(ctx, l.options, cluster.Options{
+func (l *environment) references(ctx context.Context) error {
+	own, err := openEnvironment(ctx, l.options, cluster.Options{
 		Controllers: []string{},
 		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
 	})
@@ -59,7 +59,7 @@ func (l *lab) references(ctx context.Context) error {
 }
 
 // withoutReferences measures the cost of the ConfigMaps alone.
-func (l *lab) withoutReferences(ctx context.Context) error {
+func (l *environment) withoutReferences(ctx context.Context) error {
 	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "reference tracking disabled", func(s v1alpha1.RetentionPolicyStatus) bool {
 		return s.Matched == int64(l.size.referred+l.size.spares)
 	})
@@ -71,7 +71,7 @@ func (l *lab) withoutReferences(ctx context.Context) error {
 }
 
 // withReferences measures the same with reference tracking, and the effect of changes.
-func (l *lab) withReferences(ctx context.Context) error {
+func (l *environment) withReferences(ctx context.Context) error {
 	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "reference tracking enabled", func(s v1alpha1.RetentionPolicyStatus) bool {
 		return s.Matched == int64(l.size.referred+l.size.spares) && s.Eligible == int64(l.size.spares)
 	})
@@ -89,7 +89,7 @@ func (l *lab) withReferences(ctx context.Context) error {
 }
 
 // resident starts Sunset with one policy, and reports its memory once the policy's status is as expected.
-func (l *lab) resident(ctx context.Context, name, spec, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) (*process, error) {
+func (l *environment) resident(ctx context.Context, name, spec, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) (*process, error) {
 	if _, err := l.apply(ctx, name, spec); err != nil {
 		return nil, err
 	}
@@ -97,14 +97,14 @@ func (l *lab) resident(ctx context.Context, name, spec, how string, counted func
 	if err != nil {
 		return nil, err
 	}
-	if err := l.tellResident(ctx, sunset, name, how, counted); err != nil {
+	if err := l.reportResident(ctx, sunset, name, how, counted); err != nil {
 		sunset.stop()
 		return nil, err
 	}
 	return sunset, nil
 }
 
-func (l *lab) tellResident(ctx context.Context, sunset *process, name, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) error {
+func (l *environment) reportResident(ctx context.Context, sunset *process, name, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) error {
 	began := time.Now()
 	if err := l.counted(ctx, name, counted); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (l *lab) tellResident(ctx context.Context, sunset *process, name, how strin
 }
 
 // counted waits until the status of a policy is as expected.
-func (l *lab) counted(ctx context.Context, name string, as func(v1alpha1.RetentionPolicyStatus) bool) error {
+func (l *environment) counted(ctx context.Context, name string, as func(v1alpha1.RetentionPolicyStatus) bool) error {
 	for {
 		p, err := l.get(ctx, name)
 		if err != nil {

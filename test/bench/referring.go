@@ -28,7 +28,7 @@ func referredName(i int) string { return fmt.Sprintf("site-%05d", i) }
 func spareName(i int) string    { return fmt.Sprintf("spare-%04d", i) }
 
 // populate creates the ConfigMaps, and the Pods that refer to all of them except the spare ones.
-func (l *lab) populate(ctx context.Context) error {
+func (l *environment) populate(ctx context.Context) error {
 	if err := ensureNamespace(ctx, l.client, spareNamespace); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func together(ctx context.Context, n int, do func(context.Context, int) error) e
 	return group.Wait()
 }
 
-func (l *lab) createConfigMap(ctx context.Context, namespace, name string, annotations map[string]string) error {
+func (l *environment) createConfigMap(ctx context.Context, namespace, name string, annotations map[string]string) error {
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "shop"}, Annotations: annotations},
 		Data:       map[string]string{"url": "https://" + name + ".example.com"},
@@ -73,7 +73,7 @@ func (l *lab) createConfigMap(ctx context.Context, namespace, name string, annot
 	return err
 }
 
-func (l *lab) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+func (l *environment) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	return l.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 }
 
@@ -102,7 +102,7 @@ func referringPod(namespace, name, configMap string) *corev1.Pod {
 
 // readsOfPods measures the cost of one Pod event, without a server: decode it, extract its references and add them to a
 // large index.
-func (l *lab) readsOfPods(ctx context.Context) error {
+func (l *environment) readsOfPods(ctx context.Context) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ const standingPolicy = `
 `
 
 // standing measures the cost of watching many finished Jobs that are not due, and the cost of changes beside them.
-func (l *lab) standing(ctx context.Context) error {
+func (l *environment) standing(ctx context.Context) error {
 	if err := l.stand(ctx); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (l *lab) standing(ctx context.Context) error {
 }
 
 // stand creates the standing Jobs and their policy if they do not exist.
-func (l *lab) stand(ctx context.Context) error {
+func (l *environment) stand(ctx context.Context) error {
 	if l.perJob > 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (l *lab) stand(ctx context.Context) error {
 }
 
 // watch runs Sunset beside the standing Jobs, and calls more once Sunset has counted them.
-func (l *lab) watch(ctx context.Context, how string, more func(context.Context) error, env ...string) error {
+func (l *environment) watch(ctx context.Context, how string, more func(context.Context) error, env ...string) error {
 	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{how} }); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (l *lab) watch(ctx context.Context, how string, more func(context.Context) 
 }
 
 // observed waits until the status describes the newest generation of the policy and all standing Jobs.
-func (l *lab) observed(ctx context.Context, name string) error {
+func (l *environment) observed(ctx context.Context, name string) error {
 	for {
 		p, err := l.get(ctx, name)
 		if err != nil {
@@ -114,7 +114,7 @@ func (l *lab) observed(ctx context.Context, name string) error {
 }
 
 // ttlMemory measures the memory of the TTL controller beside the same Jobs.
-func (l *lab) ttlMemory(ctx context.Context) error {
+func (l *environment) ttlMemory(ctx context.Context) error {
 	kcm, err := start(l.kcm, l.dir+"/kcm.log", nil, "--kubeconfig", l.plane.Kubeconfig(), "--controllers=ttl-after-finished-controller",
 		"--leader-elect=false", "--secure-port=0")
 	if err != nil {

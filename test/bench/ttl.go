@@ -11,7 +11,7 @@ import (
 
 // ttlController measures kube-controller-manager's TTL-after-finished controller, with the garbage collector that its
 // Foreground deletions need, with default and with tuned settings.
-func (l *lab) ttlController(ctx context.Context) error {
+func (l *environment) ttlController(ctx context.Context) error {
 	tuned := []string{"--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-ttl-after-finished-syncs=32", "--concurrent-gc-syncs=40"}
 	for _, run := range []struct {
 		name string
@@ -28,7 +28,7 @@ func (l *lab) ttlController(ctx context.Context) error {
 }
 
 // ttlDrain lets the controller drain a backlog that existed before its start.
-func (l *lab) ttlDrain(ctx context.Context, n int, args []string) (took time.Duration, calls float64, err error) {
+func (l *environment) ttlDrain(ctx context.Context, n int, args []string) (took time.Duration, calls float64, err error) {
 	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	jobs := batch{namespace: "ttl", prefix: "job", count: n, finished: past, ttl: ptr.To[int32](0)}
 	if err := jobs.create(ctx, l.client); err != nil {
@@ -61,7 +61,7 @@ func (l *lab) ttlDrain(ctx context.Context, n int, args []string) (took time.Dur
 	return took, calls, err
 }
 
-func (l *lab) startTTLController(args ...string) (*process, error) {
+func (l *environment) startTTLController(args ...string) (*process, error) {
 	return start(l.kcm, filepath.Join(l.dir, "kcm.log"), nil, append([]string{
 		"--kubeconfig", l.plane.Kubeconfig(), "--controllers=ttl-after-finished-controller,garbage-collector-controller",
 		"--leader-elect=false", "--secure-port=0",
@@ -69,7 +69,7 @@ func (l *lab) startTTLController(args ...string) (*process, error) {
 }
 
 // firstGone waits until a controller has begun: its start time is not measured.
-func (l *lab) firstGone(ctx context.Context, namespace string, n int) error {
+func (l *environment) firstGone(ctx context.Context, namespace string, n int) error {
 	for {
 		left, err := remaining(ctx, l.client, namespace)
 		if err != nil || left < n {

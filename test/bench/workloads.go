@@ -25,7 +25,7 @@ var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v
 
 // kueueBacklog starts Kueue, configured as in its manifest, beside finished Workloads. It creates them before it starts
 // Kueue: otherwise Kueue would treat them as new before they are finished.
-func (l *lab) kueueBacklog(ctx context.Context) error {
+func (l *environment) kueueBacklog(ctx context.Context) error {
 	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{}); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (l *lab) kueueBacklog(ctx context.Context) error {
 	return l.settle(ctx)
 }
 
-func (l *lab) queues(ctx context.Context) error {
+func (l *environment) queues(ctx context.Context) error {
 	for _, name := range []string{kueueOld, kueueNew} {
 		if err := ensureNamespace(ctx, l.client, name); err != nil {
 			return err
@@ -104,7 +104,7 @@ status:
   - {type: Finished, status: "True", reason: Succeeded, message: Reached expected number of succeeded pods, lastTransitionTime: "%[2]s"}
 `
 
-func (l *lab) finishedWorkloads(ctx context.Context) error {
+func (l *environment) finishedWorkloads(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(l.plane.Config())
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (l *lab) finishedWorkloads(ctx context.Context) error {
 }
 
 // workloadsLeft counts the backlog without reading the objects.
-func (l *lab) workloadsLeft(ctx context.Context) (int, error) {
+func (l *environment) workloadsLeft(ctx context.Context) (int, error) {
 	client, err := metadata.NewForConfig(l.plane.Config())
 	if err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (l *lab) workloadsLeft(ctx context.Context) (int, error) {
 }
 
 // workloadsGone waits until fewer than n are left, and returns how many.
-func (l *lab) workloadsGone(ctx context.Context, n int) (int, error) {
+func (l *environment) workloadsGone(ctx context.Context, n int) (int, error) {
 	for {
 		left, err := l.workloadsLeft(ctx)
 		if err != nil || left < n {
@@ -157,7 +157,7 @@ func (l *lab) workloadsGone(ctx context.Context, n int) (int, error) {
 }
 
 // workloadsDrained waits until none is left. The more there are, the less often it polls.
-func (l *lab) workloadsDrained(ctx context.Context) error {
+func (l *environment) workloadsDrained(ctx context.Context) error {
 	for {
 		left, err := l.workloadsLeft(ctx)
 		if err != nil || left == 0 {

@@ -40,7 +40,7 @@ func (s *server) conditions() {
 	}
 	cluster.Eventually(s, patience, func() error {
 		used, _ := s.asked()
-		for _, r := range []right{{"watch", "limitranges"}, {"delete", "limitranges"}, {"patch", "limitranges"}, {"delete", "cronjobs.batch"}} {
+		for _, r := range []permission{{"watch", "limitranges"}, {"delete", "limitranges"}, {"patch", "limitranges"}, {"delete", "cronjobs.batch"}} {
 			if !used[r] {
 				return fmt.Errorf("never used: %v", r)
 			}
@@ -59,7 +59,7 @@ func (s *server) missing() string {
 	var out, said bytes.Buffer
 	streams := genericiooptions.IOStreams{Out: &out, ErrOut: &said}
 	args := []string{"rights", "--missing", "-f", "testdata/rights/lacking.yaml", "--kubeconfig", kubeconfig}
-	if code := command.Run(s.Context(), args, streams, time.Time{}); code != command.ExitFine || said.Len() > 0 {
+	if code := command.Run(s.Context(), args, streams, time.Time{}); code != command.ExitOK || said.Len() > 0 {
 		s.Fatalf("exit %d: %s", code, &said)
 	}
 	return out.String()

@@ -55,7 +55,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	for name, values := range sets(t) {
 		t.Run("accepts "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
 	}
-	t.Run("permissions are sufficient and all of them are used", func(t *testing.T) { s.in(t).rights() })
+	t.Run("permissions are sufficient and all of them are used", func(t *testing.T) { s.in(t).permissions() })
 	t.Run("conditions contain the manifest to apply", func(t *testing.T) { s.in(t).conditions() })
 }
 

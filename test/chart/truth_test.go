@@ -119,9 +119,9 @@ func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRul
 	return role.Rules
 }
 
-// TestRightsAreThoseOfThePage: the chart grants the permissions of docs/operations.md, which explains each and which other
+// TestPermissionsAreThoseOfThePage: the chart grants the permissions of docs/operations.md, which explains each and which other
 // tests check.
-func TestRightsAreThoseOfThePage(t *testing.T) {
+func TestPermissionsAreThoseOfThePage(t *testing.T) {
 	var page []byte
 	for i, part := range strings.Split(string(read(t, "../../docs/operations.md")), "```") {
 		if text, is := strings.CutPrefix(part, "yaml\napiVersion: "); i%2 == 1 && is {
@@ -141,8 +141,8 @@ func TestRightsAreThoseOfThePage(t *testing.T) {
 	}
 }
 
-// may reports whether rules allow a verb on a resource.
-func may(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) bool {
+// allows reports whether rules allow a verb on a resource.
+func allows(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 		return slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, of.Group) && slices.Contains(r.Resources, of.Resource)
 	})
@@ -170,7 +170,7 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 	var needed, said bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &needed, ErrOut: &said}
 	args := append([]string{"rights", "--local", "--owners=jobs.batch", "-f"}, files...)
-	if code := command.Run(t.Context(), args, streams, time.Time{}); code != command.ExitFine {
+	if code := command.Run(t.Context(), args, streams, time.Time{}); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
 	checked := 0
@@ -181,7 +181,7 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 		rule := rulesOf(t, role)[0]
 		resource := schema.GroupResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}
 		for _, verb := range rule.Verbs {
-			if resource.Group != "example.com" && !may(rules, verb, resource) {
+			if resource.Group != "example.com" && !allows(rules, verb, resource) {
 				t.Errorf("%s: no permission to %s %s", role.GetName(), verb, resource)
 			}
 		}
@@ -196,7 +196,7 @@ func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
 	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rights.references.enabled=true")), "ClusterRole", "sunset-references"))
 	for _, declared := range references.BuiltIn() {
 		plural := resourceOf(declared.From)
-		if !may(rules, "list", plural.GroupResource()) || !may(rules, "watch", plural.GroupResource()) {
+		if !allows(rules, "list", plural.GroupResource()) || !allows(rules, "watch", plural.GroupResource()) {
 			t.Errorf("no permission to list and watch %s", plural.GroupResource())
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// world is a daemon under test, with helpers for the tests.
-type world struct {
+// env is a daemon under test, with helpers for the tests.
+type env struct {
 	*containerd.Daemon
 	*testing.T
 }
@@ -24,18 +24,18 @@ func TestLanes(t *testing.T) {
 		t.Run(string(lane), func(t *testing.T) {
 			t.Parallel()
 			d := containerd.Run(t, containerd.Options{Lane: lane})
-			for name, test := range map[string]func(world){
+			for name, test := range map[string]func(env){
 				"listing": listing, "uses": uses, "sandboxes": sandboxes, "volumes": volumes, "removing": removing,
 				"pinned": pinned, "pulling": pulling, "filesystem": filesystem,
 			} {
-				t.Run(name, func(t *testing.T) { test(world{d, t}) })
+				t.Run(name, func(t *testing.T) { test(env{d, t}) })
 			}
-			t.Run("restart", func(t *testing.T) { restart(world{d, t}) }) // last: it disturbs the other tests
+			t.Run("restart", func(t *testing.T) { restart(env{d, t}) }) // last: it disturbs the other tests
 		})
 	}
 }
 
-func (w world) no(err error) {
+func (w env) no(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -43,13 +43,13 @@ func (w world) no(err error) {
 }
 
 // imported imports images with names of this test.
-func (w world) imported(images ...containerd.Image) {
+func (w env) imported(images ...containerd.Image) {
 	w.Helper()
 	w.no(w.Import(w.Context(), images...))
 }
 
 // image returns the listed image with an ID.
-func (w world) image(id string) (cri.Image, bool) {
+func (w env) image(id string) (cri.Image, bool) {
 	w.Helper()
 	all, err := w.Runtime().Images(w.Context())
 	w.no(err)
@@ -61,7 +61,7 @@ func (w world) image(id string) (cri.Image, bool) {
 }
 
 // usedBy returns what uses the image with an ID; empty if nothing does.
-func (w world) usedBy(id string) string {
+func (w env) usedBy(id string) string {
 	w.Helper()
 	i, ok := w.image(id)
 	if !ok {
@@ -73,7 +73,7 @@ func (w world) usedBy(id string) string {
 	return use.By
 }
 
-func (w world) wantUse(what, id, want string) {
+func (w env) wantUse(what, id, want string) {
 	w.Helper()
 	if got := w.usedBy(id); got != want {
 		w.Errorf("%s is used by %q, want %q", what, got, want)
@@ -81,7 +81,7 @@ func (w world) wantUse(what, id, want string) {
 }
 
 // pod runs a sandbox and removes it when the test ends.
-func (w world) pod(name string) string {
+func (w env) pod(name string) string {
 	w.Helper()
 	pod, err := w.RunPod(w.Context(), name)
 	w.no(err)
@@ -93,9 +93,9 @@ func (w world) pod(name string) string {
 	return pod
 }
 
-func (w world) isOld() bool { return strings.HasPrefix(w.Version(), "1.") }
+func (w env) isOld() bool { return strings.HasPrefix(w.Version(), "1.") }
 
-func listing(w world) {
+func listing(w env) {
 	plain := containerd.Image{Tags: []string{"sunset.test/listing/plain:1", "sunset.test/listing/plain:2", "sunset.test/listing/other:1"}}
 	pulled := containerd.Image{Tags: []string{"sunset.test/listing/pulled:1"}, Digest: true, Bytes: 10_000}
 	w.imported(plain, pulled)
@@ -114,7 +114,7 @@ func listing(w world) {
 	}
 }
 
-func uses(w world) {
+func uses(w env) {
 	image := func(name string) containerd.Image {
 		return containerd.Image{Tags: []string{"sunset.test/uses/" + name + ":1"}, Digest: true, Runnable: true}
 	}
@@ -138,7 +138,7 @@ func uses(w world) {
 }
 
 // sandboxes: the image of sandboxes is protected even if it is not pinned, and also while its tag names another image.
-func sandboxes(w world) {
+func sandboxes(w env) {
 	ours := containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true}
 	if got := w.usedBy(ours.ID()); got != cri.ByNextSandbox && (w.isOld() || got != "") {
 		w.Errorf("image of the next sandbox is used by %q", got)
@@ -150,7 +150,7 @@ func sandboxes(w world) {
 	w.wantUse("image of a sandbox", ours.ID(), cri.BySandbox)
 }
 
-func volumes(w world) {
+func volumes(w env) {
 	if w.isOld() {
 		w.Skip("containerd 1.6 has no image volumes")
 	}
@@ -173,7 +173,7 @@ func volumes(w world) {
 	w.wantUse("image volume of a removed container", byID.ID(), "")
 }
 
-func (w world) eventually(is func() bool) {
+func (w env) eventually(is func() bool) {
 	w.Helper()
 	cluster.Eventually(w, 20*time.Second, func() error {
 		if !is() {
@@ -183,7 +183,7 @@ func (w world) eventually(is func() bool) {
 	})
 }
 
-func removing(w world) {
+func removing(w env) {
 	two := containerd.Image{Tags: []string{"sunset.test/removing/two:1", "sunset.test/removing/two:2"}, Digest: true}
 	stays := containerd.Image{Tags: []string{"sunset.test/removing/stays:1"}}
 	w.imported(two, stays)
@@ -206,7 +206,7 @@ func removing(w world) {
 	w.no(r.Remove(ctx, two.ID())) // which no longer exists
 }
 
-func pinned(w world) {
+func pinned(w env) {
 	pinned := containerd.Image{Tags: []string{"sunset.test/pinned:1"}, Pinned: true}
 	w.imported(pinned)
 	if i, _ := w.image(pinned.ID()); i.Pinned == w.isOld() {
@@ -214,7 +214,7 @@ func pinned(w world) {
 	}
 }
 
-func pulling(w world) {
+func pulling(w env) {
 	registry := containerd.StartRegistry(w)
 	image := containerd.Image{Tags: []string{"sunset.test/pulling:1"}, Bytes: 100_000}
 	name := registry.Add("team/app", "1", image)
@@ -240,7 +240,7 @@ func pulling(w world) {
 	}
 }
 
-func filesystem(w world) {
+func filesystem(w env) {
 	w.eventually(func() bool {
 		all, err := w.Runtime().Filesystems(w.Context())
 		w.no(err)
@@ -250,7 +250,7 @@ func filesystem(w world) {
 	})
 }
 
-func restart(w world) {
+func restart(w env) {
 	image := containerd.Image{Tags: []string{"sunset.test/restart:1"}, Runnable: true}
 	w.imported(image)
 	ctx := w.Context()

@@ -50,10 +50,10 @@ func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 func (d *Daemon) Ctr(ctx context.Context, args ...string) (string, error) {
 	address := strings.TrimPrefix(d.Endpoint, "unix://")
 	cmd := exec.CommandContext(ctx, d.programs.ctr, append([]string{"--address", address, "--namespace", "k8s.io"}, args...)...)
-	var out, trouble bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &trouble
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, trouble.Bytes())
+		return "", fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return out.String(), nil
 }

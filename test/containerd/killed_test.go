@@ -67,7 +67,7 @@ func TestKilled(t *testing.T) {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // it was killed
-	w := world{T: t}
+	w := env{T: t}
 	w.eventually(func() bool { return processes(t, dir) == 0 })
 	// The next daemon, or the one after it, removes what the kernel cannot remove: a killed process may take a while to
 	// leave its cgroup.

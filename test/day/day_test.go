@@ -179,7 +179,7 @@ func (d *day) evening() {
 	if d.now == nil {
 		d.begin()
 	}
-	d.locked(func() { d.trouble, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
+	d.locked(func() { d.failsWrites, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
 	for range 60 {
 		time.Sleep(time.Minute)
 		d.settle()

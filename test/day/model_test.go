@@ -35,7 +35,7 @@ type model struct {
 	up        time.Time // since when a process has seen everything; zero if none has
 	disturbed time.Time // time of the last error of a watch, a request or preflight
 	doubted   time.Time // since when preflight fails; zero if it succeeds
-	buried    []*thing  // recent deletions, which a process may still see as existing
+	deletions []*thing  // recent deletions, which a process may still see as existing
 
 	spent    []time.Time // times of the DELETEs of Snapshots
 	deleted  map[string]int
@@ -99,7 +99,7 @@ func (m *model) removed(p *process, o *thing) {
 	if o.kind == snapshots {
 		m.spend(now)
 	}
-	m.bury(o)
+	m.recordDeletion(o)
 }
 
 func (m *model) tolerance(o *thing) time.Duration {
@@ -142,10 +142,10 @@ func (m *model) within(now time.Time, window time.Duration) (n int) {
 	return n
 }
 
-func (m *model) bury(o *thing) {
+func (m *model) recordDeletion(o *thing) {
 	o.gone = time.Now()
-	m.buried = slices.DeleteFunc(m.buried, func(o *thing) bool { return time.Since(o.gone) > lag })
-	m.buried = append(m.buried, o)
+	m.deletions = slices.DeleteFunc(m.deletions, func(o *thing) bool { return time.Since(o.gone) > lag })
+	m.deletions = append(m.deletions, o)
 }
 
 // due returns when a thing may be deleted under a plan, or why it must be kept.
@@ -209,7 +209,7 @@ func later(a, b time.Time) time.Time {
 // isNewest reports whether a Snapshot is among the newest of its app. Recent deletions count as if the object still existed.
 func (m *model) isNewest(o *thing) bool {
 	newer := 0
-	for _, other := range slices.Concat(m.things(o.kind), m.buried) {
+	for _, other := range slices.Concat(m.things(o.kind), m.deletions) {
 		if other.kind == o.kind && other.namespace == o.namespace && other.labels["app"] == o.labels["app"] && other != o &&
 			cmp.Or(other.created.Compare(o.created), cmp.Compare(o.uid, other.uid)) > 0 && time.Since(other.gone) > lag {
 			newer++
@@ -266,14 +266,14 @@ func (m *model) check() {
 			m.checkMarks(o)
 		}
 		due, keeps := m.due(o, m.plan())
-		if keeps == "" && now.Sub(due) >= settled && now.Sub(m.mayGoSince(o, due, free)) >= settled {
+		if keeps == "" && now.Sub(due) >= settled && now.Sub(m.deletableSince(o, due, free)) >= settled {
 			m.fault("%s still exists, due since %s; undisturbed since %s", o, clock(due), clock(calm))
 		}
 	}
 }
 
-// mayGoSince returns the time since which a thing could have been deleted.
-func (m *model) mayGoSince(o *thing, due, free time.Time) time.Time {
+// deletableSince returns the time since which a thing could have been deleted.
+func (m *model) deletableSince(o *thing, due, free time.Time) time.Time {
 	switch o.kind {
 	case previews: // A Preview counts as idle from the time of its mark.
 		if at := m.markOf(o); !at.IsZero() {

@@ -31,7 +31,7 @@ import (
 type process struct {
 	*day
 	reconciler *retention.Reconciler
-	office     *ledgers.Manager
+	ledgers    *ledgers.Manager
 	began      time.Time
 	clock      skewed
 	dead       atomic.Bool // its requests do not arrive any more
@@ -63,21 +63,21 @@ func (d *day) start(skew time.Duration) *process {
 	}
 	d.processes++
 	own := client.Client(storage{Client: d.stored, process: p})
-	p.office = ledgers.New(ledgers.Options{
+	p.ledgers = ledgers.New(ledgers.Options{
 		Client: own, Live: own, Objects: cluster, Leadership: p, Clock: p.clock, Identity: fmt.Sprintf("sunset-%d", d.processes),
 	})
 	p.reconciler = retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Live: fence{p}, Ledger: p.office, Clock: p.clock, MaxInFlight: 8,
+		Sources: cluster, Remover: cluster, Live: preflightLive{p}, Ledger: p.ledgers, Clock: p.clock, MaxInFlight: 8,
 	})
-	p.office.Decider = ledgers.Decider{
-		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.reconciler.Done(), Check: func(context.Context) error { return p.doubt() },
+	p.ledgers.Decider = ledgers.Decider{
+		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.reconciler.Done(), Check: func(context.Context) error { return p.preflightError() },
 	}
 	ctx, cancel := context.WithCancel(log.IntoContext(d.Context(), logr.Discard()))
 	p.cancel = cancel
 	p.use()
 	p.ended.Go(func() { _ = p.reconciler.Start(ctx) })
 	p.ended.Go(func() {
-		if err := p.office.Start(ctx); err != nil && !errors.Is(err, ledger.ErrDeposed) {
+		if err := p.ledgers.Start(ctx); err != nil && !errors.Is(err, ledger.ErrDeposed) {
 			d.Errorf("the ledgers ended with %v", err)
 		}
 	})
@@ -106,7 +106,7 @@ func (p *process) use() {
 		}
 		r.MarksSince = since
 	}
-	p.office.Use(snapshot)
+	p.ledgers.Use(snapshot)
 	p.reconciler.Use(snapshot, programs)
 	p.nudge()
 }
@@ -137,7 +137,7 @@ func (p *process) report(ctx context.Context, c client.Client) {
 				continue
 			}
 		}
-		p.office.Recorded(snapshotsUID)
+		p.ledgers.Recorded(snapshotsUID)
 	}
 }
 
@@ -161,12 +161,12 @@ func (p *process) Check() error {
 	return nil
 }
 
-// fence is the process's preflight.
-type fence struct{ *process }
+// preflightLive is the process's preflight.
+type preflightLive struct{ *process }
 
 var errDoubt = errors.New("policies cannot be read")
 
-func (p *process) doubt() error {
+func (p *process) preflightError() error {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
 	if p.dead.Load() || !p.doubted.IsZero() {
@@ -176,16 +176,20 @@ func (p *process) doubt() error {
 }
 
 // Check implements preflight.Live.
-func (f fence) Check(context.Context, string) (time.Time, error) { return f.clock.Now(), f.doubt() }
+func (f preflightLive) Check(context.Context, string) (time.Time, error) {
+	return f.clock.Now(), f.preflightError()
+}
 
 // Prefetch implements preflight.Live.
-func (f fence) Prefetch(context.Context, string, time.Time) {}
+func (f preflightLive) Prefetch(context.Context, string, time.Time) {}
 
 // Permit implements preflight.Live.
-func (f fence) Permit(context.Context, *policy.Rule) (time.Time, error) { return f.clock.Now(), nil }
+func (f preflightLive) Permit(context.Context, *policy.Rule) (time.Time, error) {
+	return f.clock.Now(), nil
+}
 
 // PermitOwner implements preflight.Live.
-func (f fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
+func (f preflightLive) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
 	return f.clock.Now(), nil
 }
 

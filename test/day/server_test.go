@@ -25,15 +25,15 @@ import (
 type server struct {
 	*model
 
-	mu      sync.Mutex // guards the fields below and the model
-	random  *rand.Rand // for delays; users have their own
-	version int
-	things  map[string]*thing // by path
-	all     map[schema.GroupVersionKind][]*thing
-	log     []event
-	kept    int // the version before the first event in the log
-	watches map[*watch]struct{}
-	trouble bool // writes fail
+	mu          sync.Mutex // guards the fields below and the model
+	random      *rand.Rand // for delays; users have their own
+	version     int
+	things      map[string]*thing // by path
+	all         map[schema.GroupVersionKind][]*thing
+	log         []event
+	kept        int // the version before the first event in the log
+	watches     map[*watch]struct{}
+	failsWrites bool // writes fail
 }
 
 // event is one change of a thing.
@@ -151,7 +151,7 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 	}
 	o := s.things[r.URL.Path]
 	switch {
-	case r.Method != http.MethodGet && s.trouble:
+	case r.Method != http.MethodGet && s.failsWrites:
 		return failure(503, "ServiceUnavailable")
 	case o == nil:
 		return missing(r.URL.Path)

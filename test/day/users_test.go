@@ -11,13 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// deed is an action and its probability, in thousandths.
-type deed struct {
+// action is an action and its probability, in thousandths.
+type action struct {
 	often int
 	do    func(*day)
 }
 
-var deeds = []deed{
+var actions = []action{
 	{100, func(d *day) { d.create(jobs) }},
 	{40, func(d *day) { d.create(previews) }},
 	{40, func(d *day) { d.create(snapshots) }},
@@ -37,9 +37,9 @@ var deeds = []deed{
 // live does one random action of users, administrators or the environment, or none.
 func (d *day) live() {
 	n := d.users.IntN(1000)
-	for _, deed := range deeds {
-		if n -= deed.often; n < 0 {
-			deed.do(d)
+	for _, action := range actions {
+		if n -= action.often; n < 0 {
+			action.do(d)
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (d *day) take(kind schema.GroupVersionKind) {
 			if kind == snapshots {
 				d.taken = append(d.taken, time.Now())
 			}
-			d.bury(o)
+			d.recordDeletion(o)
 			d.put(o, "DELETED")
 		}
 	})
@@ -204,7 +204,7 @@ func (d *day) edit() {
 	next := p.dated(d.compiler)
 	d.locked(func() {
 		if anew := p.label != d.plan().label; anew {
-			defer d.askAnew()
+			defer d.restartTTL()
 		}
 		d.plans = append(d.plans, next)
 	})
@@ -214,9 +214,9 @@ func (d *day) edit() {
 	}
 }
 
-// askAnew applies a change of the label: no Preview counts as idle for longer than that, unless a process starts after the
+// restartTTL applies a change of the label: no Preview counts as idle for longer than that, unless a process starts after the
 // change.
-func (d *day) askAnew() {
+func (d *day) restartTTL() {
 	for _, o := range d.all[previews] {
 		o.since = time.Time{}
 		d.seen(o)
@@ -235,13 +235,13 @@ func (d *day) breakWatches() {
 func (d *day) fail() {
 	isDoubt := d.dice(2)
 	d.locked(func() {
-		d.trouble = !isDoubt
+		d.failsWrites = !isDoubt
 		if isDoubt {
 			d.doubted = time.Now()
 		}
 	})
 	time.Sleep(time.Duration(1+d.users.IntN(60)) * time.Second)
-	d.locked(func() { d.trouble, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
+	d.locked(func() { d.failsWrites, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
 }
 
 // restart ends the process and starts another one: immediately, after a pause, or while the first still runs.
@@ -257,7 +257,7 @@ func (d *day) restart() {
 		d.begin()
 		for range d.users.IntN(10) {
 			time.Sleep(time.Second)
-			d.goOn()
+			d.resume()
 		}
 		zombie.kill()
 		d.locked(d.unsee)
@@ -266,14 +266,14 @@ func (d *day) restart() {
 	}
 	for end := time.Now().Add(pause); time.Now().Before(end); {
 		time.Sleep(time.Second)
-		d.goOn()
+		d.resume()
 	}
 	d.settle()
 	d.begin()
 }
 
-// goOn continues with the actions of users while a process is replaced.
-func (d *day) goOn() {
+// resume continues with the actions of users while a process is replaced.
+func (d *day) resume() {
 	switch d.users.IntN(4) {
 	case 0:
 		d.create(anyOf(d))

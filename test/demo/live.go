@@ -18,11 +18,11 @@ const (
 
 // live creates Jobs until the user stops the demo or an error occurs.
 func (d *demo) live(ctx context.Context) error {
-	trouble := make(chan error, 1)
-	go func() { trouble <- d.createForever(ctx) }()
+	failed := make(chan error, 1)
+	go func() { failed <- d.createForever(ctx) }()
 	return d.until(ctx, livePhase, math.MaxInt64, func(frame) error {
 		select {
-		case err := <-trouble:
+		case err := <-failed:
 			d.stop(err)
 		default:
 		}

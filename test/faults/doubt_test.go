@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestAnExpressionThatFailsKeeps has an expression that fails on an object that is due under another policy. The object is
 // kept until it changes and the expression no longer fails.
 func TestAnExpressionThatFailsKeeps(t *testing.T) {
-	scene.Short(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Short(t)
+	s := scenario.New(t, scenario.Options{})
 	doubtful := s.Policy("doubtful", `
 mode: Enforce
 rules:
@@ -27,7 +27,7 @@ rules:
   ttl: 1s
 `)
 	s.Policy("previews", previews("Enforce", "1s"))
-	s.Sunset(scene.Start{})
+	s.Sunset(scenario.Start{})
 	unreadable := s.ConfigMap("unreadable", preview)
 	s.Gone(s.ConfigMap("read", preview, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"read": "yes"} }))
 	s.Stays(2*time.Second, unreadable)
@@ -42,12 +42,12 @@ rules:
 	s.Calm()
 }
 
-// TestATimeStartsAnew uses an object again before its TTL ends, under a rule without startTime. Its TTL starts again when the
+// TestTimeToLiveStartsAgain uses an object again before its TTL ends, under a rule without startTime. Its TTL starts again when the
 // object is no longer in use.
-func TestATimeStartsAnew(t *testing.T) {
-	scene.Short(t)
+func TestTimeToLiveStartsAgain(t *testing.T) {
+	scenario.Short(t)
 	const ttl = 6 * time.Second
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	s.Policy("retired", `
 mode: Enforce
 rules:
@@ -56,7 +56,7 @@ rules:
   eligible: object.metadata.labels.retired == 'yes'
   ttl: 6s
 `)
-	s.Sunset(scene.Start{})
+	s.Sunset(scenario.Start{})
 	retired := map[string]string{"env": "preview", "retired": "yes"}
 	s.Gone(s.ConfigMap("first", retired)) // from here on, the leader has seen all objects
 	used := s.ConfigMap("used", retired)
@@ -76,7 +76,7 @@ rules:
 }
 
 // hasMark returns an error unless an object has a mark.
-func hasMark(s *scene.Scene, object *corev1.ConfigMap) error {
+func hasMark(s *scenario.Scenario, object *corev1.ConfigMap) error {
 	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}

@@ -8,18 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF01ObjectsChangeBetweenReadAndDelete changes due objects while the DELETE of each is in flight. The API server refuses
 // each DELETE, and Sunset evaluates the changed objects again.
 func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
-	scene.Short(t)
-	s := scene.New(t, scene.Options{})
-	leads, waits := pair(s, scene.Start{})
+	scenario.Short(t)
+	s := scenario.New(t, scenario.Options{})
+	leads, waits := pair(s, scenario.Start{})
 	s.Policy("previews", previews("Enforce", "2s")+"  override: {annotation: true}\n")
-	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
+	held := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps").And(proxy.In(s.Namespace)), Hold: true})
 	refuses(s, http.StatusConflict, leads)
 	s.Expect(held)
 
@@ -32,7 +32,7 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 
 	s.Gone(touched)
 	s.Stays(2*time.Second, relabelled, longer)
-	fenced(t, leads.Deletes())
+	expectPreconditions(t, leads.Deletes())
 	idle(t, waits)
 	s.Calm()
 }
@@ -40,12 +40,12 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 // TestF02AnotherObjectOfTheSameName recreates objects while the DELETE of the old one is in flight. One new object has its
 // own TTL, the other is not a preview.
 func TestF02AnotherObjectOfTheSameName(t *testing.T) {
-	scene.Short(t)
-	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+	scenario.Short(t)
+	s := scenario.New(t, scenario.Options{})
+	leads, _ := pair(s, scenario.Start{})
 	const ttl = 3 * time.Second
 	s.Policy("previews", previews("Enforce", ttl.String()))
-	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
+	held := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps").And(proxy.In(s.Namespace)), Hold: true})
 	refuses(s, http.StatusConflict, leads)
 	s.Expect(held)
 
@@ -63,39 +63,39 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 // TestF03AHoldAtEveryStep holds an object at each step of its deletion. The object is kept once the API server has stored the
 // hold.
 func TestF03AHoldAtEveryStep(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	leads, _ := pair(s, scenario.Start{})
 	p := s.Policy("previews", previews("Enforce", "2s")+limited(1000))
 	before := s.ConfigMap("before", preview)
 	s.Gone(before) // from here on, the ledger is written only for deletions
 	byLedger(s, p, 1)
 
 	// If a cache lacks a namespace of another scenario, the controller lists all namespaces, and does not get a single one.
-	own, all := gate.Requests("get", "namespaces").And(gate.Named(s.Namespace)), gate.Requests("list", "namespaces")
+	own, all := proxy.Requests("get", "namespaces").And(proxy.Named(s.Namespace)), proxy.Requests("list", "namespaces")
 	reads := func(r *http.Request) bool { return own(r) || all(r) }
 	var kept []*corev1.ConfigMap
 	for _, step := range []struct {
 		name  string
-		match gate.Match
+		match proxy.Match
 		after bool
 	}{
-		{"as-policies-are-read", gate.Requests("list", "clusterretentionpolicies"), false},
-		{"as-overrides-are-read", gate.Requests("list", "retentionpolicies"), false},
+		{"as-policies-are-read", proxy.Requests("list", "clusterretentionpolicies"), false},
+		{"as-overrides-are-read", proxy.Requests("list", "retentionpolicies"), false},
 		{"as-its-namespace-is-read", reads, false},
-		{"before-it-is-written-down", gate.Requests("update", "retentionledgers"), false},
-		{"once-it-is-written-down", gate.Requests("update", "retentionledgers"), true},
-		{"before-its-delete", gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), false},
+		{"before-it-is-written-down", proxy.Requests("update", "retentionledgers"), false},
+		{"once-it-is-written-down", proxy.Requests("update", "retentionledgers"), true},
+		{"before-its-delete", proxy.Requests("delete", "configmaps").And(proxy.In(s.Namespace)), false},
 	} {
 		byLedger(s, p, 1) // closes the entry of the previous step
 		cm := s.ConfigMap(step.name, preview)
-		fault := gate.Fault{Match: step.match, Times: 1}
+		fault := proxy.Fault{Match: step.match, Times: 1}
 		if hold := func() { s.Hold(cm) }; step.after {
 			fault.DoAfter = hold
 		} else {
 			fault.Do = hold
 		}
-		armed := leads.Gate.Arm(fault)
+		armed := leads.Proxy.Arm(fault)
 		s.Expect(armed)
 		fired(s, armed)
 		kept = append(kept, cm)

@@ -9,59 +9,59 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // change is a user's action that keeps the objects that are being deleted.
 type change struct {
-	how func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy)
-	// mark is scene.Short or scene.Long.
+	how func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy)
+	// mark is scenario.Short or scenario.Long.
 	mark func(t *testing.T)
 }
 
 // TestF04APolicyChangesInTheMiddle changes a policy in the middle of a backlog, while the watches of policies are frozen.
 func TestF04APolicyChangesInTheMiddle(t *testing.T) {
-	edit := func(e func(*v1alpha1.ClusterRetentionPolicySpec)) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
-		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
+	edit := func(e func(*v1alpha1.ClusterRetentionPolicySpec)) func(*scenario.Scenario, *v1alpha1.ClusterRetentionPolicy) {
+		return func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
 	}
 	inTheMiddle(t, map[string]change{
-		"suspended":    {edit(suspends), scene.Short},
-		"a dry run":    {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scene.Long},
-		"a longer TTL": {edit(enforcesAfter("1h")), scene.Long},
+		"suspended":    {edit(suspends), scenario.Short},
+		"a dry run":    {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scenario.Long},
+		"a longer TTL": {edit(enforcesAfter("1h")), scenario.Long},
 		"another rule keeps": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) {
 			keeps := *spec.Rules[0].DeepCopy()
 			keeps.Name, keeps.TTL, keeps.TTLExpression = "keeps", "", "optional.none()"
 			spec.Rules = append(spec.Rules, keeps)
-		}), scene.Long},
-		"its namespace is excluded": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+		}), scenario.Long},
+		"its namespace is excluded": {func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
-		}, scene.Long},
-		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scene.Long},
-		"another policy suspended": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) {
+		}, scenario.Long},
+		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scenario.Long},
+		"another policy suspended": {func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) {
 			s.Policy("veto", previews("Suspended", "0s"))
-		}, scene.Long},
-		"deleted": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, scene.Long},
+		}, scenario.Long},
+		"deleted": {func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, scenario.Long},
 	})
 }
 
 // TestF05AnOverrideComesInTheMiddle keeps objects in the middle of a backlog, by an override or by a hold on the namespace.
 func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
-	override := func(says string) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
-		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+	override := func(says string) func(*scenario.Scenario, *v1alpha1.ClusterRetentionPolicy) {
+		return func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 			s.Override("keeps", fmt.Sprintf("overrides: [{policy: %s, %s}]", p.Name, says))
 		}
 	}
 	inTheMiddle(t, map[string]change{
-		"a longer TTL":            {override("ttl: 1h"), scene.Long},
-		"a suspension":            {override("suspend: true"), scene.Long},
-		"an invalid TTL":          {override("ttl: 2 days"), scene.Long},
-		"an unknown field":        {override("ttl: 0s, unless: sunday"), scene.Long},
-		"a hold on its namespace": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scene.Long},
+		"a longer TTL":            {override("ttl: 1h"), scenario.Long},
+		"a suspension":            {override("suspend: true"), scenario.Long},
+		"an invalid TTL":          {override("ttl: 2 days"), scenario.Long},
+		"an unknown field":        {override("ttl: 0s, unless: sunday"), scenario.Long},
+		"a hold on its namespace": {func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scenario.Long},
 	})
 }
 
-func namespaceOf(s *scene.Scene) *corev1.Namespace {
+func namespaceOf(s *scenario.Scenario) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}
 }
 
@@ -72,16 +72,16 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			change.mark(t)
-			s := scene.New(t, scene.Options{})
+			s := scenario.New(t, scenario.Options{})
 			configMaps(s, "cm", backlog, preview)
-			leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
+			leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=30"}})
 			p := s.Policy("previews", previews("Enforce", "0s"))
 			atMost(s, preview, backlog-20)
 			var thaws []func()
 			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
-				thaws = append(thaws, leads.Gate.Freeze(gate.Requests("watch", resource)))
+				thaws = append(thaws, leads.Proxy.Freeze(proxy.Requests("watch", resource)))
 			}
-			befell(s, leads, "events that were held back", func(t gate.Tally) int { return t.HeldBack })
+			befell(s, leads, "events that were held back", func(t proxy.Counts) int { return t.HeldBack })
 			change.how(s, p)
 			changed := time.Now()
 
@@ -101,7 +101,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 }
 
 // settled waits until no object has been deleted for one and a half seconds.
-func settled(s *scene.Scene, labels map[string]string) {
+func settled(s *scenario.Scenario, labels map[string]string) {
 	s.Helper()
 	left, since := -1, time.Now()
 	s.Eventually(func() error {
@@ -116,7 +116,7 @@ func settled(s *scene.Scene, labels map[string]string) {
 }
 
 // lastAfter returns how long after a time the last request arrived.
-func lastAfter(t time.Time, entries []gate.Entry) time.Duration {
+func lastAfter(t time.Time, entries []proxy.Entry) time.Duration {
 	if len(entries) == 0 {
 		return 0
 	}

@@ -14,33 +14,33 @@ import (
 
 	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF06OverridesCannotBeRead makes the overrides of a team unreadable in different ways. Sunset deletes nothing in any
 // namespace, and the policy reports why. Afterwards, Sunset keeps what the override keeps and deletes the rest.
 func TestF06OverridesCannotBeRead(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	elsewhere := s.More("elsewhere")
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scenario.Start{})
 	p := s.Policy("previews", previews("Enforce", "3s"))
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
 	in := func(namespace string) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) { cm.Namespace = namespace }
 	}
-	for name, fault := range map[string]gate.Fault{
-		"forbidden":   {Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}},
-		"not-served":  {Answer: &gate.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}},
-		"garbage":     {Answer: &gate.Answer{Code: http.StatusOK, Body: []byte(`{"items":[{"metadata":`)}},
-		"no-list":     {Answer: &gate.Answer{Code: http.StatusOK, Body: []byte(`{}`)}},
-		"broken":      {Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
-		"interrupted": {Drop: gate.After},
+	for name, fault := range map[string]proxy.Fault{
+		"forbidden":   {Answer: &proxy.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}},
+		"not-served":  {Answer: &proxy.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}},
+		"garbage":     {Answer: &proxy.Answer{Code: http.StatusOK, Body: []byte(`{"items":[{"metadata":`)}},
+		"no-list":     {Answer: &proxy.Answer{Code: http.StatusOK, Body: []byte(`{}`)}},
+		"broken":      {Answer: &proxy.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
+		"interrupted": {Drop: proxy.After},
 	} {
-		fault.Match = gate.Requests("list", "retentionpolicies")
-		armed := leads.Gate.Arm(fault)
+		fault.Match = proxy.Requests("list", "retentionpolicies")
+		armed := leads.Proxy.Arm(fault)
 		s.Expect(armed)
 		kept, goes := s.ConfigMap(name, preview), s.ConfigMap(name, preview, in(elsewhere))
 		fired(s, armed)
@@ -57,10 +57,10 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 // override. Sunset keeps the objects until overrides can be read again and a user has approved. The status reports the
 // current reason.
 func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const kept = 20
-	s := scene.New(t, scene.Options{Alone: true})
-	leads, waits := pair(s, scene.Start{})
+	s := scenario.New(t, scenario.Options{Alone: true})
+	leads, waits := pair(s, scenario.Start{})
 	p := s.Policy("previews", previews("Enforce", "0s")+"approval: {backlogCount: 10, backlogPercent: 25}\n")
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
@@ -72,7 +72,7 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	s.Remove(definition.DeepCopy())
 	seenGone := false // a GET of the override returned 404 before its definition was deleted
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		c := scene.Condition(status, v1alpha1.ConditionEnforcing)
+		c := scenario.Condition(status, v1alpha1.ConditionEnforcing)
 		if seenGone = c.Reason == "ApprovalRequired"; !seenGone && c.Reason != "Stale" {
 			return fmt.Errorf("%s is %s, %s", c.Type, c.Status, c.Reason)
 		}

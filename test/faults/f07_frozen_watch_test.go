@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF07TheWatchStandsStillWhileReadsAreLive freezes the watch of ConfigMaps without ending it; other requests work. When
 // the objects become due, Sunset's cache is outdated: Sunset must evaluate the objects that have changed by their current
 // state.
 func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "1h"))
 	held, relabelled := s.ConfigMap("held", preview), s.ConfigMap("relabelled", preview)
 	touched, namesake := s.ConfigMap("touched", preview), s.ConfigMap("namesake", preview)
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	counted(s, p, 4)
 
-	thaw := r.Gate.Freeze(gate.Requests("watch", "configmaps"))
-	befell(s, r, "events that were held back", func(t gate.Tally) int { return t.HeldBack })
+	thaw := r.Proxy.Freeze(proxy.Requests("watch", "configmaps"))
+	befell(s, r, "events that were held back", func(t proxy.Counts) int { return t.HeldBack })
 	s.Hold(held)
 	s.Change(relabelled, func() { relabelled.Labels = nil })
 	s.Touch(touched)

@@ -8,26 +8,26 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// TestF09EventsAreLostToldTwiceAndOutOfOrder edits the watch of ConfigMaps. The watch loses each deletion and one hold. It
+// TestF09EventsAreLostRepeatedAndOutOfOrder edits the watch of ConfigMaps. The watch loses each deletion and one hold. It
 // sends the events of another object in the wrong order, so that its hold seems to be removed. It sends all other events
 // twice. Sunset must delete exactly the objects that are due.
-func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
-	scene.Short(t)
-	s := scene.New(t, scene.Options{})
+func TestF09EventsAreLostRepeatedAndOutOfOrder(t *testing.T) {
+	scenario.Short(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "1h"))
 	goes := configMaps(s, "goes", 5, preview)
 	held, heldUnseen := s.ConfigMap("held", preview), s.ConfigMap("held-unseen", preview)
 	relabelled, namesake := s.ConfigMap("relabelled", preview), s.ConfigMap("namesake", preview)
 	ghost, bystander := s.ConfigMap("ghost", preview), s.ConfigMap("bystander", nil)
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	counted(s, p, 10)
 
 	m := mangler{namespace: s.Namespace}
-	lift := r.Gate.Frames(gate.Requests("watch", "configmaps"), m.change)
+	lift := r.Proxy.Frames(proxy.Requests("watch", "configmaps"), m.change)
 	s.ExpectThat("lost events", func() bool { return m.lost.Load() >= 3 })
 	s.ExpectThat("events in the wrong order", func() bool { return m.late.Load() >= 1 })
 	s.Remove(ghost)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // storm is how long watches fail. listed is the maximum number of lists of a collection in that time.
@@ -24,12 +24,12 @@ const (
 // TestF10EveryWatchIsAnswered410 closes connections twice a second, and answers each watch that resumes with 410 Expired.
 // Everything must be relisted each time.
 func TestF10EveryWatchIsAnswered410(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true}) // a list of other scenarios' objects may take longer than the time between two cuts
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true}) // a list of other scenarios' objects may take longer than the time between two cuts
 	s.Policy("previews", previews("Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	s.Gone(s.ConfigMap("before", preview))
-	expired := r.Gate.Arm(gate.Fault{Match: resumes(""), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
+	expired := r.Proxy.Arm(proxy.Fault{Match: resumes(""), Answer: &proxy.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
 	s.Expect(expired)
 	stop := cuts(s, r)
 	relisted(s, r)
@@ -43,13 +43,13 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 // TestF10WatchesEndAsSoonAsTheyHaveBegun closes connections twice a second, and drops all bookmarks. Then watches last for a
 // while without bookmarks, and end.
 func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	s.Policy("previews", previews("Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	s.Gone(s.ConfigMap("before", preview))
 	var withheld atomic.Int64
-	lift := r.Gate.Frames(gate.Requests("watch", ""), func(event []byte) [][]byte {
+	lift := r.Proxy.Frames(proxy.Requests("watch", ""), func(event []byte) [][]byte {
 		if bytes.Contains(event, []byte(`"type":"BOOKMARK"`)) && !bytes.Contains(event, []byte("k8s.io/initial-events-end")) {
 			withheld.Add(1)
 			return nil
@@ -66,7 +66,7 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 		}
 		return nil
 	})
-	r.Gate.Cut()
+	r.Proxy.Cut()
 	s.Gone(s.ConfigMap("without", preview))
 	lift()
 	s.Gone(s.ConfigMap("after", preview))
@@ -74,8 +74,8 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 }
 
 // cuts closes all connections of a replica twice a second.
-func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
-	befell(s, r, "closed connections", func(t gate.Tally) int { return t.Cut })
+func cuts(s *scenario.Scenario, r *scenario.Replica) (stop func()) {
+	befell(s, r, "closed connections", func(t proxy.Counts) int { return t.Cut })
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -86,7 +86,7 @@ func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
 			case <-end:
 				return
 			case <-tick.C:
-				r.Gate.Cut()
+				r.Proxy.Cut()
 			}
 		}
 	}()
@@ -94,14 +94,14 @@ func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
 }
 
 // relisted waits until the storm is over, and fails the test if collections were read too often.
-func relisted(s *scene.Scene, r *scene.Replica) {
+func relisted(s *scenario.Scenario, r *scenario.Replica) {
 	s.Helper()
 	bystander := s.ConfigMap("bystander", nil)
-	recorded := map[string]func() []gate.Entry{}
+	recorded := map[string]func() []proxy.Entry{}
 	for _, resource := range []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "namespaces"} {
-		recorded[resource] = r.Gate.Record(relists(resource))
+		recorded[resource] = r.Proxy.Record(relists(resource))
 	}
-	watches := r.Gate.Record(gate.Requests("watch", ""))
+	watches := r.Proxy.Record(proxy.Requests("watch", ""))
 	s.Stays(storm, bystander)
 	for resource, entries := range recorded {
 		if n := len(entries()); n > listed {

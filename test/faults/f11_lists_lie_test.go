@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // list is a list in JSON, with items of any kind.
@@ -40,8 +40,8 @@ func edited(change func(*list)) func([]byte) []byte {
 	}
 }
 
-// lies are changes that make a list incomplete or invalid.
-var lies = map[string]func([]byte) []byte{
+// brokenLists are changes that make a list incomplete or invalid.
+var brokenLists = map[string]func([]byte) []byte{
 	"empty":                   edited(func(l *list) { l.Items = []json.RawMessage{} }),
 	"first-page-only":         edited(func(l *list) { l.Items, l.Metadata.Continue = l.Items[:len(l.Items)/2], "more" }),
 	"continue-dropped":        edited(func(l *list) { l.Items, l.Metadata.RemainingItemCount = l.Items[:len(l.Items)/2], new(int64(3)) }),
@@ -54,15 +54,15 @@ var lies = map[string]func([]byte) []byte{
 // different ways. Sunset keeps the objects that the missing overrides keep, and deletes nothing else while the lists are
 // wrong.
 func TestF11ListsOfPoliciesLackSome(t *testing.T) {
-	scene.Short(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Short(t)
+	s := scenario.New(t, scenario.Options{})
 	elsewhere := s.More("elsewhere")
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scenario.Start{})
 	p := s.Policy("previews", previews("Enforce", "3s"))
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
-	for _, name := range slices.Sorted(maps.Keys(lies)) {
-		armed := leads.Gate.Arm(gate.Fault{Match: gate.Requests("list", "retentionpolicies"), Rewrite: lies[name]})
+	for _, name := range slices.Sorted(maps.Keys(brokenLists)) {
+		armed := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("list", "retentionpolicies"), Rewrite: brokenLists[name]})
 		s.Expect(armed)
 		kept := s.ConfigMap(name, preview)
 		goes := s.ConfigMap(name, preview, func(cm *corev1.ConfigMap) { cm.Namespace = elsewhere })
@@ -78,24 +78,24 @@ func TestF11ListsOfPoliciesLackSome(t *testing.T) {
 // TestF11ListsOfReferrersAreNotWhole makes lists of Pods that use ConfigMaps incomplete, in different ways and for longer
 // than a quiet period. After an incomplete list, the references are unknown and Sunset deletes nothing.
 func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	inUse := configMaps(s, "used", 8, preview)
 	for _, cm := range inUse {
 		s.MustCreate(userOf(cm))
 	}
 	unused := s.ConfigMap("unused", preview)
 	inPages := []string{"KUBE_FEATURE_WatchListClient=false"} // a streamed list has no pages
-	leads, waits := pair(s, scene.Start{Env: inPages, Flags: longLeases})
-	leads.Gate.Adjust(func(r *http.Request) {
-		if gate.Requests("list", "pods")(r) {
+	leads, waits := pair(s, scenario.Start{Env: inPages, Flags: longLeases})
+	leads.Proxy.Adjust(func(r *http.Request) {
+		if proxy.Requests("list", "pods")(r) {
 			query := r.URL.Query()
 			query.Set("limit", "3")
 			r.URL.RawQuery = query.Encode()
 		}
 	})
-	lie := leads.Gate.Arm(gate.Fault{Match: gate.Requests("list", "pods"), Rewrite: inTurn(
-		edited(func(l *list) { l.Metadata.Continue = "" }), lies["truncated"], lies["truncated-after-an-item"])})
+	lie := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("list", "pods"), Rewrite: inTurn(
+		edited(func(l *list) { l.Metadata.Continue = "" }), brokenLists["truncated"], brokenLists["truncated-after-an-item"])})
 	s.Expect(lie)
 	p := s.Policy("unreferenced", unreferenced)
 	tells(s, p, v1alpha1.ConditionReferencesKnown, "ReferencesUnknown", "Pod")

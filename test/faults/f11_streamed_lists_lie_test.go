@@ -13,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF11StreamedListsLackSome makes the leader relist policies and namespaces as a stream that lacks an override, a policy
 // and a held namespace, and ends as if it were complete. Later the lists that it reads before each deletion lack them too.
 // Sunset keeps the objects that they keep.
 func TestF11StreamedListsLackSome(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true})
 	elsewhere, held := s.More("elsewhere"), s.More("held")
 	p := s.Policy("previews", previews("Enforce", "3s"))
 	pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
@@ -33,24 +33,24 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Hold(namespace)
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scenario.Start{})
 	enforcing(s, p)
 
 	lacks := map[string]string{"retentionpolicies": pause.Name, "clusterretentionpolicies": veto.Name, "namespaces": held}
 	left := map[string]*atomic.Int64{} // number of streams without the object
 	var lifts []func()
-	var expired []*gate.Armed
+	var expired []*proxy.Armed
 	for resource, name := range lacks {
 		isOf, n := []byte(fmt.Sprintf(`"name":%q`, name)), &atomic.Int64{}
 		left[resource] = n
-		lifts = append(lifts, leads.Gate.Frames(gate.Requests("watch", resource), func(event []byte) [][]byte {
+		lifts = append(lifts, leads.Proxy.Frames(proxy.Requests("watch", resource), func(event []byte) [][]byte {
 			if bytes.Contains(event, isOf) {
 				n.Add(1)
 				return nil
 			}
 			return [][]byte{event}
 		}))
-		expired = append(expired, leads.Gate.Arm(gate.Fault{Match: resumes(resource), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}}))
+		expired = append(expired, leads.Proxy.Arm(proxy.Fault{Match: resumes(resource), Answer: &proxy.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}}))
 	}
 	s.Expect(expired...)
 	var cut time.Time
@@ -60,7 +60,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 				continue
 			}
 			if time.Since(cut) > 3*time.Second {
-				leads.Gate.Cut()
+				leads.Proxy.Cut()
 				cut = time.Now()
 			}
 			return fmt.Errorf("no stream of %s lacked an object", resource)
@@ -88,10 +88,10 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 	s.Gone(create(elsewhere, preview)) // the lists before each deletion are still complete
 	stay()
 
-	var lying []*gate.Armed
+	var lying []*proxy.Armed
 	for resource, name := range lacks {
 		isOf := []byte(fmt.Sprintf(`"name":%q`, name))
-		lie := leads.Gate.Arm(gate.Fault{Match: gate.Requests("list", resource), Rewrite: edited(func(l *list) {
+		lie := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("list", resource), Rewrite: edited(func(l *list) {
 			var items []json.RawMessage
 			for _, item := range l.Items {
 				if !bytes.Contains(item, isOf) {

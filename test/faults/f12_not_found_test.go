@@ -15,23 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-var notFound = &gate.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+var notFound = &proxy.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 
 // TestF12AnOwnerIsNotFoundForAWhile answers reads of an owner with 404 for a while, as an API server does that has not read
 // its store yet. Sunset deletes neither the owner nor the object, and deletes the owner once it can read it.
 func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
-	leads, waits := pair(s, scene.Start{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	leads, waits := pair(s, scenario.Start{})
 	job := s.FinishedJob("job")
 	cm := s.ConfigMap("owned", preview, func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	})
-	armed := leads.Gate.Arm(gate.Fault{Match: gate.Requests("get", "jobs").And(gate.In(s.Namespace)), Answer: notFound})
+	armed := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("get", "jobs").And(proxy.In(s.Namespace)), Answer: notFound})
 	s.Expect(armed)
 	s.Policy("previews", previews("Enforce", "0s")+"  delete: {what: Owner}\n")
 	fired(s, armed)
@@ -45,13 +45,13 @@ func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 // TestF12AReferringKindIsNotFoundForAWhile answers 404 for a kind that refers to ConfigMaps, and then only for its objects,
 // for less than a quiet period. Watches end, so that Sunset reads the kind again. Sunset keeps the used ConfigMap.
 func TestF12AReferringKindIsNotFoundForAWhile(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	kind := schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}
 	define(s, kind, "sites", nil)
 	used, unused := s.ConfigMap("used", preview), s.ConfigMap("unused", preview)
 	site := instance(s, kind, "shop", map[string]any{"spec": map[string]any{"configMap": used.Name}})
-	leads, waits := pair(s, scene.Start{Flags: longLeases})
+	leads, waits := pair(s, scenario.Start{Flags: longLeases})
 	p := s.Policy("unreferenced", unreferenced+`
 references:
 - from: {apiVersion: `+kind.GroupVersion().String()+`, kind: Site}
@@ -65,9 +65,9 @@ references:
 		missing := func(r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, "/apis/"+kind.Group) && strings.Contains(r.URL.Path, what)
 		}
-		armed := leads.Gate.Arm(gate.Fault{Match: missing, Answer: notFound})
+		armed := leads.Proxy.Arm(proxy.Fault{Match: missing, Answer: notFound})
 		s.Expect(armed)
-		leads.Gate.Cut()
+		leads.Proxy.Cut()
 		fired(s, armed)
 		silent(t, quiet-10*time.Second, leads, waits)
 		armed.Lift()
@@ -80,7 +80,7 @@ references:
 }
 
 // define creates a CustomResourceDefinition of a namespaced kind with a status, and waits until it is served.
-func define(s *scene.Scene, kind schema.GroupVersionKind, plural string, status *apiextensionsv1.CustomResourceSubresources) {
+func define(s *scenario.Scenario, kind schema.GroupVersionKind, plural string, status *apiextensionsv1.CustomResourceSubresources) {
 	s.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
@@ -104,7 +104,7 @@ func define(s *scene.Scene, kind schema.GroupVersionKind, plural string, status 
 }
 
 // instance creates an object of a custom kind in the scenario's namespace.
-func instance(s *scene.Scene, kind schema.GroupVersionKind, name string, fields map[string]any) *unstructured.Unstructured {
+func instance(s *scenario.Scenario, kind schema.GroupVersionKind, name string, fields map[string]any) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetGroupVersionKind(kind)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // deadService registers an API group without a server.
@@ -53,8 +53,8 @@ metadata: {name: widget, labels: {env: preview}}
 // TestF13KindsThatCannotBeServedDelayNoOther has an API group without a server, and custom resources that cannot be
 // converted. The policies for these kinds report the error, and all other policies work normally.
 func TestF13KindsThatCannotBeServedDelayNoOther(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true})
 	service, crd := apply(s, deadService), apply(s, deadWebhook)
 	stored := read(s, widget)
 	stored.SetNamespace(s.Namespace)
@@ -70,7 +70,7 @@ rules:
 `)
 	converted := s.Policy("converted", customAt(s, "v2"))
 	p := s.Policy("previews", previews("Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 
 	began := time.Now()
 	for _, cm := range configMaps(s, "cm", 5, preview) {
@@ -78,13 +78,13 @@ rules:
 	}
 	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "conversion webhook")
 	s.Status(dead, func(status v1alpha1.RetentionPolicyStatus) error {
-		if c := scene.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
+		if c := scenario.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
 			return errors.New("Watching should be False because the kind is not served")
 		}
 		return nil
 	})
 	s.Stays(2*time.Second, stored)
-	requests := len(since(began, r.Gate.Journal()))
+	requests := len(since(began, r.Proxy.Journal()))
 	s.Logf("%d requests in %s with kinds that fail", requests, time.Since(began).Round(time.Second))
 
 	s.Edit(converted, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun })

@@ -8,19 +8,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// TestF14DeletesAreToldToComeBackLater answers every DELETE of a backlog with Retry-After: 3.
-func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+// TestF14DeletesGetRetryAfter answers every DELETE of a backlog with Retry-After: 3.
+func TestF14DeletesGetRetryAfter(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("DryRun", "0s"))
 	backlog := configMaps(s, "cm", 60, preview)
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	counted(s, p, 60)
-	busy := r.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Answer: &gate.Answer{
+	busy := r.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps"), Answer: &proxy.Answer{
 		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Headers: map[string]string{"Retry-After": "3"}}})
 	s.Expect(busy)
 	s.Edit(p, enforces)
@@ -48,23 +48,23 @@ func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 func TestF14HalfOfAllRequestsFail(t *testing.T) {
 	for name, code := range map[string]int{"500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable, "504": http.StatusGatewayTimeout} {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
-			s := scene.New(t, scene.Options{})
+			scenario.Long(t)
+			s := scenario.New(t, scenario.Options{})
 			s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 			stays, held := s.ConfigMap("stays", nil), s.ConfigMap("held", preview)
 			s.Hold(held)
-			replicas := []*scene.Replica{s.Sunset(scene.Start{Failover: true}), s.Sunset(scene.Start{Failover: true})}
+			replicas := []*scenario.Replica{s.Sunset(scenario.Start{Failover: true}), s.Sunset(scenario.Start{Failover: true})}
 			s.Gone(s.ConfigMap("before", preview))
-			var armed []*gate.Armed
+			var armed []*proxy.Armed
 			for _, r := range replicas {
-				armed = append(armed, r.Gate.Arm(gate.Fault{Match: half(), Answer: &gate.Answer{Code: code}}))
+				armed = append(armed, r.Proxy.Arm(proxy.Fault{Match: half(), Answer: &proxy.Answer{Code: code}}))
 			}
 			s.Expect(armed...)
 			began := time.Now()
 			backlog := configMaps(s, "cm", 30, preview)
 			s.Stays(15*time.Second, stays, held)
 			for _, r := range replicas {
-				requests := len(since(began, r.Gate.Journal()))
+				requests := len(since(began, r.Proxy.Journal()))
 				s.Logf("%d requests in 15s", requests)
 				if requests > 1500 {
 					t.Errorf("%d requests in 15s are too many", requests)
@@ -86,7 +86,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 }
 
 // half matches every second request of one replica.
-func half() gate.Match {
+func half() proxy.Match {
 	var n atomic.Int64
 	return func(*http.Request) bool { return n.Add(1)%2 == 0 }
 }

@@ -11,21 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF15DeletedAndTheReplyIsLost loses the answers of DELETEs that the API server has carried out. Sunset still counts each
 // object once, respects limits, and keeps a new object with the same name.
 func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
-	scene.Short(t)
+	scenario.Short(t)
 	const due, limit = 12, 9
-	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+	s := scenario.New(t, scenario.Options{})
+	leads, _ := pair(s, scenario.Start{})
 	var names namesakes
-	armed := leads.Gate.Arm(gate.Fault{
-		Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)).And(names.first),
-		Skip:  1, Times: 4, DoAfter: func() { names.make(s) }, Drop: gate.After,
+	armed := leads.Proxy.Arm(proxy.Fault{
+		Match: proxy.Requests("delete", "configmaps").And(proxy.In(s.Namespace)).And(names.first),
+		Skip:  1, Times: 4, DoAfter: func() { names.make(s) }, Drop: proxy.After,
 	})
 	s.Expect(armed)
 	exact := s.Policy("exact", previews("Enforce", "0s")+limited(limit))
@@ -79,7 +79,7 @@ func (n *namesakes) first(r *http.Request) bool {
 }
 
 // make creates a namesake for each deleted object that has none.
-func (n *namesakes) make(s *scene.Scene) {
+func (n *namesakes) make(s *scenario.Scenario) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, name := range n.asked {

@@ -6,24 +6,24 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF16EveryRequestTakesSeconds delays every request by one second, and deletions continue. Then it delays every request by
 // four seconds: the answers for a deletion would be too old when all are known. So Sunset deletes nothing, and keeps an
 // object whose policy is suspended in that time.
 func TestF16EveryRequestTakesSeconds(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	s.Gone(s.ConfigMap("before", preview))
-	all := gate.Requests("", "leases").Not()
-	slow := r.Gate.Arm(gate.Fault{Match: all, Delay: time.Second})
+	all := proxy.Requests("", "leases").Not()
+	slow := r.Proxy.Arm(proxy.Fault{Match: all, Delay: time.Second})
 	s.Gone(s.ConfigMap("slowly", preview))
 	slow.Lift()
-	slower := r.Gate.Arm(gate.Fault{Match: all, Delay: 4 * time.Second})
+	slower := r.Proxy.Arm(proxy.Fault{Match: all, Delay: 4 * time.Second})
 	s.Expect(slow, slower)
 	cm := s.ConfigMap("too-slow", preview)
 	s.Stays(12*time.Second, cm)
@@ -39,11 +39,11 @@ func TestF16EveryRequestTakesSeconds(t *testing.T) {
 // TestF16AnAPIServerStandsStill suspends an API server for half a minute, with requests of Sunset in flight. In that time all
 // objects become due, and a user of the other API server holds one object, relabels one and suspends one policy.
 func TestF16AnAPIServerStandsStill(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true})
 	p := s.Policy("previews", previews("Enforce", "15s"))
 	other := s.Policy("others", labelled("other", "Enforce", "15s"))
-	r := s.Sunset(scene.Start{Server: scene.B, Flags: []string{"--leader-elect=false"}})
+	r := s.Sunset(scenario.Start{Server: scenario.B, Flags: []string{"--leader-elect=false"}})
 	counted(s, p, 0)
 	goes, held, relabelled := s.ConfigMap("goes", preview), s.ConfigMap("held", preview), s.ConfigMap("relabelled", preview)
 	suspended := s.ConfigMap("suspended", map[string]string{"env": "other"})

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // crashing deletes some objects immediately and others soon, counts both separately, and keeps one because of the limit.
@@ -43,12 +43,12 @@ func (m moment) String() string {
 }
 
 // fault kills a replica at the moment: before its write reaches the API server, or after the API server has carried it out.
-func (m moment) fault(r *scene.Replica) gate.Fault {
-	f := gate.Fault{Match: gate.Requests(m.verb, m.resource), Skip: m.n - 1, Times: 1}
+func (m moment) fault(r *scenario.Replica) proxy.Fault {
+	f := proxy.Fault{Match: proxy.Requests(m.verb, m.resource), Skip: m.n - 1, Times: 1}
 	if m.after {
-		f.DoAfter, f.Drop = r.Kill, gate.After
+		f.DoAfter, f.Drop = r.Kill, proxy.After
 	} else {
-		f.Do, f.Drop = r.Kill, gate.Before
+		f.Do, f.Drop = r.Kill, proxy.Before
 	}
 	return f
 }
@@ -64,7 +64,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 	}
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {
-			scene.Short(t)
+			scenario.Short(t)
 			if !killedAt(t, m) {
 				t.Error("the run is void: missing the write")
 			}
@@ -79,7 +79,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 		for _, m := range everyWrite(t) {
 			if !slices.Contains(moments, m) {
 				t.Run(m.String(), func(t *testing.T) {
-					scene.Long(t)
+					scenario.Long(t)
 					if !met.is(m, killedAt(t, m)) {
 						t.Skip("not reached: this run had no such write")
 					}
@@ -119,9 +119,9 @@ func (m *met) end(t *testing.T) {
 
 // killedAt kills the leader at a moment, and reports whether the run reached it.
 func killedAt(t *testing.T, m moment) bool {
-	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{Failover: true})
-	armed := leads.Gate.Arm(m.fault(leads))
+	s := scenario.New(t, scenario.Options{})
+	leads, _ := pair(s, scenario.Start{Failover: true})
+	armed := leads.Proxy.Arm(m.fault(leads))
 	converged(s, crashes(s))
 	armed.Lift()
 	struck := armed.Fired() > 0
@@ -136,10 +136,10 @@ func killedAt(t *testing.T, m moment) bool {
 // which are not counted. The run is not a subtest: otherwise -run with the name of one moment would skip it, and with it all
 // moments.
 func everyWrite(t *testing.T) (all []moment) {
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	defer s.End()
-	leads, _ := pair(s, scene.Start{Failover: true})
-	writes := leads.Gate.Record(gate.Writes("").And(gate.Requests("", "leases").Or(gate.Requests("", "events")).Not()))
+	leads, _ := pair(s, scenario.Start{Failover: true})
+	writes := leads.Proxy.Record(proxy.Writes("").And(proxy.Requests("", "leases").Or(proxy.Requests("", "events")).Not()))
 	converged(s, crashes(s))
 	counts := map[string]int{}
 	for _, e := range writes() {
@@ -155,7 +155,7 @@ func everyWrite(t *testing.T) (all []moment) {
 }
 
 // crashes creates the policy, five due objects, two that are due soon, one that is held and one that is not selected.
-func crashes(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
+func crashes(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
 	s.Helper()
 	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "now-4", "soon-0", "soon-1"} {
 		s.ConfigMap(name, preview)
@@ -166,7 +166,7 @@ func crashes(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
 }
 
 // converged waits until the state is that at the end of a run without faults.
-func converged(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+func converged(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()
 	s.Eventually(func() error {
 		l := s.Ledger(p)

@@ -9,24 +9,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF18ALeaderThatComesBackFromTheDead suspends the leader in the middle of a backlog for longer than its lease, with a
 // DELETE in flight. The other replica takes over, and the object of that DELETE is held. Then the first replica resumes and
 // the DELETE arrives.
 func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
-	scene.Short(t)
+	scenario.Short(t)
 	const backlog, limit = 60, 40
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
 	configMaps(s, "cm", backlog, preview)
 	bystander := s.ConfigMap("bystander", nil)
-	slowly := scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}}
+	slowly := scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}}
 	dead := s.Sunset(slowly)
 	counted(s, p, backlog)
-	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true, Late: true})
+	underWay := dead.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true, Late: true})
 	s.Expect(underWay)
 	arrives(s, underWay, http.StatusConflict)
 	s.Edit(p, enforces)
@@ -34,7 +34,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	dead.Stop()
 	sent := len(dead.Deletes())
 	late := &corev1.ConfigMap{}
-	late.Namespace, late.Name = s.Namespace, underWay.Struck()[0].Name
+	late.Namespace, late.Name = s.Namespace, underWay.Matched()[0].Name
 
 	next := s.Sunset(slowly)
 	s.Hold(late)
@@ -48,7 +48,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	underWay.Release()
 	select {
 	case <-dead.Ended():
-	case <-time.After(scene.Patience()):
+	case <-time.After(scenario.Patience()):
 		t.Fatal("the former leader did not end")
 	}
 	byLedger(s, p, limit)
@@ -60,12 +60,12 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	if n := len(dead.Deletes()) - sent; n > 16 {
 		t.Errorf("%d DELETEs by the former leader", n)
 	}
-	fenced(t, append(dead.Deletes(), next.Deletes()...))
+	expectPreconditions(t, append(dead.Deletes(), next.Deletes()...))
 	s.Calm()
 }
 
 // middle waits until some ConfigMaps of a backlog are deleted.
-func middle(s *scene.Scene, backlog int) {
+func middle(s *scenario.Scenario, backlog int) {
 	s.Helper()
 	s.Eventually(func() error {
 		if n := s.Left(&corev1.ConfigMapList{}, preview); n > backlog-4 {

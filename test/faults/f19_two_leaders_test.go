@@ -9,23 +9,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF19TwoReplicasLeadAtATime has two leaders at a time, each with its own lease, because a user gave them different
 // namespaces. Without a ledger, they do the same work twice, but nothing wrong. With a ledger, only the newer one counts.
 func TestF19TwoReplicasLeadAtATime(t *testing.T) {
-	scene.Short(t)
+	scenario.Short(t)
 	const backlog, limit = 40, 30
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	elsewhere := s.More("elsewhere")
 	p := s.Policy("previews", previews("DryRun", "0s"))
 	all := configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	one := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
-	two := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	one := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
+	two := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
 	counted(s, p, backlog+1)
 	s.Edit(p, enforces)
 	for _, cm := range all {
@@ -48,7 +48,7 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	if one.Running() {
 		again = two
 	}
-	leads := again.Gate.Record(gate.Writes("leases"))
+	leads := again.Proxy.Record(proxy.Writes("leases"))
 	again.Restart() // as a cluster does: the replica takes over the ledger
 	s.Eventually(func() error {
 		if len(with(http.StatusOK, leads())) == 0 {
@@ -60,12 +60,12 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	if err := left(s, others, backlog-limit); err != nil {
 		t.Error(err)
 	}
-	fenced(t, append(one.Deletes(), two.Deletes()...))
+	expectPreconditions(t, append(one.Deletes(), two.Deletes()...))
 	s.Calm()
 }
 
 // left returns an error unless want ConfigMaps with labels exist.
-func left(s *scene.Scene, labels map[string]string, want int) error {
+func left(s *scenario.Scenario, labels map[string]string, want int) error {
 	if n := s.Left(&corev1.ConfigMapList{}, labels); n != want {
 		return fmt.Errorf("%d objects left, want %d", n, want)
 	}

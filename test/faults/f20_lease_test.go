@@ -7,26 +7,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF20TheLeaseCannotBeRenewed prevents the leader from renewing its lease; all other requests work. The leader must stop
 // before the other replica starts.
 func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	s.Policy("previews", previews("Enforce", "0s"))
-	elect := scene.Start{Flags: []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}}
+	elect := scenario.Start{Flags: []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}}
 	first := s.Sunset(elect)
 	s.Gone(s.ConfigMap("before", preview))
 	second := s.Sunset(elect)
 	bystander := s.ConfigMap("bystander", nil)
-	s.Expect(first.Gate.Arm(gate.Fault{Match: gate.Writes("leases"), Answer: &gate.Answer{Code: http.StatusInternalServerError}}))
+	s.Expect(first.Proxy.Arm(proxy.Fault{Match: proxy.Writes("leases"), Answer: &proxy.Answer{Code: http.StatusInternalServerError}}))
 	cut := time.Now()
 	var all []string
 	for i := 0; len(second.Deletes()) == 0; i++ { // an object is always due
-		if time.Since(cut) > scene.Patience() {
+		if time.Since(cut) > scenario.Patience() {
 			t.Fatal("no replica has taken over")
 		}
 		all = append(all, s.ConfigMap(fmt.Sprintf("cm-%d", i), preview).Name)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 const tenYears = 10 * 365 * 24 * time.Hour
@@ -16,14 +16,14 @@ const tenYears = 10 * 365 * 24 * time.Hour
 func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": tenYears, "behind": -tenYears} {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
-			s := scene.New(t, scene.Options{})
+			scenario.Long(t)
+			s := scenario.New(t, scenario.Options{})
 			p := s.Policy("previews", previews("Enforce", "5s"))
 			young := s.Policy("others", labelled("other", "Enforce", "1h"))
 			due, waits := s.ConfigMap("due", preview), s.ConfigMap("waits", map[string]string{"env": "other"})
 			clock := build.NewClock(t)
 			clock.Step(by)
-			s.Sunset(scene.Start{Clock: clock})
+			s.Sunset(scenario.Start{Clock: clock})
 			counted(s, young, 1)
 			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew") // also if the clock is behind, so that no object seems to be due
 			s.Stays(6*time.Second, due, waits)
@@ -39,12 +39,12 @@ func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 // TestF21AClockThatStepsWhileItRuns steps the clock two hours ahead, so that everything seems due, then back to before
 // Sunset's start, and then to the right time.
 func TestF21AClockThatStepsWhileItRuns(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "1h"))
 	waits := s.ConfigMap("waits", preview)
 	clock := build.NewClock(t)
-	s.Sunset(scene.Start{Clock: clock})
+	s.Sunset(scenario.Start{Clock: clock})
 	counted(s, p, 1)
 	clock.Step(2 * time.Hour)
 	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
@@ -61,11 +61,11 @@ func TestF21AClockThatStepsWhileItRuns(t *testing.T) {
 // TestF21AClockThatDrifts lets the clock gain a quarter of a second per second. When it is five seconds ahead, Sunset deletes
 // nothing any more.
 func TestF21AClockThatDrifts(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "0s"))
 	clock := build.NewClock(t)
-	s.Sunset(scene.Start{Clock: clock})
+	s.Sunset(scenario.Start{Clock: clock})
 	s.Gone(s.ConfigMap("before", preview))
 	clock.Drift(250 * time.Millisecond)
 	s.Gone(s.ConfigMap("a-little", preview))

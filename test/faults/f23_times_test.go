@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // built deletes Builds some time after the finish time in their status.
@@ -32,12 +32,12 @@ rules:
 // invalid, and moves some backwards and forwards. Sunset deletes no object before it has existed for its whole TTL, and keeps
 // objects with invalid times.
 func TestF23TimesThatCannotBe(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const ttl = 5 * time.Second
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	kind := schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Build"}
 	define(s, kind, "builds", &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}})
-	pair(s, scene.Start{})
+	pair(s, scenario.Start{})
 	p := s.Policy("built", fmt.Sprintf(built, kind.GroupVersion(), ttl))
 	build := func(name string, finishedAt any) *unstructured.Unstructured {
 		object := instance(s, kind, name, map[string]any{})
@@ -75,7 +75,7 @@ func TestF23TimesThatCannotBe(t *testing.T) {
 }
 
 // finish writes the finish time of a Build.
-func finish(s *scene.Scene, object *unstructured.Unstructured, at any) {
+func finish(s *scenario.Scenario, object *unstructured.Unstructured, at any) {
 	s.Helper()
 	before := object.DeepCopy()
 	object.Object["status"] = map[string]any{"finishedAt": at}
@@ -85,7 +85,7 @@ func finish(s *scene.Scene, object *unstructured.Unstructured, at any) {
 }
 
 // onTime waits until objects are deleted, and fails the test if one is deleted before it has existed for its TTL.
-func onTime(s *scene.Scene, ttl time.Duration, objects ...client.Object) {
+func onTime(s *scenario.Scenario, ttl time.Duration, objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
 		created := object.GetCreationTimestamp().Time
@@ -109,10 +109,10 @@ rules:
 // TestF23MarksAreForged forges the marks of objects and kills the leader, which has seen the real times. No mark counts from
 // before the object's creation, and an invalid mark counts as none.
 func TestF23MarksAreForged(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const ttl = 12 * time.Second
-	s := scene.New(t, scene.Options{})
-	leads, waits := pair(s, scene.Start{Failover: true})
+	s := scenario.New(t, scenario.Options{})
+	leads, waits := pair(s, scenario.Start{Failover: true})
 	s.Policy("unused", fmt.Sprintf(marked, ttl))
 	all := configMaps(s, "cm", 4, preview)
 	var mark string

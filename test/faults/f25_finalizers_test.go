@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF25FinalizersThatNobodyRemoves has sixty objects, the oldest, with a finalizer that no client removes. Sunset sends one
@@ -18,15 +18,15 @@ import (
 func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 	for name, propagation := range map[string]string{"background": "Background", "foreground": "Foreground"} {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
+			scenario.Long(t)
 			const stuck, free = 60, 40
-			s := scene.New(t, scene.Options{})
+			s := scenario.New(t, scenario.Options{})
 			for _, cm := range configMaps(s, "stuck", stuck, preview) {
 				s.Change(cm, func() { cm.Finalizers = []string{"example.com/never"} })
 				t.Cleanup(func() { unstick(s, cm) })
 			}
 			configMaps(s, "free", free, preview)
-			leads, waits := pair(s, scene.Start{Failover: true})
+			leads, waits := pair(s, scenario.Start{Failover: true})
 			p := s.Policy("previews", previews("Enforce", "0s")+"  delete: {propagationPolicy: "+propagation+"}\n"+limited(500))
 			atMost(s, preview, stuck)
 			byLedger(s, p, stuck+free)
@@ -46,7 +46,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 }
 
 // once fails the test unless each of the given number of objects with a name prefix got one DELETE.
-func once(t *testing.T, deletes []gate.Entry, prefix string, objects int) {
+func once(t *testing.T, deletes []proxy.Entry, prefix string, objects int) {
 	t.Helper()
 	counts := map[string]int{}
 	for _, e := range deletes {
@@ -65,6 +65,6 @@ func once(t *testing.T, deletes []gate.Entry, prefix string, objects int) {
 }
 
 // unstick removes all finalizers.
-func unstick(s *scene.Scene, cm *corev1.ConfigMap) {
+func unstick(s *scenario.Scenario, cm *corev1.ConfigMap) {
 	_ = s.Patch(context.Background(), cm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 }

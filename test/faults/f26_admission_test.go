@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 var guarded = map[string]string{"env": "preview", "guarded": "yes"}
@@ -25,21 +25,21 @@ var guarded = map[string]string{"env": "preview", "guarded": "yes"}
 // does not charge them to the limit permanently, and deletes the other objects. When admission allows it, Sunset deletes the
 // refused objects too.
 func TestF26AdmissionRefusesDeletions(t *testing.T) {
-	for name, refuse := range map[string]func(*scene.Scene) (lift func()){
+	for name, refuse := range map[string]func(*scenario.Scenario) (lift func()){
 		"a policy denies them":      denies,
 		"a webhook does not answer": unanswered,
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
+			scenario.Long(t)
 			const stuck, free = 5, 20
 			const limit = free + 3*stuck // a namespace leaves as much room for others as its deletions with an unknown result take
-			s := scene.New(t, scene.Options{})
+			s := scenario.New(t, scenario.Options{})
 			lift := refuse(s)
 			defer lift()
 			refused := configMaps(s, "refused", stuck, guarded)
 			s.Eventually(func() error { return refusal(s, refused[0]) })
 			configMaps(s, "free", free, preview)
-			leads, waits := pair(s, scene.Start{})
+			leads, waits := pair(s, scenario.Start{})
 			p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 			atMost(s, preview, stuck)
 			s.ExpectThat("a refused DELETE", func() bool { return len(leads.Deletes()) > free })
@@ -74,17 +74,17 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 	}
 }
 
-// TestF26DoubtsAboutRefusedDeletionsEnd has a webhook that fails, so that the result of deletions is unknown and they use up
+// TestF26DoubtAboutRefusedDeletionsEnds has a webhook that fails, so that the result of deletions is unknown and they use up
 // the limit. The entries with an unknown result end, and Sunset deletes other objects.
-func TestF26DoubtsAboutRefusedDeletionsEnd(t *testing.T) {
-	scene.Long(t)
+func TestF26DoubtAboutRefusedDeletionsEnds(t *testing.T) {
+	scenario.Long(t)
 	const stuck, limit = 3, 3
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	lift := unanswered(s)
 	defer lift()
 	refused := configMaps(s, "refused", stuck, guarded)
 	s.Eventually(func() error { return refusal(s, refused[0]) })
-	r := s.Sunset(scene.Start{Binary: build.Brief(t)})
+	r := s.Sunset(scenario.Start{Binary: build.Brief(t)})
 	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 	s.Eventually(func() error {
 		if l := s.Ledger(p); l == nil || open(l) < stuck {
@@ -125,7 +125,7 @@ func open(l *v1alpha1.RetentionLedger) (n int) {
 }
 
 // refusal returns an error unless the API server refuses to delete an object, or the object is gone.
-func refusal(s *scene.Scene, cm *corev1.ConfigMap) error {
+func refusal(s *scenario.Scenario, cm *corev1.ConfigMap) error {
 	if s.Delete(s.Context(), cm.DeepCopy(), client.DryRunAll) == nil {
 		return errors.New("the API server would delete the object")
 	}
@@ -133,7 +133,7 @@ func refusal(s *scene.Scene, cm *corev1.ConfigMap) error {
 }
 
 // denies creates a ValidatingAdmissionPolicy that denies DELETEs of guarded ConfigMaps.
-func denies(s *scene.Scene) (lift func()) {
+func denies(s *scenario.Scenario) (lift func()) {
 	s.Helper()
 	fail := admissionv1.Fail
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -160,7 +160,7 @@ func denies(s *scene.Scene) (lift func()) {
 }
 
 // unanswered registers a webhook without a server for DELETEs of guarded ConfigMaps.
-func unanswered(s *scene.Scene) (lift func()) {
+func unanswered(s *scenario.Scenario) (lift func()) {
 	s.Helper()
 	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
 	hook := &admissionv1.ValidatingWebhookConfiguration{
@@ -181,6 +181,6 @@ var deletions = admissionv1.RuleWithOperations{
 	Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 }
 
-func inNamespace(s *scene.Scene) *metav1.LabelSelector {
+func inNamespace(s *scenario.Scenario) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.Namespace}}
 }

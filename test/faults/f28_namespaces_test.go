@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// TestF28ANamespaceIsDeletedAndMadeAnew deletes a namespace in the middle of a backlog, with a DELETE in flight, and creates
+// TestF28NamespaceIsRecreated deletes a namespace in the middle of a backlog, with a DELETE in flight, and creates
 // it again with objects of the same names. Sunset deletes nothing in the terminating namespace, and only due objects in the
 // new one.
-func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
-	scene.Long(t)
+func TestF28NamespaceIsRecreated(t *testing.T) {
+	scenario.Long(t)
 	const backlog = 100
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	name := s.More("again")
 	old := &corev1.Namespace{}
 	if err := s.Get(t.Context(), client.ObjectKey{Name: name}, old); err != nil {
@@ -33,8 +33,8 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	}
 	anchor := s.ConfigMap("anchor", nil, there, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/not-yet"} })
 	t.Cleanup(func() { unstick(s, anchor) })
-	leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
-	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(name)), Skip: 15, Times: 1, Hold: true, Late: true})
+	leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=30"}})
+	held := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps").And(proxy.In(name)), Skip: 15, Times: 1, Hold: true, Late: true})
 	s.Expect(held)
 	arrives(s, held, http.StatusConflict)
 	s.Policy("previews", previews("Enforce", "0s"))
@@ -70,7 +70,7 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 }
 
 // emptied returns an error while a namespace has preview ConfigMaps.
-func emptied(s *scene.Scene, namespace string) error {
+func emptied(s *scenario.Scenario, namespace string) error {
 	list := &corev1.ConfigMapList{}
 	if err := s.List(s.Context(), list, client.InNamespace(namespace), client.MatchingLabels(preview)); err != nil {
 		return err

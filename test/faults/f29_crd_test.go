@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // widgets is a CRD with one version and one field.
@@ -45,15 +45,15 @@ rules:
 // then with another version. Sunset evaluates objects of the same names by their current state. It keeps objects that do not
 // fit the policy, and the policy reports that.
 func TestF29ACRDComesBackOtherwise(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true})
 	of := func(text, version, kind string) string {
 		return strings.NewReplacer("VERSION", version, "TYPE", kind).Replace(text)
 	}
 	crd := apply(s, of(widgets, "v1", "boolean"))
 	p := s.Policy("widgets", grouped(s, of(done, "v1", "")))
 	s.Policy("previews", previews("Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	stays := someWidget(s, "stays", "v1", false)
 	s.Gone(someWidget(s, "goes", "v1", true))
 	s.Stays(0, stays)
@@ -86,7 +86,7 @@ func TestF29ACRDComesBackOtherwise(t *testing.T) {
 }
 
 // someWidget creates a Widget as soon as the kind is served.
-func someWidget(s *scene.Scene, name, version string, done any) *unstructured.Unstructured {
+func someWidget(s *scenario.Scenario, name, version string, done any) *unstructured.Unstructured {
 	s.Helper()
 	object := read(s, "apiVersion: GROUP/"+version+"\nkind: Widget\n")
 	object.Object["spec"] = map[string]any{"done": done}

@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestF30ExpressionsThatTakeForEver has a rule that takes seconds for each of several large ConfigMaps, which change all the
 // time. Sunset keeps them, and the policy reports their number and the reason. Other ConfigMaps, which arrive on the same
 // watch, are deleted on time, and so are Jobs.
 func TestF30ExpressionsThatTakeForEver(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	const bombs, promptly = 12, 10 * time.Second
 	large := map[string]string{}
 	for i := range 4000 {
@@ -27,7 +27,7 @@ func TestF30ExpressionsThatTakeForEver(t *testing.T) {
 	for i := range bombs {
 		stay = append(stay, s.ConfigMap(fmt.Sprintf("bomb-%d", i), map[string]string{"env": "bomb"}, func(c *corev1.ConfigMap) { c.Data = large }))
 	}
-	pair(s, scene.Start{})
+	pair(s, scenario.Start{})
 	s.Policy("previews", previews(v1alpha1.Enforce, "2s"))
 	s.Policy("jobs", `
 mode: Enforce

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // byDefault is the default approval of a policy.
@@ -17,11 +17,11 @@ const byDefault = "approval: {backlogCount: 100, backlogPercent: 25}\n"
 // TestF31APolicyMatchesEverything has a typo that makes a policy match everything. The policy waits for approval, also after
 // a change of the leader. The fixed policy deletes only the intended object.
 func TestF31APolicyMatchesEverything(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	meant := s.ConfigMap("meant", preview)
 	configMaps(s, "precious", 30, map[string]string{"env": "production"})
-	leads, waits := pair(s, scene.Start{Failover: true})
+	leads, waits := pair(s, scenario.Start{Failover: true})
 	p := s.Policy("typo", `
 mode: Enforce
 rules:
@@ -52,8 +52,8 @@ rules:
 // TestF31TheEdgesOfWhatNeedsApproval checks the thresholds of approval: more than a hundred objects, or at least ten and more
 // than a quarter of the selected ones.
 func TestF31TheEdgesOfWhatNeedsApproval(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	type edge struct {
 		due, others int
 		waits       bool
@@ -68,7 +68,7 @@ func TestF31TheEdgesOfWhatNeedsApproval(t *testing.T) {
 		configMaps(s, fmt.Sprintf("due-%d", i), e.due, due(i))
 		configMaps(s, fmt.Sprintf("other-%d", i), e.others, map[string]string{"edge": fmt.Sprint(i)})
 	}
-	pair(s, scene.Start{})
+	pair(s, scenario.Start{})
 	for i := range edges {
 		policies[i] = s.Policy(fmt.Sprint("edge-", i), fmt.Sprintf(`
 mode: Enforce

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // leftovers deletes ReplicaSets with a label and without a controller, and finished Pods with the label.
@@ -34,8 +34,8 @@ rules:
 // TestF32ChildrenInheritTheLabel has a Deployment whose ReplicaSet and Pods inherit the label that policies select. Sunset
 // keeps what is in use, and deletes a ReplicaSet without an owner and a finished Pod.
 func TestF32ChildrenInheritTheLabel(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Nodes: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Nodes: true})
 	deployment := web(s, 3)
 	orphan := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: preview},
@@ -56,7 +56,7 @@ rules:
   startTime: object.metadata.creationTimestamp
   ttl: 0s
 `)
-	s.Sunset(scene.Start{})
+	s.Sunset(scenario.Start{})
 	s.Gone(orphan, ended)
 	sets := &appsv1.ReplicaSetList{}
 	if err := s.List(t.Context(), sets, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil || len(sets.Items) != 1 {
@@ -71,7 +71,7 @@ rules:
 }
 
 // web creates a Deployment and waits until its Pods run.
-func web(s *scene.Scene, replicas int) *appsv1.Deployment {
+func web(s *scenario.Scenario, replicas int) *appsv1.Deployment {
 	s.Helper()
 	labels := map[string]string{"app": "web", "env": "preview"}
 	d := &appsv1.Deployment{
@@ -93,7 +93,7 @@ func web(s *scene.Scene, replicas int) *appsv1.Deployment {
 }
 
 // running returns the Pods of the Deployment, if the wanted number runs and none is terminating.
-func running(s *scene.Scene, want int) ([]client.Object, error) {
+func running(s *scenario.Scenario, want int) ([]client.Object, error) {
 	pods := &corev1.PodList{}
 	if err := s.List(s.Context(), pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // hungry deletes every Pod of an application, running or not.
@@ -23,14 +23,14 @@ rules:
   ttl: 0s
 `
 
-// TestF33AControllerMakesAnewWhatIsDeleted deletes the Pods of a Deployment, which recreates them immediately. Limits bound
+// TestF33AControllerRecreatesDeletedObjects deletes the Pods of a Deployment, which recreates them immediately. Limits bound
 // the number of deletions, and other policies are not delayed.
-func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Nodes: true})
+func TestF33AControllerRecreatesDeletedObjects(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Nodes: true})
 	web(s, 3)
 	p := s.Policy("others", labelled("other", "Enforce", "0s"))
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	counted(s, p, 0)
 	longest := func(name string) (took time.Duration) {
 		for i := range 5 {

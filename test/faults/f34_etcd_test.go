@@ -10,19 +10,19 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestF34EtcdIsKilledAndComesBack kills etcd in the middle of a backlog and restarts it with the same data.
 func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const backlog = 60
-	s := scene.New(t, scene.Options{Alone: true})
+	s := scenario.New(t, scenario.Options{Alone: true})
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(1000))
 	all := configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=10"}})
+	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=10"}})
 	counted(s, p, backlog+1)
 	s.Edit(p, enforces)
 	middle(s, backlog)
@@ -48,12 +48,12 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 // Changes that Sunset has seen are lost: a removed hold is back, a stricter policy has its old spec, and revisions are
 // reused.
 func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Own: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Own: true})
 	p := s.Policy("previews", previews("Enforce", "1h"))
 	held, waits, bystander := s.ConfigMap("held", preview), s.ConfigMap("waits", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false"}})
 	counted(s, p, 2)
 	older, err := s.Cluster.Snapshot()
 	if err != nil {
@@ -87,7 +87,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	}
 	select {
 	case <-r.Ended():
-	case <-time.After(scene.Patience()):
+	case <-time.After(scenario.Patience()):
 		t.Fatal("the controller continues with outdated data")
 	}
 	if !strings.Contains(r.Log(), "resourceVersions of the API server went back") {

@@ -5,21 +5,21 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestF35ACrashLoop kills the controller twenty times, each time when it has sent a DELETE or after four seconds, in a
 // backlog that exceeds the limit.
 func TestF35ACrashLoop(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const backlog, limit, crashes = 60, 40, 20
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 	configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=4"}})
-	listed := r.Gate.Record(relists("configmaps"))
+	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=4"}})
+	listed := r.Proxy.Record(relists("configmaps"))
 	for range crashes {
 		before := len(r.Deletes())
 		for began := time.Now(); len(r.Deletes()) == before && time.Since(began) < 4*time.Second; {

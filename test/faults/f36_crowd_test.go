@@ -20,14 +20,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // crowd is many objects that become due at once. Each narrow policy has a namespace of its own. Each wide policy has each of
 // its objects in another namespace.
 type crowd struct {
-	*scene.Scene
+	*scenario.Scenario
 	namespaces   []string
 	narrow, wide sort
 }
@@ -138,7 +138,7 @@ func (c *crowd) settle(want func(status v1alpha1.RetentionPolicyStatus, each int
 
 // counts waits until the statuses of the crowd have counted every DELETE with a successful answer. Policies without limits do
 // not promise to count a DELETE whose answer was lost, as may happen on a busy machine.
-func (c *crowd) counts(deletes []gate.Entry, few map[string]time.Time) {
+func (c *crowd) counts(deletes []proxy.Entry, few map[string]time.Time) {
 	c.Helper()
 	carriedOut := int64(0)
 	for _, e := range deletes {
@@ -203,7 +203,7 @@ func (c *crowd) few() map[string]time.Time {
 }
 
 // served returns how many other objects were deleted before one of the few, and how long that one took, at the maximum.
-func served(deletes []gate.Entry, few map[string]time.Time) (others int, wait time.Duration) {
+func served(deletes []proxy.Entry, few map[string]time.Time) (others int, wait time.Duration) {
 	for i, e := range deletes {
 		if made, is := few[e.Name]; is {
 			others, wait = max(others, len(since(made, deletes[:i]))), max(wait, e.At.Sub(made))
@@ -215,7 +215,7 @@ func served(deletes []gate.Entry, few map[string]time.Time) (others int, wait ti
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // memory returns the maximum memory of a replica's process, in MB.
-func memory(s *scene.Scene, r *scene.Replica) int {
+func memory(s *scenario.Scenario, r *scenario.Replica) int {
 	s.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.PID()))
 	found := highWater.FindSubmatch(status)
@@ -227,7 +227,7 @@ func memory(s *scene.Scene, r *scene.Replica) int {
 }
 
 // asks returns how many of the requests are reads.
-func asks(entries []gate.Entry) int {
+func asks(entries []proxy.Entry) int {
 	n := 0
 	for _, e := range entries {
 		if e.Verb == "get" || e.Verb == "list" {
@@ -239,9 +239,9 @@ func asks(entries []gate.Entry) int {
 
 // drained fails the test if the few objects waited for too large a part of the crowd, or if the run used too much memory or
 // too many requests.
-func (c *crowd) drained(r *scene.Replica, released time.Time, few map[string]time.Time) {
+func (c *crowd) drained(r *scenario.Replica, released time.Time, few map[string]time.Time) {
 	drain := time.Since(released)
-	requests, deletes, most := since(released, r.Gate.Journal()), r.Deletes(), memory(c.Scene, r)
+	requests, deletes, most := since(released, r.Proxy.Journal()), r.Deletes(), memory(c.Scenario, r)
 	others, wait := served(deletes, few)
 	c.Logf("%d objects in %s, %d DELETEs among %d requests, %d of them reads; at most %d MB; each of %d other objects was deleted within %s, after at most %d of the crowd",
 		c.size(), drain.Round(time.Second), len(deletes), len(requests), asks(requests), most, len(few), wait.Round(time.Millisecond), others)
@@ -263,13 +263,13 @@ func (c *crowd) drained(r *scene.Replica, released time.Time, few map[string]tim
 // becomes a dry run. A policy with few objects does not wait for the crowd, regardless of the number of policies and
 // namespaces.
 func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true, Own: true})
-	c := &crowd{Scene: s, narrow: sort{800, 5}, wide: sort{200, 30}}
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true, Own: true})
+	c := &crowd{Scenario: s, narrow: sort{800, 5}, wide: sort{200, 30}}
 	c.assemble(1000)
 	keeps := s.Policy("keeper", keeper)
 	s.Policy("few", labelled("few", "Enforce", "0s"))
-	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false"}})
 	c.settle(func(status v1alpha1.RetentionPolicyStatus, each int64) bool {
 		return status.Matched == each && len(status.Previews) > 0
 	})
@@ -282,7 +282,7 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	few := c.few()
 	c.drained(r, released, few)
 	c.counts(r.Deletes(), few)
-	fenced(t, r.Deletes())
+	expectPreconditions(t, r.Deletes())
 	s.Calm()
 	s.End()
 	if n := s.Report().Removed; n != c.size()+len(few) {

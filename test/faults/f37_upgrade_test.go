@@ -13,18 +13,18 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF37UpgradedDowngradedAndUpgradedAgain upgrades Sunset, downgrades it, and upgrades it again while deletions continue:
 // first the definitions, then one replica after the other. Each version leads while the other one is on standby. Twice, one
 // version takes over from the other with a DELETE in flight.
 func TestF37UpgradedDowngradedAndUpgradedAgain(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	earlier, today := build.Earlier(t, build.BeforeReferences), build.Today(t)
-	u := newRollout(scene.New(t, scene.Options{Own: true}), earlier)
-	one, other := pair(u.Scene, scene.Start{Failover: true, Binary: earlier.Controller, Flags: []string{"--max-deletions-per-second=8"}})
+	u := newRollout(scenario.New(t, scenario.Options{Own: true}), earlier)
+	one, other := pair(u.Scenario, scenario.Start{Failover: true, Binary: earlier.Controller, Flags: []string{"--max-deletions-per-second=8"}})
 	u.runs[one], u.runs[other] = earlier, earlier
 	u.approved()
 	u.leads(one)
@@ -59,8 +59,8 @@ const (
 
 // rollout is a cluster in which the version of Sunset changes.
 type rollout struct {
-	*scene.Scene
-	runs  map[*scene.Replica]build.Version
+	*scenario.Scenario
+	runs  map[*scenario.Replica]build.Version
 	terms int // number of leaders so far
 
 	previews *v1alpha1.ClusterRetentionPolicy // deletes all the time
@@ -77,9 +77,9 @@ type rollout struct {
 }
 
 // newRollout creates different policies and objects for them.
-func newRollout(s *scene.Scene, version build.Version) *rollout {
+func newRollout(s *scenario.Scenario, version build.Version) *rollout {
 	s.Helper()
-	u := &rollout{Scene: s, runs: map[*scene.Replica]build.Version{}}
+	u := &rollout{Scenario: s, runs: map[*scenario.Replica]build.Version{}}
 	u.defines(version)
 	u.previews = s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 	u.bounded = s.Policy("bounded", labelled("bounded", "Enforce", "0s")+limited(bound)+byDefault)
@@ -128,12 +128,12 @@ func (u *rollout) defines(version build.Version) {
 // approved approves the backlog that needs it.
 func (u *rollout) approved() {
 	u.Helper()
-	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "ApprovalRequired")
-	approve(u.Scene, u.bounded)
+	tells(u.Scenario, u.bounded, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	approve(u.Scenario, u.bounded)
 }
 
 // leads waits until a replica leads, and checks that it works as its version should.
-func (u *rollout) leads(r *scene.Replica) {
+func (u *rollout) leads(r *scenario.Replica) {
 	u.Helper()
 	if u.Leader() != r {
 		u.Fatalf("%s is not the leader", r.User)
@@ -157,14 +157,14 @@ func (u *rollout) leads(r *scene.Replica) {
 func (u *rollout) comes() {
 	u.Helper()
 	u.made += batch
-	configMaps(u.Scene, fmt.Sprintf("preview-%d", u.made), batch, preview)
+	configMaps(u.Scenario, fmt.Sprintf("preview-%d", u.made), batch, preview)
 }
 
 // marks checks that the leader marks new objects and does not change the marks of earlier leaders.
 func (u *rollout) marks() {
 	u.Helper()
 	cm := u.ConfigMap(fmt.Sprintf("retired-%d", u.terms), env("retired"))
-	u.Eventually(func() error { return hasMark(u.Scene, cm) })
+	u.Eventually(func() error { return hasMark(u.Scenario, cm) })
 	for _, before := range u.marked {
 		now := before.DeepCopy()
 		err := u.Get(u.Context(), client.ObjectKeyFromObject(before), now)
@@ -188,41 +188,41 @@ func (u *rollout) reads(version build.Version) {
 		u.spare = nil
 		return
 	}
-	tells(u.Scene, u.declares, v1alpha1.ConditionValid, "RuleInvalid", "references")
+	tells(u.Scenario, u.declares, v1alpha1.ConditionValid, "RuleInvalid", "references")
 	u.Stays(time.Second, u.spare...)
 }
 
 // replace stops a replica cleanly, and starts it with a version when there is another leader.
-func (u *rollout) replace(r *scene.Replica, version build.Version) {
+func (u *rollout) replace(r *scenario.Replica, version build.Version) {
 	u.Helper()
 	r.Interrupt()
 	u.Leader()
 	u.start(r, version)
 }
 
-func (u *rollout) start(r *scene.Replica, version build.Version) {
+func (u *rollout) start(r *scenario.Replica, version build.Version) {
 	u.Helper()
 	u.runs[r] = version
-	r.Restart(func(start *scene.Start) { start.Binary = version.Controller })
+	r.Restart(func(start *scenario.Start) { start.Binary = version.Controller })
 }
 
 // overtake suspends the leader with a DELETE in flight, and lets the next replica lead. Then the first one resumes, the
 // DELETE arrives, and the first one must end. It is restarted with a version.
-func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
+func (u *rollout) overtake(leader, next *scenario.Replica, version build.Version) {
 	u.Helper()
-	underWay := leader.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Times: 1, Hold: true, Late: true})
+	underWay := leader.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps"), Times: 1, Hold: true, Late: true})
 	u.Expect(underWay)
-	arrives(u.Scene, underWay, http.StatusNotFound)
+	arrives(u.Scenario, underWay, http.StatusNotFound)
 	u.comes()
-	fired(u.Scene, underWay)
+	fired(u.Scenario, underWay)
 	leader.Stop()
 	u.leads(next)
-	u.isGone(underWay.Struck()[0])
+	u.isGone(underWay.Matched()[0])
 	leader.Cont()
 	underWay.Release()
 	select {
 	case <-leader.Ended():
-	case <-time.After(scene.Patience()):
+	case <-time.After(scenario.Patience()):
 		u.Fatalf("%s did not end", leader.User)
 	}
 	u.start(leader, version)
@@ -230,7 +230,7 @@ func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 
 // isGone waits until the new leader has deleted the object of a held request. Only then does the request arrive too late,
 // regardless of the speed of the machine.
-func (u *rollout) isGone(held gate.Entry) {
+func (u *rollout) isGone(held proxy.Entry) {
 	u.Helper()
 	u.Eventually(func() error {
 		err := u.Get(u.Context(), client.ObjectKey{Namespace: held.Namespace, Name: held.Name}, &corev1.ConfigMap{})
@@ -248,7 +248,7 @@ func (u *rollout) settles() {
 	u.counts(u.previews, int64(u.made))
 	u.counts(u.bounded, bound)
 	u.approved() // the earlier version does not write the counted number of objects into the status
-	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
+	tells(u.Scenario, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
 	u.Eventually(func() error {
 		l, gone := u.Ledger(u.steady), int64(stock-u.Left(&corev1.ConfigMapList{}, env("steady")))
 		if counted := l.Total.Deleted + l.Total.Gone; counted != gone || len(l.Open) > 0 {
@@ -263,7 +263,7 @@ func (u *rollout) settles() {
 	u.Remove(u.pause)
 	u.Gone(u.paused...)
 	for name, want := range map[string]int{"preview": 1, "bounded": stock - bound} {
-		if err := left(u.Scene, env(name), want); err != nil {
+		if err := left(u.Scenario, env(name), want); err != nil {
 			u.Error(err)
 		}
 	}
@@ -274,7 +274,7 @@ func (u *rollout) settles() {
 // counts waits until ledger and status of a policy have counted n deletions.
 func (u *rollout) counts(p *v1alpha1.ClusterRetentionPolicy, n int64) {
 	u.Helper()
-	l := byLedger(u.Scene, p, n)
+	l := byLedger(u.Scenario, p, n)
 	u.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.Deleted != l.Total.Deleted {
 			return errors.New("status and ledger differ")

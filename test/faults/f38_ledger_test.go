@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF38OthersWriteToTheLedgerAllTheTime writes to the ledger and to the policy's status all the time, so that writes of
 // Sunset meet conflicts.
 func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const limit = 40
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	p, r := inBacklog(s, limit)
 	stop := meddle(s, p)
 	byLedger(s, p, limit)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
-	conflicts := with(http.StatusConflict, r.Gate.Journal())
+	conflicts := with(http.StatusConflict, r.Proxy.Journal())
 	s.ExpectThat("writes with conflicts", func() bool { return len(conflicts) > 0 })
 	s.Logf("%d writes by others, %d conflicts", stop(), len(conflicts))
 	if err := left(s, preview, backlog-limit); err != nil {
@@ -40,8 +40,8 @@ func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 // TestF38TheLedgerIsDeleted deletes the ledger in the middle of a backlog. The number of deletions within the limit is lost,
 // so Sunset deletes nothing until a user resets the count.
 func TestF38TheLedgerIsDeleted(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Unsettled: "the counts are deleted with the ledger"})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Unsettled: "the counts are deleted with the ledger"})
 	p, r := inBacklog(s, 1000)
 	s.Remove(s.Ledger(p))
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
@@ -61,15 +61,15 @@ func TestF38TheLedgerIsDeleted(t *testing.T) {
 // TestF38AUserTakesTheLedger writes another holder into the ledger. The replica that held it must end, and the next replica
 // continues with the counts.
 func TestF38AUserTakesTheLedger(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const limit = 40
-	s := scene.New(t, scene.Options{})
+	s := scenario.New(t, scenario.Options{})
 	p, r := inBacklog(s, limit)
 	l := s.Ledger(p)
 	s.Change(l, func() { l.Holder = "a-user" })
 	select {
 	case <-r.Ended():
-	case <-time.After(scene.Patience()):
+	case <-time.After(scenario.Patience()):
 		t.Fatal("the replica continues although it does not hold the ledger")
 	}
 	failsClosed(s, r)
@@ -83,11 +83,11 @@ func TestF38AUserTakesTheLedger(t *testing.T) {
 
 // TestF38TheLedgerIsTooLarge makes a ledger too large to be written. Sunset deletes only objects that are recorded in it.
 func TestF38TheLedgerIsTooLarge(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p, r := inBacklog(s, 1000)
-	full := r.Gate.Arm(gate.Fault{Match: gate.Requests("update", "retentionledgers"),
-		Answer: &gate.Answer{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge}})
+	full := r.Proxy.Arm(proxy.Fault{Match: proxy.Requests("update", "retentionledgers"),
+		Answer: &proxy.Answer{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge}})
 	s.Expect(full)
 	fired(s, full)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable")
@@ -100,11 +100,11 @@ func TestF38TheLedgerIsTooLarge(t *testing.T) {
 const backlog = 60
 
 // inBacklog returns a policy with limits, and a controller in the middle of its backlog.
-func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *scene.Replica) {
+func inBacklog(s *scenario.Scenario, limit int) (*v1alpha1.ClusterRetentionPolicy, *scenario.Replica) {
 	s.Helper()
 	configMaps(s, "cm", backlog, preview)
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
-	r := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=6"}})
+	r := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=6"}})
 	counted(s, p, backlog)
 	s.Edit(p, enforces)
 	middle(s, backlog)
@@ -112,7 +112,7 @@ func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *sc
 }
 
 // failsClosed fails the test if more objects are deleted than those with a DELETE in flight.
-func failsClosed(s *scene.Scene, r *scene.Replica) {
+func failsClosed(s *scenario.Scenario, r *scenario.Replica) {
 	s.Helper()
 	before := s.Left(&corev1.ConfigMapList{}, preview)
 	if before == 0 {
@@ -125,7 +125,7 @@ func failsClosed(s *scene.Scene, r *scene.Replica) {
 }
 
 // meddle writes to the ledger and the status of a policy until stop is called, which returns the number of writes.
-func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (stop func() int64) {
+func meddle(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) (stop func() int64) {
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan struct{})
 	var n atomic.Int64

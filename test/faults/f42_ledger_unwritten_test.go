@@ -8,33 +8,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF42TheLedgerCannotBeWritten makes writes of the ledger fail: Sunset deletes nothing of that policy, another policy
 // continues, and the counts are exact afterwards.
 func TestF42TheLedgerCannotBeWritten(t *testing.T) {
-	for name, trouble := range map[string]struct {
-		fault gate.Fault
+	for name, fault := range map[string]struct {
+		fault proxy.Fault
 		mark  func(*testing.T)
 	}{
-		"the API server fails":   {gate.Fault{Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}}, scene.Short},
-		"the write is forbidden": {gate.Fault{Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}, scene.Long},
-		"the request is lost":    {gate.Fault{Drop: gate.Before}, scene.Long},
-		"every write conflicts":  {gate.Fault{Answer: &gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}, scene.Long},
+		"the API server fails":   {proxy.Fault{Answer: &proxy.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}}, scenario.Short},
+		"the write is forbidden": {proxy.Fault{Answer: &proxy.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}, scenario.Long},
+		"the request is lost":    {proxy.Fault{Drop: proxy.Before}, scenario.Long},
+		"every write conflicts":  {proxy.Fault{Answer: &proxy.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}, scenario.Long},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trouble.mark(t)
-			s := scene.New(t, scene.Options{})
-			leads, waits := pair(s, scene.Start{})
+			fault.mark(t)
+			s := scenario.New(t, scenario.Options{})
+			leads, waits := pair(s, scenario.Start{})
 			exact := s.Policy("exact", previews("Enforce", "0s")+limited(100))
 			s.Policy("plain", labelled("plain", "Enforce", "0s"))
 			s.Gone(s.ConfigMap("before", preview))
 			byLedger(s, exact, 1)
 
-			trouble.fault.Match = gate.Requests("update", "retentionledgers")
-			armed := leads.Gate.Arm(trouble.fault)
+			fault.fault.Match = proxy.Requests("update", "retentionledgers")
+			armed := leads.Proxy.Arm(fault.fault)
 			s.Expect(armed)
 			began := time.Now()
 			all := configMaps(s, "cm", 10, preview)
@@ -57,16 +57,16 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestF42TheLedgerIsWrittenAndNobodyHears loses the answer of each write of the ledger. Sunset reads the ledger and finds its
+// TestF42TheLedgerIsWrittenAndTheResponseIsLost loses the answer of each write of the ledger. Sunset reads the ledger and finds its
 // entries before it deletes anything.
-func TestF42TheLedgerIsWrittenAndNobodyHears(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+func TestF42TheLedgerIsWrittenAndTheResponseIsLost(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	leads, _ := pair(s, scenario.Start{})
 	p := s.Policy("exact", previews("Enforce", "0s")+limited(9))
 	s.Gone(s.ConfigMap("before", preview))
 	byLedger(s, p, 1)
-	armed := leads.Gate.Arm(gate.Fault{Match: gate.Requests("update", "retentionledgers"), Drop: gate.After})
+	armed := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("update", "retentionledgers"), Drop: proxy.After})
 	s.Expect(armed)
 	configMaps(s, "cm", 10, preview)
 	atMost(s, preview, 2)

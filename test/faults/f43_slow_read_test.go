@@ -8,29 +8,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF43AnOwnerBehindASlowRead: before Sunset deletes the owner of an object, it reads the object again. That read takes two
 // seconds. In that time, a user suspends the policy, and no watch event arrives. The policies that Sunset read before the
 // slow read are then too old, so it keeps the owner.
 func TestF43AnOwnerBehindASlowRead(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	p := s.Policy("previews", previews("Enforce", "1h")+"  delete: {what: Owner}\n")
 	job := s.FinishedJob("job")
 	cm := s.ConfigMap("owned", preview, func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	})
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	counted(s, p, 1)
 
-	slow := r.Gate.Arm(gate.Fault{Match: gate.Requests("get", "configmaps").And(gate.Named(cm.Name)), Times: 1, Hold: true})
+	slow := r.Proxy.Arm(proxy.Fault{Match: proxy.Requests("get", "configmaps").And(proxy.Named(cm.Name)), Times: 1, Hold: true})
 	s.Expect(slow)
 	s.Edit(p, enforces)
 	<-slow.Arrived()
-	thaw := r.Gate.Freeze(gate.Requests("watch", "clusterretentionpolicies"))
+	thaw := r.Proxy.Freeze(proxy.Requests("watch", "clusterretentionpolicies"))
 	s.Edit(p, suspends)
 	time.Sleep(2 * time.Second)
 	slow.Release()

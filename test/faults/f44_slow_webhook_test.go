@@ -20,16 +20,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF44TheWebhookOfANamespaceIsSlow has an admission webhook of one namespace that takes ten seconds and fails, for each of
 // 500 due objects there. Sunset deletes objects of other namespaces as fast as without it, and objects that become due in
 // that time without delay. When the webhook is removed, Sunset deletes the 500.
 func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	const stuck, others, scheduled = 500, 5000, 25
 	punctual := s.More("punctual")
 	manyMaps(s, s.Namespace, "stuck", stuck)
@@ -37,7 +37,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	manyMaps(s, s.More("beside"), "beside", others)
 	hook := slowly(s, 10*time.Second)
 
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	s.Policy("punctual", labelled("punctual", v1alpha1.Enforce, "2s"))
 	rounds := map[string]func() (perSecond float64, late time.Duration){}
 	for _, name := range []string{"alone", "beside"} {
@@ -80,7 +80,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
 
 // fallDue creates ConfigMaps one after the other, and returns when each is due.
-func fallDue(s *scene.Scene, namespace, name string, n int, every time.Duration) map[string]time.Time {
+func fallDue(s *scenario.Scenario, namespace, name string, n int, every time.Duration) map[string]time.Time {
 	due := map[string]time.Time{}
 	for i := range n {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: map[string]string{"env": "punctual"}}}
@@ -95,7 +95,7 @@ func fallDue(s *scene.Scene, namespace, name string, n int, every time.Duration)
 }
 
 // manyMaps creates n ConfigMaps with a name prefix that is also their label.
-func manyMaps(s *scene.Scene, namespace, name string, n int) {
+func manyMaps(s *scenario.Scenario, namespace, name string, n int) {
 	s.Helper()
 	all := &errgroup.Group{}
 	all.SetLimit(8)
@@ -112,11 +112,11 @@ func manyMaps(s *scene.Scene, namespace, name string, n int) {
 }
 
 // drained waits until a replica has deleted n objects of a namespace, and returns the deletions per second.
-func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSecond float64) {
+func drained(s *scenario.Scenario, r *scenario.Replica, namespace string, n int) (perSecond float64) {
 	s.Helper()
-	var sent []gate.Entry
+	var sent []proxy.Entry
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		sent = slices.DeleteFunc(deletesIn(r, namespace), func(e gate.Entry) bool { return e.Done.IsZero() })
+		sent = slices.DeleteFunc(deletesIn(r, namespace), func(e proxy.Entry) bool { return e.Done.IsZero() })
 		if len(sent) >= n {
 			break
 		}
@@ -124,11 +124,11 @@ func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSeco
 			s.Fatalf("%d of %d DELETEs in %s within two minutes", len(sent), n, namespace)
 		}
 	}
-	last := slices.MaxFunc(sent, func(a, b gate.Entry) int { return a.Done.Compare(b.Done) })
+	last := slices.MaxFunc(sent, func(a, b proxy.Entry) int { return a.Done.Compare(b.Done) })
 	return float64(n) / last.Done.Sub(sent[0].At).Seconds()
 }
 
-func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {
+func deletesIn(r *scenario.Replica, namespace string) (some []proxy.Entry) {
 	for _, e := range r.Deletes() {
 		if e.Namespace == namespace {
 			some = append(some, e)
@@ -138,7 +138,7 @@ func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {
 }
 
 // lateness waits until all due objects are deleted, and returns how late the latest one was.
-func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) time.Duration {
+func lateness(s *scenario.Scenario, r *scenario.Replica, namespace string, due map[string]time.Time) time.Duration {
 	s.Helper()
 	return slices.Max(delays(s, r, namespace, due))
 }
@@ -146,19 +146,19 @@ func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string
 // webhook is a slow admission webhook that fails.
 type webhook struct {
 	asked, underWay, most atomic.Int64
-	mended                atomic.Bool
+	repaired              atomic.Bool
 	lift                  func() // unregisters the webhook
 }
 
 // slowly registers a webhook for DELETEs of ConfigMaps in the scenario's namespace.
-func slowly(s *scene.Scene, takes time.Duration) *webhook {
+func slowly(s *scenario.Scenario, takes time.Duration) *webhook {
 	s.Helper()
 	h := &webhook{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.asked.Add(1)
 		h.most.Store(max(h.most.Load(), h.underWay.Add(1)))
 		defer h.underWay.Add(-1)
-		for began := time.Now(); time.Since(began) < takes && !h.mended.Load(); time.Sleep(50 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < takes && !h.repaired.Load(); time.Sleep(50 * time.Millisecond) {
 		}
 		http.Error(w, "no", http.StatusInternalServerError)
 	}))
@@ -174,7 +174,7 @@ func slowly(s *scene.Scene, takes time.Duration) *webhook {
 	}
 	s.MustCreate(hook)
 	h.lift = func() {
-		h.mended.Store(true)
+		h.repaired.Store(true)
 		_ = s.Delete(context.Background(), hook)
 	}
 	s.Cleanup(h.lift)

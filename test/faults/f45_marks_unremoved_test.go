@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // retired is a policy that deletes objects some time after their label says "retired". Namespaces may suspend it.
@@ -29,27 +29,27 @@ rules:
 // write, and starts the TTL of the object again.
 func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 	const ttl = 20 * time.Second
-	ways := map[string]func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) (mend func()){
-		"suspended": func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, _ *scene.Replica) func() {
+	ways := map[string]func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) (repair func()){
+		"suspended": func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, _ *scenario.Replica) func() {
 			pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 			return func() { s.Remove(pause) }
 		},
-		"PATCHes fail": func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) func() {
-			fails := leads.Gate.Arm(gate.Fault{Match: gate.Requests("patch", "configmaps"), Answer: &gate.Answer{Code: http.StatusInternalServerError}})
+		"PATCHes fail": func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) func() {
+			fails := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("patch", "configmaps"), Answer: &proxy.Answer{Code: http.StatusInternalServerError}})
 			s.Expect(fails)
 			return func() {}
 		},
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
-			s := scene.New(t, scene.Options{})
+			scenario.Long(t)
+			s := scenario.New(t, scenario.Options{})
 			p := s.Policy("retired", fmt.Sprintf(retired, ttl))
-			leads, waits := pair(s, scene.Start{Failover: true})
+			leads, waits := pair(s, scenario.Start{Failover: true})
 			used := s.ConfigMap("used", map[string]string{"env": "preview", "retired": "yes"})
 			s.Eventually(func() error { return hasMark(s, used) })
 			marked := time.Now()
-			mend := way(s, p, leads)
+			repair := way(s, p, leads)
 			time.Sleep(time.Second)
 			s.Change(used, func() { used.Labels["retired"] = "no" })
 			s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
@@ -65,7 +65,7 @@ func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 			if s.Leader() != waits {
 				t.Error("the other replica does not lead")
 			}
-			mend()
+			repair()
 			s.Gone(used)
 			t.Logf("it was deleted %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
 			if early := ttl - time.Since(again); early > 0 {

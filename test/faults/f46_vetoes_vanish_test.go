@@ -12,36 +12,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestF46WhatKeptObjectsGoesAway removes what keeps objects from an enforced policy: with a leader, which is then killed, or
 // without a leader. In both cases the objects wait for approval.
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 	const due = 20
-	suspended := func(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
+	suspended := func(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
 		return s.Policy("veto", previews("Suspended", "0s"))
 	}
 	ways := map[string]struct {
 		rule  string // added to the rule
-		keeps func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
+		keeps func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
 		stay  int // number of objects at the end
 	}{
-		"a policy is deleted": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+		"a policy is deleted": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			veto := suspended(s)
 			return func() { s.Remove(veto) }
 		}},
-		"a policy becomes a dry run": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+		"a policy becomes a dry run": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			veto := suspended(s)
 			return func() { s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }) }
 		}},
-		"a policy is narrowed": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+		"a policy is narrowed": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			veto := suspended(s)
 			return func() {
 				s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
 			}
 		}},
-		"a hold is removed": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+		"a hold is removed": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			namespace := &corev1.Namespace{}
 			if err := s.Get(s.Context(), types.NamespacedName{Name: s.Namespace}, namespace); err != nil {
 				s.Fatal(err)
@@ -49,11 +49,11 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 			s.Hold(namespace)
 			return func() { s.Unhold(namespace) }
 		}},
-		"an override is deleted": {keeps: func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) func() {
+		"an override is deleted": {keeps: func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) func() {
 			pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 			return func() { s.Remove(pause) }
 		}},
-		"a quota shrinks": {rule: "  capacity: {percentOfQuota: 100}\n", stay: 1, keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+		"a quota shrinks": {rule: "  capacity: {percentOfQuota: 100}\n", stay: 1, keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "quota"}}
 			quota.Spec.Hard = corev1.ResourceList{"count/configmaps": resource.MustParse("1000")}
 			s.MustCreate(quota)
@@ -63,15 +63,15 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 	for name, way := range ways {
 		for when, led := range map[string]bool{"with a leader": true, "without a leader": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
-				scene.Long(t)
-				s := scene.New(t, scene.Options{})
+				scenario.Long(t)
+				s := scenario.New(t, scenario.Options{})
 				ttl := "0s"
 				if way.rule != "" {
 					ttl = "1000h"
 				}
 				p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {backlogCount: 10, backlogPercent: 25}\n")
 				goesAway := way.keeps(s, p)
-				leads, waits := pair(s, scene.Start{Failover: true})
+				leads, waits := pair(s, scenario.Start{Failover: true})
 				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 					if status.Enforced == nil {
 						return errors.New("the policy is not enforced yet")

@@ -17,16 +17,16 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF47FiftyTenantsEditAllTheTime has fifty tenants that edit policies of 64 rules with loops, regular expressions and
 // large variables, ten edits a second in total; some of the policies are too large. At the same time, Sunset deletes the due
 // objects of a cluster policy, and applies the edits of other tenants, who rarely edit.
 func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
 	const tenants, others, scheduled, promptly = 50, 40, 250, 5 * time.Second
 	flood := tenantsOf(s, tenants)
 	punctual, quiet := s.More("punctual"), make([]string, others)
@@ -35,7 +35,7 @@ func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 		s.MustCreate(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quiet[i], Name: "any"}})
 		edit(s, quiet[i], -1)
 	}
-	r := s.Sunset(scene.Start{})
+	r := s.Sunset(scenario.Start{})
 	s.Policy("punctual", labelled("punctual", v1alpha1.Enforce, "2s"))
 	measure := func(name string) (late, own, edits []time.Duration) {
 		stop := make(chan struct{})
@@ -84,7 +84,7 @@ func quantile(some []time.Duration, percent int) time.Duration {
 }
 
 // delays waits until all due objects are deleted, and returns how late each was.
-func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) (late []time.Duration) {
+func delays(s *scenario.Scenario, r *scenario.Replica, namespace string, due map[string]time.Time) (late []time.Duration) {
 	s.Helper()
 	s.Eventually(func() error {
 		late = nil
@@ -103,9 +103,9 @@ func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]t
 
 // apartFromTheServer returns how late each due object was deleted, without the time in which the API server had not yet
 // answered a read of policies or of the namespace, or the DELETE.
-func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.Duration) {
-	var waits, deletes []gate.Entry
-	for _, e := range r.Gate.Journal() {
+func apartFromTheServer(r *scenario.Replica, due map[string]time.Time) (own []time.Duration) {
+	var waits, deletes []proxy.Entry
+	for _, e := range r.Proxy.Journal() {
 		_, ours := due[e.Name]
 		switch {
 		case e.Done.IsZero(), e.Verb == "watch":
@@ -115,7 +115,7 @@ func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.
 			waits = append(waits, e)
 		}
 	}
-	slices.SortFunc(waits, func(a, b gate.Entry) int { return a.At.Compare(b.At) })
+	slices.SortFunc(waits, func(a, b proxy.Entry) int { return a.At.Compare(b.At) })
 	for _, e := range deletes {
 		left, from := e.At.Sub(due[e.Name]), due[e.Name]
 		for _, w := range waits {
@@ -131,7 +131,7 @@ func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.
 }
 
 // edit changes a small policy of a namespace.
-func edit(s *scene.Scene, namespace string, form int) {
+func edit(s *scenario.Scenario, namespace string, form int) {
 	spec := fmt.Sprintf("mode: DryRun\nserviceAccountName: cleaner\nrules: [%s]\n", tenantRule("quiet", fmt.Sprintf("object.metadata.name == 'edit-%d'", form)))
 	if err := applySpec(s, namespace, "quiet", spec); err != nil {
 		s.Error(err)
@@ -140,7 +140,7 @@ func edit(s *scene.Scene, namespace string, form int) {
 
 // inForce edits the policies of namespaces, one after the other, until stop is closed. It returns how long each edit took to
 // be in status.
-func inForce(s *scene.Scene, namespaces []string, stop <-chan struct{}) (took []time.Duration) {
+func inForce(s *scenario.Scenario, namespaces []string, stop <-chan struct{}) (took []time.Duration) {
 	for i, namespace := range namespaces {
 		select {
 		case <-stop:
@@ -170,16 +170,16 @@ const objectsOfTenant = 4
 
 // tenants are namespaces whose policies are edited.
 type tenants struct {
-	*scene.Scene
+	*scenario.Scenario
 	namespaces []string
 }
 
-func tenantsOf(s *scene.Scene, n int) *tenants {
-	all := &tenants{Scene: s}
+func tenantsOf(s *scenario.Scenario, n int) *tenants {
+	all := &tenants{Scenario: s}
 	for i := range n {
 		namespace := s.More(fmt.Sprintf("tenant-%d", i))
 		all.namespaces = append(all.namespaces, namespace)
-		may(s, "system:serviceaccounts:"+namespace, fmt.Sprintf("tenant-%d", i), on("configmaps"))
+		grant(s, "system:serviceaccounts:"+namespace, fmt.Sprintf("tenant-%d", i), on("configmaps"))
 		for k := range objectsOfTenant {
 			s.MustCreate(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("object-%d", k), Labels: map[string]string{"env": "tenant"}}})
 		}
@@ -201,7 +201,7 @@ func (t *tenants) edit(stop <-chan struct{}) (n int) {
 		if n%5 == 4 {
 			spec = tooLarge(n)
 		}
-		if err := applySpec(t.Scene, t.namespaces[n%len(t.namespaces)], "flood", spec); err != nil {
+		if err := applySpec(t.Scenario, t.namespaces[n%len(t.namespaces)], "flood", spec); err != nil {
 			t.Error(err)
 			return n
 		}
@@ -269,7 +269,7 @@ func tenantRule(name, eligible string) string {
 }
 
 // applySpec creates a RetentionPolicy, or replaces its spec.
-func applySpec(s *scene.Scene, namespace, name, spec string) error {
+func applySpec(s *scenario.Scenario, namespace, name, spec string) error {
 	p := &v1alpha1.RetentionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
 		return err

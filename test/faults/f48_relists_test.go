@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestF48RelistsOverlapEdits edits a ClusterRetentionPolicy and a RetentionPolicy repeatedly. With each edit all watches end
@@ -21,9 +21,9 @@ import (
 // to facts that it read before the edit. Each edit waits for approval with all objects that it makes due; then Sunset deletes
 // only these objects.
 func TestF48RelistsOverlapEdits(t *testing.T) {
-	scene.Long(t)
+	scenario.Long(t)
 	const rounds, each = 3, 12
-	s := scene.New(t, scene.Options{Alone: true})
+	s := scenario.New(t, scenario.Options{Alone: true})
 	cleaner(s)
 	spec := func(env string, round int) string {
 		return fmt.Sprintf(`
@@ -39,13 +39,13 @@ rules:
 	}
 	p := s.Policy("edited", spec("preview", 0))
 	own := s.Override("edited", "serviceAccountName: cleaner"+spec("own", 0))
-	leads, _ := pair(s, scene.Start{})
+	leads, _ := pair(s, scenario.Start{})
 	enforcing(s, p)
 
-	slow := leads.Gate.Arm(gate.Fault{Match: relists("configmaps"), Delay: 700 * time.Millisecond})
-	expired := leads.Gate.Arm(gate.Fault{Match: resumes("configmaps"), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
+	slow := leads.Proxy.Arm(proxy.Fault{Match: relists("configmaps"), Delay: 700 * time.Millisecond})
+	expired := leads.Proxy.Arm(proxy.Fault{Match: resumes("configmaps"), Answer: &proxy.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
 	s.Expect(slow, expired)
-	befell(s, leads, "closed connections", func(t gate.Tally) int { return t.Cut })
+	befell(s, leads, "closed connections", func(t proxy.Counts) int { return t.Cut })
 	for round := 1; round <= rounds; round++ {
 		for _, env := range []string{"preview", "own"} {
 			configMaps(s, fmt.Sprintf("%s-%d", env, round), each, map[string]string{"env": env, "round": fmt.Sprint(round)})
@@ -54,7 +54,7 @@ rules:
 			eligible := fmt.Sprintf("object.metadata.labels.round == '%d'", r)
 			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = eligible })
 			s.Change(own, func() { own.Spec.Rules[0].Eligible = eligible })
-			leads.Gate.Cut()
+			leads.Proxy.Cut()
 			time.Sleep(time.Duration(s.Rand.Int64N(int64(time.Second))))
 		}
 		pending(s, p, func() v1alpha1.RetentionPolicyStatus { return p.Status }, each)
@@ -86,7 +86,7 @@ rules:
 }
 
 // pending waits until a policy waits for approval with the given number of due objects.
-func pending(s *scene.Scene, policy client.Object, status func() v1alpha1.RetentionPolicyStatus, due int64) {
+func pending(s *scenario.Scenario, policy client.Object, status func() v1alpha1.RetentionPolicyStatus, due int64) {
 	s.Helper()
 	s.Eventually(func() error {
 		if err := s.Get(s.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
@@ -101,7 +101,7 @@ func pending(s *scene.Scene, policy client.Object, status func() v1alpha1.Retent
 }
 
 // cleaner creates a ServiceAccount that may delete ConfigMaps of the scenario's namespace.
-func cleaner(s *scene.Scene) {
+func cleaner(s *scenario.Scenario) {
 	meta := metav1.ObjectMeta{Namespace: s.Namespace, Name: "cleaner"}
 	s.MustCreate(&corev1.ServiceAccount{ObjectMeta: meta})
 	s.MustCreate(&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "delete"}}}})

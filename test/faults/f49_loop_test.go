@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // TestF49ALoopEnds recreates a ConfigMap under its name as fast as Sunset deletes it. Sunset deletes it three times and then
 // keeps it, and the policy has the condition Recreated. Sunset deletes objects with other names as before, and the Pods that
 // a ReplicaSet recreates.
 func TestF49ALoopEnds(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Nodes: true})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Nodes: true})
 	p := s.Policy("loop", labelled("loop", "Enforce", "0s"))
 	pods := s.Policy("hungry", hungry)
-	s.Sunset(scene.Start{})
+	s.Sunset(scenario.Start{})
 	enforcing(s, p)
 
 	created := 0
@@ -45,7 +45,7 @@ func TestF49ALoopEnds(t *testing.T) {
 	}
 	recreated := func(p *v1alpha1.ClusterRetentionPolicy, want metav1.ConditionStatus) {
 		s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-			if c := scene.Condition(status, v1alpha1.ConditionRecreated); c.Status != want {
+			if c := scenario.Condition(status, v1alpha1.ConditionRecreated); c.Status != want {
 				return fmt.Errorf("Recreated is %s", c.Status)
 			}
 			return nil

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // manifold is a policy for which a controller sends every type of request: for ledgers, owners, marks, quotas and a custom
@@ -73,24 +73,24 @@ rules:
 // types are those of a round without faults, so that the scenario includes new ones. A request that is sent only at the start
 // fails while a controller starts.
 func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
-	for name, answer := range map[string]*gate.Answer{
+	for name, answer := range map[string]*proxy.Answer{
 		"forbidden":   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
 		"not found":   {Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound},
 		"unavailable": {Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Long(t)
-			s := scene.New(t, scene.Options{})
+			scenario.Long(t)
+			s := scenario.New(t, scenario.Options{})
 			m := newManifold(s)
-			r := s.Sunset(scene.Start{Failover: true})
+			r := s.Sunset(scenario.Start{Failover: true})
 			s.Gone(m.probe()...)
 			enforcing(s, m.policy)
-			sorts := sortsOf(r.Gate.Journal())
+			sorts := sortsOf(r.Proxy.Journal())
 			var slowest time.Duration
 			var spared []string
 			for _, name := range slices.Sorted(maps.Keys(sorts)) {
-				armed := r.Gate.Arm(gate.Fault{Match: sorts[name], Answer: answer})
-				r.Gate.Cut() // so that watches start again
+				armed := r.Proxy.Arm(proxy.Fault{Match: sorts[name], Answer: answer})
+				r.Proxy.Cut() // so that watches start again
 				due := m.probe()
 				if !strikes(armed, 3*time.Second) {
 					r.Restart()
@@ -115,7 +115,7 @@ func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 }
 
 // strikes reports whether a fault fires within a time.
-func strikes(armed *gate.Armed, within time.Duration) bool {
+func strikes(armed *proxy.Armed, within time.Duration) bool {
 	select {
 	case <-armed.Arrived():
 		return true
@@ -125,7 +125,7 @@ func strikes(armed *gate.Armed, within time.Duration) bool {
 }
 
 // goesSoon waits until objects are deleted, and returns how long that took. It restarts an ended replica, as a kubelet does.
-func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client.Object) time.Duration {
+func goesSoon(s *scenario.Scenario, r *scenario.Replica, refused string, objects []client.Object) time.Duration {
 	s.Helper()
 	const soon = 90 * time.Second
 	began := time.Now()
@@ -145,18 +145,18 @@ func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client
 
 // manifolds is a scenario in which a controller sends every type of request.
 type manifolds struct {
-	*scene.Scene
+	*scenario.Scenario
 	policy *v1alpha1.ClusterRetentionPolicy
 	kind   schema.GroupVersionKind
 	rounds int
 	newest *corev1.ConfigMap // of the objects that the quota limits
 }
 
-func newManifold(s *scene.Scene) *manifolds {
+func newManifold(s *scenario.Scenario) *manifolds {
 	s.Helper()
-	m := &manifolds{Scene: s, kind: schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}}
+	m := &manifolds{Scenario: s, kind: schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}}
 	define(s, m.kind, "sites", nil)
-	may(s, "system:serviceaccounts:"+s.Namespace, "own", on("secrets"))
+	grant(s, "system:serviceaccounts:"+s.Namespace, "own", on("secrets"))
 	s.MustCreate(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "configmaps"},
 		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("100")}}})
 	m.policy = s.Policy("manifold", strings.ReplaceAll(manifold, "GROUP", m.kind.Group))
@@ -180,20 +180,20 @@ func (m *manifolds) probe() []client.Object {
 		m.ConfigMap(name+"-by-owner", map[string]string{"env": "owned"}, func(cm *corev1.ConfigMap) {
 			cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 		}),
-		secret(m.Scene, name, func(own *corev1.Secret) { own.Labels = map[string]string{"env": "own"} }),
-		instance(m.Scene, m.kind, name, map[string]any{}),
+		secret(m.Scenario, name, func(own *corev1.Secret) { own.Labels = map[string]string{"env": "own"} }),
+		instance(m.Scenario, m.kind, name, map[string]any{}),
 	}
 }
 
 // sortsOf returns the types of requests in a journal: by verb and resource, or by path for requests without a resource. It
 // excludes leases, see F20.
-func sortsOf(journal []gate.Entry) map[string]gate.Match {
-	sorts := map[string]gate.Match{}
+func sortsOf(journal []proxy.Entry) map[string]proxy.Match {
+	sorts := map[string]proxy.Match{}
 	for _, e := range journal {
 		switch {
 		case e.Resource == "leases":
 		case e.Resource != "":
-			sorts[e.Verb+" "+e.Resource] = gate.Requests(e.Verb, e.Resource)
+			sorts[e.Verb+" "+e.Resource] = proxy.Requests(e.Verb, e.Resource)
 		default:
 			sorts[e.Verb+" "+e.Path] = func(r *http.Request) bool { return r.URL.Path == e.Path }
 		}

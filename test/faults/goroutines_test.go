@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // ofSunset matches the stacks of goroutines that a controller or its libraries have started.
@@ -23,8 +23,8 @@ var ofSunset = regexp.MustCompile(`sunset-k8s/sunset/(controllers|engine|policy)
 // TestAControllerLeavesNoGoroutines starts and stops a controller in this process five times, each time with work to do:
 // watches, references, marks, a ledger. After each round there are as many goroutines as before, which is none.
 func TestAControllerLeavesNoGoroutines(t *testing.T) {
-	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true, Unjudged: "the controller is not a replica: it acts as an administrator"})
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{Alone: true, Unchecked: "the controller is not a replica: it acts as an administrator"})
 	s.Policy("previews", previews("Enforce", "0s")+limited(500))
 	s.Policy("unused", `
 mode: Enforce
@@ -54,7 +54,7 @@ rules:
 		if err := <-ended; err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
-		cluster.Eventually(t, scene.Patience(), func() error {
+		cluster.Eventually(t, scenario.Patience(), func() error {
 			if left := goroutines(t); len(left) > len(before) {
 				return fmt.Errorf("%d goroutines are left after round %d: %w", len(left), round, errors.New(strings.Join(left, "\n\n")))
 			}

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
-func TestMain(m *testing.M) { os.Exit(scene.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(scenario.Main(m)) }

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // apply creates a cluster-scoped object from YAML, in which GROUP stands for an API group of the scenario, and removes it at
 // the end.
-func apply(s *scene.Scene, manifest string) *unstructured.Unstructured {
+func apply(s *scenario.Scenario, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := read(s, manifest)
 	s.MustCreate(object)
@@ -21,7 +21,7 @@ func apply(s *scene.Scene, manifest string) *unstructured.Unstructured {
 }
 
 // read returns an object from YAML, as for apply.
-func read(s *scene.Scene, manifest string) *unstructured.Unstructured {
+func read(s *scenario.Scenario, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(grouped(s, manifest)), &object.Object); err != nil {
@@ -31,7 +31,7 @@ func read(s *scene.Scene, manifest string) *unstructured.Unstructured {
 }
 
 // grouped replaces GROUP with the scenario's API group.
-func grouped(s *scene.Scene, text string) string {
+func grouped(s *scenario.Scenario, text string) string {
 	return strings.ReplaceAll(text, "GROUP", s.Namespace+".example.com")
 }
 
@@ -47,6 +47,6 @@ rules:
 `
 
 // customAt returns custom for a version.
-func customAt(s *scene.Scene, version string) string {
+func customAt(s *scenario.Scenario, version string) string {
 	return strings.ReplaceAll(grouped(s, custom), "VERSION", version)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/faults/build"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // mutants maps each mutant to the scenario that catches it and to text that its output contains. docs/reliability.md has the
@@ -18,23 +18,23 @@ var mutants = map[string]struct {
 	says     string // a regular expression
 	mark     func(*testing.T)
 }{
-	"no-resource-version":    {"^TestF01ObjectsChangeBetweenReadAndDelete$", `broken: every DELETE names UID`, scene.Short},
-	"no-uid":                 {"^TestF02AnotherObjectOfTheSameName$", `broken: every DELETE names UID`, scene.Long},
-	"no-skew-check":          {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`, scene.Long},
-	"no-fence":               {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|the policies allow)`, scene.Long},
-	"checked-before":         {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|the policies allow)|should have been kept`, scene.Long},
-	"error-is-a-match":       {"^TestAnExpressionThatFailsKeeps$", `should have been kept`, scene.Long},
-	"limits-in-memory":       {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits apply`, scene.Long},
-	"no-retry":               {"^TestF14DeletesAreToldToComeBackLater$", `still exists`, scene.Long},
-	"no-throttling":          {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|deletions a second with the webhook`, scene.Long},
-	"believes-marks":         {"^TestF45AMarkThatCouldNotBeRemoved$", `too early`, scene.Long},
-	"changes-uncounted":      {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_with_a_leader$", `broken: many objects are not deleted`, scene.Long},
-	"restarts-uncounted":     {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_without_a_leader$", `broken: many objects are not deleted`, scene.Long},
-	"endless-loops":          {"^TestF49ALoopEnds$", `the loop continued`, scene.Long},
-	"all-wait-for-compiling": {"^TestF47FiftyTenantsEditAllTheTime$", `due objects were deleted .* late|due objects are deleted`, scene.Long},
-	"counted-without-facts":  {"^TestF48RelistsOverlapEdits$", `broken: many objects are not deleted|does not wait with`, scene.Long},
-	"believes-lists":         {"^TestF11StreamedListsLackSome$", `broken: |should have been kept|sent DELETE`, scene.Long},
-	"marks-stay":             {"^TestATimeStartsAnew$", `broken: no object is deleted before it is due`, scene.Short},
+	"no-resource-version":    {"^TestF01ObjectsChangeBetweenReadAndDelete$", `broken: every DELETE names UID`, scenario.Short},
+	"no-uid":                 {"^TestF02AnotherObjectOfTheSameName$", `broken: every DELETE names UID`, scenario.Long},
+	"no-skew-check":          {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`, scenario.Long},
+	"no-fence":               {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|the policies allow)`, scenario.Long},
+	"checked-before":         {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|the policies allow)|should have been kept`, scenario.Long},
+	"error-is-a-match":       {"^TestAnExpressionThatFailsKeeps$", `should have been kept`, scenario.Long},
+	"limits-in-memory":       {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits apply`, scenario.Long},
+	"no-retry":               {"^TestF14DeletesGetRetryAfter$", `still exists`, scenario.Long},
+	"no-throttling":          {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|deletions a second with the webhook`, scenario.Long},
+	"believes-marks":         {"^TestF45AMarkThatCouldNotBeRemoved$", `too early`, scenario.Long},
+	"changes-uncounted":      {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_with_a_leader$", `broken: many objects are not deleted`, scenario.Long},
+	"restarts-uncounted":     {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_without_a_leader$", `broken: many objects are not deleted`, scenario.Long},
+	"endless-loops":          {"^TestF49ALoopEnds$", `the loop continued`, scenario.Long},
+	"all-wait-for-compiling": {"^TestF47FiftyTenantsEditAllTheTime$", `due objects were deleted .* late|due objects are deleted`, scenario.Long},
+	"counted-without-facts":  {"^TestF48RelistsOverlapEdits$", `broken: many objects are not deleted|does not wait with`, scenario.Long},
+	"believes-lists":         {"^TestF11StreamedListsLackSome$", `broken: |should have been kept|sent DELETE`, scenario.Long},
+	"marks-stay":             {"^TestTimeToLiveStartsAgain$", `broken: no object is deleted before it is due`, scenario.Short},
 }
 
 // TestEveryMutantHasAScenario checks that each mutant has a scenario that catches it.

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/faults/schedule"
 )
 
 // TestRandomSchedules runs schedules of random faults: the same two in every test run, and in make faults as many as SEEDS
 // says, or as fit into TIME.
 func TestRandomSchedules(t *testing.T) {
-	scene.Short(t)
+	scenario.Short(t)
 	seeds := newSeeds(t)
 	figures := &figures{began: time.Now()}
 	var running sync.WaitGroup
@@ -34,13 +34,13 @@ func TestRandomSchedules(t *testing.T) {
 // sideBySide is the number of schedules that run at the same time.
 const sideBySide = 3
 
-// troubled says that one in so many seeds disturbs whole servers. Such a schedule waits until it is alone, and others wait
+// disturbedOneIn says that one in so many seeds disturbs whole servers. Such a schedule waits until it is alone, and others wait
 // for it.
-const troubled = 4
+const disturbedOneIn = 4
 
 func runs(t *testing.T, seed int64, f *figures) {
-	drawn := schedule.Draw(rand.New(rand.NewPCG(uint64(seed), 0)), seed%troubled == 0)
-	var s *scene.Scene
+	drawn := schedule.Draw(rand.New(rand.NewPCG(uint64(seed), 0)), seed%disturbedOneIn == 0)
+	var s *scenario.Scenario
 	t.Cleanup(func() { // after the check
 		f.add(s)
 		if t.Failed() {
@@ -49,33 +49,33 @@ func runs(t *testing.T, seed int64, f *figures) {
 	})
 	// -run cannot select a seed.
 	o := drawn.Options()
-	o.Repeat = scene.Repeat{Test: "TestRandomSchedules", Env: "SUNSET_FAULTS_SEEDS=1", Seed: seed}
-	s = scene.New(t, o)
-	f.strike(drawn.Run(s))
+	o.Repeat = scenario.Repeat{Test: "TestRandomSchedules", Env: "SUNSET_FAULTS_SEEDS=1", Seed: seed}
+	s = scenario.New(t, o)
+	f.addFault(drawn.Run(s))
 }
 
 // figures summarizes the runs.
 type figures struct {
 	began time.Time
 
-	mu                                                sync.Mutex
-	schedules, struck, sent, judged, gone, violations int
+	mu                                                 sync.Mutex
+	schedules, struck, sent, checked, gone, violations int
 }
 
-func (f *figures) strike(n int) {
+func (f *figures) addFault(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.struck += n
 }
 
-func (f *figures) add(s *scene.Scene) {
+func (f *figures) add(s *scenario.Scenario) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.schedules++
 	if s != nil {
 		report := s.Report()
 		f.sent += report.Deletions
-		f.judged += report.Judged
+		f.checked += report.Checked
 		f.gone += report.Removed
 		f.violations += len(report.Violations)
 	}
@@ -86,7 +86,7 @@ func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fmt.Sprintf("%d schedules in %s: %d faults fired, %d DELETEs, %d of them checked, %d objects deleted, %d violations",
-		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.judged, f.gone, f.violations)
+		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.checked, f.gone, f.violations)
 }
 
 // seeds returns each seed of this run once.
@@ -103,7 +103,7 @@ func newSeeds(t *testing.T) *seeds {
 	if os.Getenv("SUNSET_FAULTS") != "all" {
 		return &seeds{next: 1, left: 2}
 	}
-	s := &seeds{next: scene.Seed(), left: 4}
+	s := &seeds{next: scenario.Seed(), left: 4}
 	if text := os.Getenv("SUNSET_FAULTS_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

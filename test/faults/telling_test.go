@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // preview is the label that most policies here select.
@@ -39,7 +39,7 @@ rules:
 func limited(n int) string { return fmt.Sprintf("limits: {maxDeletions: %d, window: 1h}\n", n) }
 
 // configMaps creates n ConfigMaps, named prefix-0 and so on.
-func configMaps(s *scene.Scene, prefix string, n int, labels map[string]string) []*corev1.ConfigMap {
+func configMaps(s *scenario.Scenario, prefix string, n int, labels map[string]string) []*corev1.ConfigMap {
 	s.Helper()
 	all := make([]*corev1.ConfigMap, n)
 	for i := range all {
@@ -61,7 +61,7 @@ func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
 func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspended }
 
 // counted waits until a policy's status has matched the given number of objects.
-func counted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
+func counted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.ObservedGeneration == 0 || status.Matched != matched {
@@ -72,10 +72,10 @@ func counted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, matched int64) 
 }
 
 // tells waits until a condition of a policy is False for a reason and its message contains words.
-func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason string, words ...string) {
+func tells(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, condition, reason string, words ...string) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		c := scene.Condition(status, condition)
+		c := scenario.Condition(status, condition)
 		if c.Status != metav1.ConditionFalse || c.Reason != reason {
 			return fmt.Errorf("%s is %s, %s", condition, c.Status, c.Reason)
 		}
@@ -89,7 +89,7 @@ func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason
 }
 
 // approve approves the pending approval of a policy.
-func approve(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+func approve(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()
 	var hash string
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
@@ -103,7 +103,7 @@ func approve(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 }
 
 // with returns the entries that the API server answered with a code.
-func with(code int, entries []gate.Entry) (some []gate.Entry) {
+func with(code int, entries []proxy.Entry) (some []proxy.Entry) {
 	for _, e := range entries {
 		if e.Answered == code {
 			some = append(some, e)
@@ -113,7 +113,7 @@ func with(code int, entries []gate.Entry) (some []gate.Entry) {
 }
 
 // since returns the entries that arrived after a time.
-func since(t time.Time, entries []gate.Entry) (some []gate.Entry) {
+func since(t time.Time, entries []proxy.Entry) (some []proxy.Entry) {
 	for _, e := range entries {
 		if e.At.After(t) {
 			some = append(some, e)
@@ -122,8 +122,8 @@ func since(t time.Time, entries []gate.Entry) (some []gate.Entry) {
 	return some
 }
 
-// fenced fails the test if a DELETE could have removed another version than the evaluated one.
-func fenced(t *testing.T, deletes []gate.Entry) {
+// expectPreconditions fails the test if a DELETE could have removed another version than the evaluated one.
+func expectPreconditions(t *testing.T, deletes []proxy.Entry) {
 	t.Helper()
 	for _, e := range deletes {
 		if body := string(e.Body); !strings.Contains(body, `"uid"`) || !strings.Contains(body, `"resourceVersion"`) {
@@ -134,8 +134,8 @@ func fenced(t *testing.T, deletes []gate.Entry) {
 
 // relists matches requests that start a watch: a LIST, or a watch that starts with one. It does not match a live list before
 // a deletion, which has no pages and no resourceVersion.
-func relists(resource string) gate.Match {
-	return gate.Requests("list", resource).Or(gate.Requests("watch", resource)).And(func(r *http.Request) bool {
+func relists(resource string) proxy.Match {
+	return proxy.Requests("list", resource).Or(proxy.Requests("watch", resource)).And(func(r *http.Request) bool {
 		query := r.URL.Query()
 		watch := query.Has("watch")
 		return watch && query.Get("sendInitialEvents") == "true" || !watch && (query.Has("limit") || query.Has("resourceVersion"))
@@ -143,8 +143,8 @@ func relists(resource string) gate.Match {
 }
 
 // resumes matches watches that resume where another one ended.
-func resumes(resource string) gate.Match {
-	return gate.Requests("watch", resource).And(func(r *http.Request) bool {
+func resumes(resource string) proxy.Match {
+	return proxy.Requests("watch", resource).And(func(r *http.Request) bool {
 		return r.URL.Query().Get("sendInitialEvents") != "true"
 	})
 }

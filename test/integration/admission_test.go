@@ -22,7 +22,7 @@ import (
 )
 
 // apply creates every object of a file in crds/admission and deletes them when the test ends.
-func (w *world) apply(file string, adjust func(*unstructured.Unstructured)) {
+func (w *env) apply(file string, adjust func(*unstructured.Unstructured)) {
 	w.Helper()
 	data, err := os.ReadFile("../../crds/admission/" + file)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *world) apply(file string, adjust func(*unstructured.Unstructured)) {
 }
 
 // serverless makes the API server check policies without the webhook.
-func (w *world) serverless() {
+func (w *env) serverless() {
 	w.Helper()
 	w.apply("policies.yaml", func(*unstructured.Unstructured) {})
 	nobody := w.tenant("nobody", writesPolicies)
@@ -56,7 +56,7 @@ var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, R
 	Verbs: []string{"get", "create", "update", "patch", "delete"}}
 
 // tenant is a client of a user with these permissions in the test's namespace and no others.
-func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
+func (w *env) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	w.Helper()
 	config := w.plane.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: w.namespace + ":" + name}
@@ -75,7 +75,7 @@ func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 }
 
 // own is a RetentionPolicy of the test's namespace with this spec in YAML.
-func (w *world) own(name, spec string) *unstructured.Unstructured {
+func (w *env) own(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	var fields map[string]any
@@ -116,8 +116,8 @@ func edit(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
 }
 
-func TestOnlyWhoMayActAsTheAccountGivesItsRightsToRules(t *testing.T) {
-	w := newWorld(t)
+func TestOnlyUsersOfTheAccountGiveItsPermissionsToRules(t *testing.T) {
+	w := newEnv(t)
 	w.serverless()
 	nobody := w.tenant("weak", writesPolicies)
 	if err := refused(nobody.Create(t.Context(), w.own("p", ownRules)), "service account cleaner", "weak may neither create Pods in namespace "+w.namespace); err != nil {
@@ -151,7 +151,7 @@ func TestOnlyWhoMayActAsTheAccountGivesItsRightsToRules(t *testing.T) {
 }
 
 func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.serverless()
 	w.create(w.own("p", ownRules))
 	weak := w.tenant("weak", writesPolicies)
@@ -188,7 +188,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 }
 
 func TestTheAPIServerChecksShapes(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.serverless()
 	of := func(path, value string) string {
 		object := w.own("p", ownRules)
@@ -281,7 +281,7 @@ func set(at any, path []string, value any) {
 // TestTheLargestPolicyIsNotTooMuch: the CEL cost budget allows the largest policy, and the API server refuses a policy that
 // exceeds it.
 func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.serverless()
 	object := w.own("p", everyField)
 	spec := object.Object["spec"].(map[string]any)

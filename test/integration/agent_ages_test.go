@@ -46,7 +46,7 @@ func (c *stepping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // TestAStepOfTheClockMakesNothingOld: a step of the clock, forward or back, makes no image older, and images that are old
 // enough are still removed.
 func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s, c := critest.Start(t), &stepping{}
 	n := w.node("a")
 	s.Update(func(s *critest.State) { s.Images = append(s.Images, critest.Image(1, "old.test/app:v1")) })
@@ -64,7 +64,7 @@ func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
 }
 
 // kept returns a directory with the history of a machine that has observed an image for ten hours.
-func (w *world) kept(machine string) (dir string) {
+func (w *env) kept(machine string) (dir string) {
 	w.Helper()
 	const long = 10 * time.Hour
 	dir = w.TempDir()
@@ -79,10 +79,10 @@ func (w *world) kept(machine string) (dir string) {
 	return dir
 }
 
-// TestAgesAreReadOrBeginAnew: with the state file of this node the agent removes an old image immediately. It sets aside
+// TestAgesAreReadOrStartAgain: with the state file of this node the agent removes an old image immediately. It sets aside
 // and reports a file of another node or a damaged file, and removes nothing because of it.
-func TestAgesAreReadOrBeginAnew(t *testing.T) {
-	w := newWorld(t)
+func TestAgesAreReadOrStartAgain(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	w.approved("aged", agedImages)
 	own, foreign, torn := w.node("own"), w.node("foreign"), w.node("torn")

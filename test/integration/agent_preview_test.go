@@ -30,7 +30,7 @@ func imagesByTTL(ttls map[string]string) string {
 // TestADryRunOfImages: a dry run reports the images that would be removed and their size, for each node and in total. After
 // the policy is enforced and approved, exactly these images are removed.
 func TestADryRunOfImages(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n := w.node("a")
 	now := []containerd.Image{pulled("now.test/a:v1"), pulled("now.test/b:v1")}
@@ -61,7 +61,7 @@ func TestADryRunOfImages(t *testing.T) {
 	w.keeps(d, all...)
 
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
-	w.approve(p, formOf(w.told(p, generation(2))))
+	w.approve(p, formOf(w.rulesOnNodes(p, generation(2))))
 	w.goes(d, now...)
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Removed != due.Now {
@@ -79,7 +79,7 @@ func TestADryRunOfImages(t *testing.T) {
 }
 
 // sizes counts images and adds up their sizes as the runtime reports them.
-func (w *world) sizes(d *containerd.Daemon, images []containerd.Image) v1alpha1.ImageCount {
+func (w *env) sizes(d *containerd.Daemon, images []containerd.Image) v1alpha1.ImageCount {
 	w.Helper()
 	listed, err := d.Runtime().Images(w.Context())
 	w.no(err)

@@ -34,14 +34,14 @@ rules:
 
 // agents starts agents of a node as separate processes.
 type agents struct {
-	*world
+	*env
 	path  string // of the program
 	args  []string
 	state string // state directory
 }
 
 // agentProcesses builds the program.
-func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string) *agents {
+func (w *env) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string) *agents {
 	w.Helper()
 	dir := w.TempDir()
 	kubeconfig, path := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "sunset-node-agent")
@@ -50,7 +50,7 @@ func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state strin
 	if err != nil {
 		w.Fatalf("%v\n%s", err, out)
 	}
-	return &agents{world: w, path: path, state: state, args: []string{
+	return &agents{env: w, path: path, state: state, args: []string{
 		"--kubeconfig", kubeconfig, "--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state,
 		"--interval=500ms", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}}
@@ -102,7 +102,7 @@ func observed(state string) (map[string]time.Duration, error) {
 
 // TestAgesSurviveAnAgent: an agent uses the ages that killed agents recorded, and removes no other images.
 func TestAgesSurviveAnAgent(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n, state := w.node("a"), t.TempDir()
 	var unused []containerd.Image
@@ -145,7 +145,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 
 // ages waits until a state file reports that an image was observed for this long, and returns the smallest and the last
 // reported duration.
-func (w *world) ages(state, id string, enough time.Duration) (least, last time.Duration) {
+func (w *env) ages(state, id string, enough time.Duration) (least, last time.Duration) {
 	w.Helper()
 	least = enough
 	cluster.Eventually(w, patience, func() error {
@@ -161,7 +161,7 @@ func (w *world) ages(state, id string, enough time.Duration) (least, last time.D
 
 // killAmidst repeatedly kills the agent shortly after it has removed an image, and starts a new one, until only stay images
 // are left. If all were removed before three kills, it imports the unused ones again.
-func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process, unused []containerd.Image, stay int) {
+func (w *env) killAmidst(a *agents, d *containerd.Daemon, p *process, unused []containerd.Image, stay int) {
 	w.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	kills := 0

@@ -21,7 +21,7 @@ rules:
 `
 
 // pull pulls an image that a Pod will run. The channel delivers nil if the result is the wanted image.
-func (w *world) pull(d *containerd.Daemon, name string, want containerd.Image) <-chan error {
+func (w *env) pull(d *containerd.Daemon, name string, want containerd.Image) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		id, err := d.Pull(w.Context(), name)
@@ -38,7 +38,7 @@ func (w *world) pull(d *containerd.Daemon, name string, want containerd.Image) <
 func TestNoPullIsLost(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			d := containerd.Run(t, containerd.Options{Lane: lane})
 			registry := containerd.StartRegistry(t)
 			n := w.node("a")
@@ -77,7 +77,7 @@ func TestNoPullIsLost(t *testing.T) {
 }
 
 // held waits until a pull requests a blob that is held back.
-func (w *world) held(registry *containerd.Registry) {
+func (w *env) held(registry *containerd.Registry) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -85,7 +85,7 @@ func (w *world) held(registry *containerd.Registry) {
 }
 
 // runOn reports an error for each container that does not run anymore.
-func (w *world) runOn(d *containerd.Daemon, containers []string) {
+func (w *env) runOn(d *containerd.Daemon, containers []string) {
 	w.Helper()
 	for _, id := range containers {
 		if running, err := d.IsRunning(w.Context(), id); err != nil || !running {

@@ -20,7 +20,7 @@ const longestRace = 10 * time.Second
 // image stays if the Pod or a container exists before the agent's last check of the node. The test measures the remaining
 // race: the highest age of a Pod whose image was removed.
 func TestF40PodsComeWhileImagesGo(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := critest.Start(t)
 	n := w.node("a")
 	const images, inContainer = 60, 61

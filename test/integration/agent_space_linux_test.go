@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// wantOfSpace deletes images of the test while the filesystem is too full.
-const wantOfSpace = `
+// fullFilesystem deletes images of the test while the filesystem is too full.
+const fullFilesystem = `
 mode: DryRun
 rules:
 - name: space
@@ -30,7 +30,7 @@ const (
 )
 
 // big imports an image that takes a large part of the filesystem.
-func (w *world) big(d *containerd.Daemon, tag string) containerd.Image {
+func (w *env) big(d *containerd.Daemon, tag string) containerd.Image {
 	w.Helper()
 	i := pulled(tag)
 	i.Bytes = bigSize
@@ -39,7 +39,7 @@ func (w *world) big(d *containerd.Daemon, tag string) containerd.Image {
 }
 
 // smallFilesystem mounts a small filesystem until the test ends.
-func (w *world) smallFilesystem() (dir string) {
+func (w *env) smallFilesystem() (dir string) {
 	w.Helper()
 	dir = w.TempDir()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", smallSize))
@@ -56,17 +56,17 @@ func (w *world) smallFilesystem() (dir string) {
 }
 
 // fullness returns the percentage of a filesystem that is in use, computed like the kubelet does.
-func (w *world) fullness(dir string) int {
+func (w *env) fullness(dir string) int {
 	w.Helper()
 	var s syscall.Statfs_t
 	w.no(syscall.Statfs(dir, &s))
 	return int(100 - s.Bavail*100/s.Blocks)
 }
 
-// TestImagesGoForWantOfSpace: above the high threshold the agent removes the images that were unused for longest, until
+// TestImagesAreDeletedFromAFullFilesystem: above the high threshold the agent removes the images that were unused for longest, until
 // usage is below the low threshold.
-func TestImagesGoForWantOfSpace(t *testing.T) {
-	w := newWorld(t)
+func TestImagesAreDeletedFromAFullFilesystem(t *testing.T) {
+	w := newEnv(t)
 	dir := w.smallFilesystem()
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module, Dir: dir})
 	n := w.node("a")
@@ -78,8 +78,8 @@ func TestImagesGoForWantOfSpace(t *testing.T) {
 	}
 	w.sunset()
 	w.agentOn(n, d, t.TempDir())
-	p := w.policy("space", wantOfSpace)
-	w.approve(p, formOf(w.told(p, generation(1))))
+	p := w.policy("space", fullFilesystem)
+	w.approve(p, formOf(w.rulesOnNodes(p, generation(1))))
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Images != 7 || r.Filesystem == nil || r.Filesystem.CapacityBytes != smallSize {
 			return fmt.Errorf("reported: %+v", r)

@@ -53,7 +53,7 @@ func isOld(d *containerd.Daemon) bool { return strings.HasPrefix(d.Version(), "1
 func TestUnusedImagesGo(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			d := containerd.Run(t, containerd.Options{Lane: lane})
 			n := w.node("a")
 			unused := []containerd.Image{pulled("go.test/unused:v1"), pulled("go.test/twice:v1", "go.test/twice:v2"), loaded("free.test/loaded:v1")}
@@ -78,7 +78,7 @@ func TestUnusedImagesGo(t *testing.T) {
 
 // inContainers returns images of containers: of a running, an exited and a created one, of their sandbox and, if the
 // runtime supports it, of an image volume.
-func (w *world) inContainers(d *containerd.Daemon) []containerd.Image {
+func (w *env) inContainers(d *containerd.Daemon) []containerd.Image {
 	w.Helper()
 	running, exited, created := runnable("go.test/running:v1"), runnable("go.test/exited:v1"), runnable("go.test/created:v1")
 	all, mounted := []containerd.Image{running, exited, created}, runnable("go.test/mounted:v1")
@@ -101,7 +101,7 @@ func (w *world) inContainers(d *containerd.Daemon) []containerd.Image {
 }
 
 // inPods returns images that Pods of the node name, each in another way, and that have no container yet.
-func (w *world) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
+func (w *env) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
 	w.Helper()
 	byTag, byDigest := pulled("go.test/by-tag:v1"), pulled("go.test/by-digest:v1")
 	byOther := pulled("go.test/by-other:v1", "go.test/by-other:v2")
@@ -118,7 +118,7 @@ func (w *world) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image 
 }
 
 // reported waits until the node reports this many images that a policy removed.
-func (w *world) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, images int64) {
+func (w *env) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, images int64) {
 	w.Helper()
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Removed.Images != images || len(r.Policies) == 0 || r.Policies[0].Removed.Images != images {

@@ -24,7 +24,7 @@ import (
 // TestApplyingAPolicyAgainChangesNothing applies all samples, and a policy with every field, twice to one cluster: like
 // kubectl apply, with server-side apply, and with a comparison like Argo CD's.
 func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	written := w.manifests("../../samples/*/policy.yaml", "testdata/every-field.yaml")
 	for name, apply := range map[string]func(*unstructured.Unstructured) *unstructured.Unstructured{
 		"kubectl apply": w.applyByPatch, "server-side apply": w.applyOnServer,
@@ -50,7 +50,7 @@ func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 }
 
 // manifests returns the policies of files. It creates the namespaces that the comments of the files tell users to create.
-func (w *world) manifests(patterns ...string) (policies []*unstructured.Unstructured) {
+func (w *env) manifests(patterns ...string) (policies []*unstructured.Unstructured) {
 	w.Helper()
 	namespaces := map[string]bool{}
 	for _, pattern := range patterns {
@@ -79,7 +79,7 @@ func (w *world) manifests(patterns ...string) (policies []*unstructured.Unstruct
 	return policies
 }
 
-func (w *world) documents(file string, data []byte) (objects []*unstructured.Unstructured) {
+func (w *env) documents(file string, data []byte) (objects []*unstructured.Unstructured) {
 	w.Helper()
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
 		object := &unstructured.Unstructured{}
@@ -93,7 +93,7 @@ func (w *world) documents(file string, data []byte) (objects []*unstructured.Uns
 }
 
 // applyByPatch does the same as kubectl apply for custom resources, and returns the stored object.
-func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.Unstructured {
+func (w *env) applyByPatch(written *unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	desired := written.DeepCopy()
 	desired.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(w.json(written))})
@@ -118,7 +118,7 @@ func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.U
 }
 
 // applyOnServer uses server-side apply. It reports an error if a dry run returns another object.
-func (w *world) applyOnServer(written *unstructured.Unstructured) *unstructured.Unstructured {
+func (w *env) applyOnServer(written *unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
 		object := written.DeepCopy()
@@ -134,7 +134,7 @@ func (w *world) applyOnServer(written *unstructured.Unstructured) *unstructured.
 	return stored
 }
 
-func (w *world) json(object *unstructured.Unstructured) []byte {
+func (w *env) json(object *unstructured.Unstructured) []byte {
 	w.Helper()
 	data, err := json.Marshal(object)
 	if err != nil {

@@ -17,7 +17,7 @@ const defaultApproval = "approval: {backlogCount: 100, backlogPercent: 25}\n"
 // cautious is previews with that approval.
 func cautious(mode, ttl string) string { return fmt.Sprintf(previews, mode, ttl) + defaultApproval }
 
-func (w *world) backlog(n int) (all []client.Object) {
+func (w *env) backlog(n int) (all []client.Object) {
 	for i := range n {
 		all = append(all, w.configMap(fmt.Sprint("cm-", i), preview))
 	}
@@ -25,7 +25,7 @@ func (w *world) backlog(n int) (all []client.Object) {
 }
 
 // pending waits until the policy requires an approval, and returns the hash of the form to approve.
-func (w *world) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash string) {
+func (w *env) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash string) {
 	w.Helper()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.PendingApproval == nil || s.PendingApproval.Due != due {
@@ -41,14 +41,14 @@ func (w *world) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash str
 	return hash
 }
 
-func (w *world) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
+func (w *env) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.Helper()
 	w.setAnnotation(p, v1alpha1.ApprovedAnnotation, fmt.Sprintf("%q", hash))
 }
 
 // TestNothingBigGoesByRulesNobodyPreviewed: a large backlog under new rules waits for an approval, also after a restart.
 func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	all := w.backlog(10)
 	stop := w.sunset()
 	p := w.policy("previews", cautious("Enforce", "0s"))
@@ -68,7 +68,7 @@ func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 
 // TestAPreviewNeedsNoApproval: neither a dry run nor the return to rules that a dry run has counted requires an approval.
 func TestAPreviewNeedsNoApproval(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.backlog(10)
 	w.sunset()
 	p := w.policy("previews", cautious("DryRun", "0s"))
@@ -89,7 +89,7 @@ func TestAPreviewNeedsNoApproval(t *testing.T) {
 
 // TestASmallBacklogNeedsNoApproval: a small backlog requires an approval only if the policy always requires one.
 func TestASmallBacklogNeedsNoApproval(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.backlog(9)
 	w.sunset()
 	p := w.policy("previews", cautious("Enforce", "0s"))
@@ -106,7 +106,7 @@ func TestASmallBacklogNeedsNoApproval(t *testing.T) {
 // TestOtherNamespacesNeedApproval: objects of a namespace that a new label selects wait for approval; objects of other
 // namespaces do not.
 func TestOtherNamespacesNeedApproval(t *testing.T) {
-	w, other := newWorld(t), newWorld(t)
+	w, other := newEnv(t), newEnv(t)
 	w.labelNamespace("clean", w.namespace)
 	all := other.backlog(10)
 	w.sunset()

@@ -17,26 +17,26 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// behindGate runs Sunset behind a gate.
-func behindGate(t *testing.T) (*world, *gate.Gate) {
-	w := newWorld(t)
-	g := gate.New(t, w.plane.Config())
+// behindProxy runs Sunset behind a proxy.
+func behindProxy(t *testing.T) (*env, *proxy.Proxy) {
+	w := newEnv(t)
+	g := proxy.New(t, w.plane.Config())
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	return w, g
 }
 
 // ofConfigMap matches requests with a method for one ConfigMap, or for any if the name is empty.
-func (w *world) ofConfigMap(method, name string) func(*http.Request) bool {
+func (w *env) ofConfigMap(method, name string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return r.Method == method && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/configmaps/"+name)
 	}
 }
 
 func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	deletes := recorded(g, w.ofConfigMap(http.MethodDelete, ""))
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.namespace, Name: "stuck", Labels: preview, Finalizers: []string{"example.com/never"}}}
@@ -71,8 +71,8 @@ func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 	}
 }
 
-func TestANamespaceThatIsDeletedAndMadeAnew(t *testing.T) {
-	w := newWorld(t)
+func TestNamespaceIsRecreated(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	name := w.namespace + "-again"
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+"namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+name+"}}\n")
@@ -97,7 +97,7 @@ func TestANamespaceThatIsDeletedAndMadeAnew(t *testing.T) {
 }
 
 func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
@@ -112,15 +112,15 @@ func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
 
 func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 	for name, storm := range map[string]struct {
-		gate.Answer
+		proxy.Answer
 		requests int64 // maximum in three seconds
 		together int64 // maximum in flight in the third second
 	}{
-		"429 with Retry-After": {gate.Answer{Code: 429, Headers: map[string]string{"Retry-After": "1"}, Reason: metav1.StatusReasonTooManyRequests}, 60, 8},
-		"500":                  {gate.Answer{Code: 500, Reason: metav1.StatusReasonInternalError}, 300, 2},
+		"429 with Retry-After": {proxy.Answer{Code: 429, Headers: map[string]string{"Retry-After": "1"}, Reason: metav1.StatusReasonTooManyRequests}, 60, 8},
+		"500":                  {proxy.Answer{Code: 500, Reason: metav1.StatusReasonInternalError}, 300, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, g := behindGate(t)
+			w, g := behindProxy(t)
 			const n = 60
 			p := w.policy("previews", fmt.Sprintf(previews, "Suspended", "0s"))
 			for i := range n {
@@ -151,14 +151,14 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 // stormy refuses requests, slowly enough to count the requests in flight.
 type stormy struct {
 	match    func(*http.Request) bool
-	answer   gate.Answer
+	answer   proxy.Answer
 	began    atomic.Pointer[time.Time]
 	requests atomic.Int64
 	underWay atomic.Int64
 	together atomic.Int64 // maximum in flight after two seconds
 }
 
-func (s *stormy) respond(r *http.Request) *gate.Answer {
+func (s *stormy) respond(r *http.Request) *proxy.Answer {
 	if !s.match(r) {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (s *stormy) respond(r *http.Request) *gate.Answer {
 }
 
 func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s"))
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -194,7 +194,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 }
 
 func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	w.labelNamespace("clean", w.namespace)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
 	cm := w.configMap("cm", preview)
@@ -211,7 +211,7 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 }
 
 func TestASkewedClockStopsDeletions(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	g.Skew(10 * time.Minute)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	cm := w.configMap("cm", preview)
@@ -222,15 +222,15 @@ func TestASkewedClockStopsDeletions(t *testing.T) {
 }
 
 func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	var attempts atomic.Int64
 	conflicts := w.ofConfigMap(http.MethodDelete, "conflicts")
-	conflict := g.Answers(func(r *http.Request) *gate.Answer {
+	conflict := g.Answers(func(r *http.Request) *proxy.Answer {
 		if !conflicts(r) {
 			return nil
 		}
 		attempts.Add(1)
-		return &gate.Answer{Code: 409, Reason: metav1.StatusReasonConflict}
+		return &proxy.Answer{Code: 409, Reason: metav1.StatusReasonConflict}
 	})
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	never := w.configMap("conflicts", preview)
@@ -246,7 +246,7 @@ func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
 }
 
 func TestABusyObjectIsNotStarved(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	cm := w.configMap("busy", preview)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -25,7 +25,7 @@ rules:
 `
 
 func TestFinishedJobsGoOnTimeWithTheirPods(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("jobs", fmt.Sprintf(jobsRule, "Enforce"))
 	succeeds := w.job("succeeds", cluster.Succeeded, 0)

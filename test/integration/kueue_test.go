@@ -16,12 +16,12 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestKueue checks what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
 func TestKueue(t *testing.T) {
-	newWorld(t).startKueue()
+	newEnv(t).startKueue()
 	t.Run("finished Workloads are deleted on time, and their Jobs stay", finishedWorkloadsGo)
 	t.Run("Workloads deactivated by Kueue are deleted by reason, those deactivated by users stay", deactivatedWorkloadsGo)
 	t.Run("priority and namespace determine the TTL", priorityAndNamespaceDecide)
@@ -45,8 +45,8 @@ rules:
 `
 
 func finishedWorkloadsGo(t *testing.T) {
-	w := newWorld(t)
-	g := gate.New(t, w.byTheKueuePage())
+	w := newEnv(t)
+	g := proxy.New(t, w.byTheKueuePage())
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	writes := recorded(g, w.ofWorkloads)
 	w.queues("", "later", "at-once", "kept")
@@ -84,7 +84,7 @@ func finishedWorkloadsGo(t *testing.T) {
 			t.Errorf("Job %s was changed: finalizers %v", job.Name, job.Finalizers)
 		}
 	}
-	onlyFencedDeletes(t, writes(), 3+conflicts(g)) // Kueue removes its finalizer at the same time
+	onlyDeletesWithPreconditions(t, writes(), 3+conflicts(g)) // Kueue removes its finalizer at the same time
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 3 || s.Errors != 0 {
 			return errors.New("wrong counts")
@@ -100,12 +100,12 @@ func inSeconds(from time.Time) time.Duration {
 }
 
 // ofWorkloads matches requests that change Workloads of the test.
-func (w *world) ofWorkloads(r *http.Request) bool {
+func (w *env) ofWorkloads(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/workloads")
 }
 
 // none returns an error while Kueue has a Workload for a Job.
-func (w *world) none(job *batchv1.Job) error {
+func (w *env) none(job *batchv1.Job) error {
 	all, err := w.workloads(job)
 	if err == nil && len(all) > 0 {
 		err = fmt.Errorf("Job %s has Workload %s", job.Name, all[0].GetName())
@@ -113,9 +113,9 @@ func (w *world) none(job *batchv1.Job) error {
 	return err
 }
 
-// onlyFencedDeletes checks all writes of Sunset to Workloads: it must not change their finalizers, their status or their
+// onlyDeletesWithPreconditions checks all writes of Sunset to Workloads: it must not change their finalizers, their status or their
 // spec.
-func onlyFencedDeletes(t *testing.T, writes []string, want int) {
+func onlyDeletesWithPreconditions(t *testing.T, writes []string, want int) {
 	t.Helper()
 	for _, request := range writes {
 		if err := contains(request, http.MethodDelete+" ", `"preconditions":{"uid":"`, `"resourceVersion":"`, `"propagationPolicy":"Background"`); err != nil {
@@ -155,7 +155,7 @@ rules:
 `
 
 func deactivatedWorkloadsGo(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	writes := recorded(g, w.ofWorkloads)
 	w.queues(w.admissionCheck(), "checked")
 	w.queues("", "plain")
@@ -192,7 +192,7 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	waits := w.workload(refused, is("QuotaReserved"), rejected)
 
 	w.stays(time.Second, users, tooLong, again, waits, unready, slow, ofUser, refused)
-	onlyFencedDeletes(t, writes(), 2+conflicts(g))
+	onlyDeletesWithPreconditions(t, writes(), 2+conflicts(g))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 2 || s.Errors != 0 || s.Due.Day != 1 {
 			return errors.New("wrong counts")
@@ -214,14 +214,14 @@ rules:
 `
 
 func priorityAndNamespaceDecide(t *testing.T) {
-	here, there, elsewhere := newWorld(t), newWorld(t), newWorld(t)
+	here, there, elsewhere := newEnv(t), newEnv(t), newEnv(t)
 	here.sunset()
 	here.kueueObject(`{kind: WorkloadPriorityClass, metadata: {name: %[1]s}, value: 1000}`)
 	there.team("longer", "overrides: [{policy: "+here.namespace+"-by-priority, ttl: 1h}]")
 	here.policy("by-priority", fmt.Sprintf(byPriority, here.namespace, there.namespace))
 	important := labelled("kueue.x-k8s.io/priority-class", here.namespace)
 	var plain []*batchv1.Job
-	for _, w := range []*world{here, there, elsewhere} {
+	for _, w := range []*env{here, there, elsewhere} {
 		w.queues("", "lq")
 		plain = append(plain, w.queued("lq", "plain", cluster.Succeeded))
 	}
@@ -236,7 +236,7 @@ func priorityAndNamespaceDecide(t *testing.T) {
 // reactivatedWorkloadStays activates a Workload again after Sunset has decided to delete it: the precondition of the DELETE
 // names the earlier version.
 func reactivatedWorkloadStays(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	held := catchOne(g, func(r *http.Request) bool { return r.Method == http.MethodDelete && w.ofWorkloads(r) })
 	w.queues(w.admissionCheck(), "checked")
 	w.policy("deactivated", fmt.Sprintf(deactivatedWorkloads, "0s"))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // crashing deletes objects immediately and soon, counts both separately, and deletes one object because of its capacity.
@@ -31,9 +31,9 @@ rules:
   outcome: "object.metadata.name.startsWith('soon') ? 'Soon' : 'AtOnce'"
 `
 
-// crashScene creates five objects that are due, two that are due soon, one that is held and one that no rule selects.
-func crashScene(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
-	w = newWorld(t)
+// crashObjects creates five objects that are due, two that are due soon, one that is held and one that no rule selects.
+func crashObjects(t *testing.T) (w *env, p *v1alpha1.ClusterRetentionPolicy) {
+	w = newEnv(t)
 	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "changes", "soon-0", "soon-1"} {
 		w.configMap(name, preview)
 	}
@@ -49,13 +49,13 @@ func crashScene(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
 	return w, p
 }
 
-// atTheEnd waits until the scene is the same as without a crash.
-func (w *world) atTheEnd(p *v1alpha1.ClusterRetentionPolicy) {
+// atTheEnd waits until the namespace is the same as without a crash.
+func (w *env) atTheEnd(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error { return w.isAtTheEnd(p) })
 }
 
-func (w *world) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
+func (w *env) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
 	l, now := &v1alpha1.RetentionLedger{}, &v1alpha1.ClusterRetentionPolicy{}
 	if err := w.Get(w.Context(), types.NamespacedName{Name: string(p.UID)}, l); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (w *world) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
 }
 
 // holderOf returns the holder of a policy's ledger; empty without one.
-func (w *world) holderOf(p *v1alpha1.ClusterRetentionPolicy) string {
+func (w *env) holderOf(p *v1alpha1.ClusterRetentionPolicy) string {
 	l := &v1alpha1.RetentionLedger{}
 	_ = w.Get(w.Context(), types.NamespacedName{Name: string(p.UID)}, l)
 	return l.Holder
@@ -127,18 +127,18 @@ func (m moment) String() string {
 }
 
 // trap calls spring at a moment, once. The response to that write and to all later writes is lost.
-func trap(g *gate.Gate, m moment, spring func()) {
+func trap(g *proxy.Proxy, m moment, spring func()) {
 	sorted := func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) == m.sort }
-	others := gate.Fault{Match: func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) != "" }, Drop: gate.Before}
+	others := proxy.Fault{Match: func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) != "" }, Drop: proxy.Before}
 	sprung := func() {
 		g.Arm(others)
 		spring()
 	}
 	if m.after {
-		others.Drop = gate.After
-		g.Arm(gate.Fault{Match: sorted, Skip: m.n - 1, Times: 1, DoAfter: sprung, Drop: gate.After})
+		others.Drop = proxy.After
+		g.Arm(proxy.Fault{Match: sorted, Skip: m.n - 1, Times: 1, DoAfter: sprung, Drop: proxy.After})
 	} else {
-		g.Arm(gate.Fault{Match: sorted, Skip: m.n - 1, Times: 1, Do: sprung, Drop: gate.Before})
+		g.Arm(proxy.Fault{Match: sorted, Skip: m.n - 1, Times: 1, Do: sprung, Drop: proxy.Before})
 	}
 }
 
@@ -157,7 +157,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	}
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {
-			w, p := crashScene(t)
+			w, p := crashObjects(t)
 			g := w.view(p)
 			first := make(chan *process, 1)
 			killed := make(chan struct{})
@@ -191,7 +191,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 
 // everyMoment returns the moments before and after each write of an undisturbed run.
 func everyMoment(t *testing.T) (all []moment) {
-	w, p := crashScene(t)
+	w, p := crashObjects(t)
 	g := w.view(p)
 	undisturbed := controller(t, g, "--leader-elect=false")
 	w.touch("changes")
@@ -208,7 +208,7 @@ func everyMoment(t *testing.T) (all []moment) {
 }
 
 // touch changes a ConfigMap, if it still exists.
-func (w *world) touch(name string) {
+func (w *env) touch(name string) {
 	w.Helper()
 	cm := &corev1.ConfigMap{}
 	cm.Namespace, cm.Name = w.namespace, name

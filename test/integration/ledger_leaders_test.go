@@ -24,8 +24,8 @@ const (
 var leaders = fmt.Sprintf(previews, "Enforce", "0s") + fmt.Sprintf("  outcome: \"'Done'\"\nlimits: {maxDeletions: %d, window: 1h}\n", leadersLimit)
 
 // backlogOf is a policy with a backlog.
-func backlogOf(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
-	w = newWorld(t)
+func backlogOf(t *testing.T) (w *env, p *v1alpha1.ClusterRetentionPolicy) {
+	w = newEnv(t)
 	for i := range leadersBacklog {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
 	}
@@ -36,14 +36,14 @@ func backlogOf(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
 	return w, p
 }
 
-func (w *world) countLeft() (int, error) {
+func (w *env) countLeft() (int, error) {
 	left := &corev1.ConfigMapList{}
 	err := w.List(w.Context(), left, client.InNamespace(w.namespace), client.MatchingLabels(preview))
 	return len(left.Items), err
 }
 
 // inTheMiddle waits until part of the backlog is deleted.
-func (w *world) inTheMiddle() {
+func (w *env) inTheMiddle() {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		left, err := w.countLeft()
@@ -55,7 +55,7 @@ func (w *world) inTheMiddle() {
 }
 
 // drained waits until everything that limits allow is deleted and counted.
-func (w *world) drained(p *v1alpha1.ClusterRetentionPolicy) {
+func (w *env) drained(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
 		left, err := w.countLeft()
@@ -70,7 +70,7 @@ func (w *world) drained(p *v1alpha1.ClusterRetentionPolicy) {
 // with preconditions and recorded in the ledger, and the old leader ends automatically.
 func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 	w, p := backlogOf(t)
-	elect := []string{"--namespace", newWorld(t).namespace, "--leader-elect-lease-duration=6s",
+	elect := []string{"--namespace", newEnv(t).namespace, "--leader-elect-lease-duration=6s",
 		"--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
 	g := w.view(p)
 	var back atomic.Bool

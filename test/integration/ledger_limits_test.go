@@ -17,7 +17,7 @@ func limited(n int64, window string) string {
 }
 
 // allow edits limits; an empty window removes them.
-func (w *world) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string) {
+func (w *env) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string) {
 	w.Helper()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) {
 		if s.Limits = nil; window != "" {
@@ -27,7 +27,7 @@ func (w *world) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string
 }
 
 // reached requires a status with this many deletions that reports that limits allow no more.
-func reached(w *world, n int64) func(v1alpha1.RetentionPolicyStatus) error {
+func reached(w *env, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 	return func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionEnforcing)
 		switch {
@@ -41,7 +41,7 @@ func reached(w *world, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 }
 
 func TestLimitsHold(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	p := w.policy("limited", limited(3, "1h"))
 	for i := range 8 {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
@@ -74,7 +74,7 @@ func TestLimitsHold(t *testing.T) {
 }
 
 func TestLimitsOfNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("limited", limited(0, "1h"))
 	cm := w.configMap("cm", preview)
@@ -83,7 +83,7 @@ func TestLimitsOfNothing(t *testing.T) {
 }
 
 func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("limited", limited(2, "1s"))
 	for i := range 4 {
@@ -100,7 +100,7 @@ func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
 }
 
 func TestANamespacesOwnLimits(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.account("cleaner", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "delete"}})
 	for i := range 3 {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
@@ -112,7 +112,7 @@ func TestANamespacesOwnLimits(t *testing.T) {
 
 // A policy deletes first without a ledger, then with one, and then without one again.
 func TestCountsCarryOver(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	deleted := func(n int64, ledger bool) {

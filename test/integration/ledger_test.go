@@ -13,7 +13,7 @@ import (
 )
 
 // counted waits until the ledger of a policy satisfies want.
-func (w *world) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.RetentionLedger) error) *v1alpha1.RetentionLedger {
+func (w *env) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.RetentionLedger) error) *v1alpha1.RetentionLedger {
 	w.Helper()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), p); err != nil {
 		w.Fatal(err)
@@ -43,7 +43,7 @@ func has(deleted, gone int64) func(*v1alpha1.RetentionLedger) error {
 }
 
 func TestOutcomesAreCounted(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	p := w.policy("counted", `
 mode: Enforce
 rules:

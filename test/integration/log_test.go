@@ -20,7 +20,7 @@ import (
 // and reports that once, and ends. A second replica waits for the lease and takes over. Their logs have no errors and few
 // lines.
 func TestAHealthyStartIsCalm(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.configMap("goes", preview)
 	hook := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.namespace, Name: "hook", Labels: preview, Annotations: map[string]string{"argocd.argoproj.io/hook": "PreSync"},
@@ -28,7 +28,7 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 	w.create(hook)
 	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	own := newWorld(t).namespace // Sunset deletes nothing in its own namespace
+	own := newEnv(t).namespace // Sunset deletes nothing in its own namespace
 	start := func(args ...string) *process {
 		return controller(t, w.view(p), append(args, "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")...)
 	}

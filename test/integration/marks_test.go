@@ -26,7 +26,7 @@ rules:
   ttl: %s
 `
 
-func (w *world) label(cm *corev1.ConfigMap, value string) {
+func (w *env) label(cm *corev1.ConfigMap, value string) {
 	w.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"unused":%s}}}`, value))
 	if err := w.Patch(w.Context(), cm, patch); err != nil {
@@ -35,7 +35,7 @@ func (w *world) label(cm *corev1.ConfigMap, value string) {
 }
 
 // mark waits for a mark by Sunset as the only mark on an object.
-func (w *world) mark(cm *corev1.ConfigMap) (at time.Time) {
+func (w *env) mark(cm *corev1.ConfigMap) (at time.Time) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
@@ -54,7 +54,7 @@ func (w *world) mark(cm *corev1.ConfigMap) (at time.Time) {
 }
 
 // unmarked waits until the annotation is removed.
-func (w *world) unmarked(cm *corev1.ConfigMap) {
+func (w *env) unmarked(cm *corev1.ConfigMap) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
@@ -72,7 +72,7 @@ var marked = map[string]string{"test": "marks"}
 // TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible: the TTL starts when an object is first eligible, and starts again if
 // it was not eligible in between.
 func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	w.policy("unused", fmt.Sprintf(unused, "Enforce", "3s"))
 	used, back := w.configMap("used", marked), w.configMap("back", marked)
@@ -95,7 +95,7 @@ func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 
 // TestAMarkSurvivesARestart: the time before the restart counts.
 func TestAMarkSurvivesARestart(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	stop := w.sunset()
 	w.policy("unused", fmt.Sprintf(unused, "Enforce", "5s"))
 	cm := w.configMap("cm", marked)
@@ -115,7 +115,7 @@ func TestAMarkSurvivesARestart(t *testing.T) {
 // TestForgedAndForeignMarks: an old forged mark counts from the object's creation at most; a mark under another key is
 // ignored.
 func TestForgedAndForeignMarks(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	stop := w.sunset()
 	w.policy("unused", fmt.Sprintf(unused, "Enforce", "6s"))
 	forged, foreign := w.configMap("forged", marked), w.configMap("foreign", marked)
@@ -140,7 +140,7 @@ func TestForgedAndForeignMarks(t *testing.T) {
 
 // TestADryRunMarksNothing: a dry run writes no marks and reports its numbers as estimates.
 func TestADryRunMarksNothing(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
 	})

@@ -18,10 +18,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/mistakes"
 )
 
-// TestAMistakeIsToldInTheSameWords: for each mistake the webhook on a real API server returns the same message as kubectl
+// TestMistakesHaveTheSameMessageEverywhere: for each mistake the webhook on a real API server returns the same message as kubectl
 // sunset validate for the file.
-func TestAMistakeIsToldInTheSameWords(t *testing.T) {
-	w := newWorld(t)
+func TestMistakesHaveTheSameMessageEverywhere(t *testing.T) {
+	w := newEnv(t)
 	w.webhook()
 	l := w.listen()
 	all, err := mistakes.All()

@@ -124,15 +124,15 @@ func TestMultiKueue(t *testing.T) {
 }
 
 // managerAndWorker starts Kueue on both control planes. The manager dispatches the Jobs of the queue "lq" to the worker.
-func managerAndWorker(t *testing.T) (manager, worker *world) {
+func managerAndWorker(t *testing.T) (manager, worker *env) {
 	t.Helper()
 	planes.alone(t)
-	manager = newWorld(t)
+	manager = newEnv(t)
 	other := planes.all[0]
 	if other == manager.plane {
 		other = planes.all[1]
 	}
-	worker = worldOn(t, other, metav1.ObjectMeta{Name: manager.namespace})
+	worker = envOn(t, other, metav1.ObjectMeta{Name: manager.namespace})
 	worker.startKueueWith("")
 	manager.startKueueWith("multiKueue: {workerLostTimeout: 5s}") // makes it dispatch Jobs again if the worker lacks their Workload
 	worker.queues("", "lq")
@@ -170,7 +170,7 @@ func forMultiKueue(j *batchv1.Job) {
 }
 
 // succeedPods waits for Pods and sets their phase to Succeeded, as a kubelet does.
-func (w *world) succeedPods(count int) {
+func (w *env) succeedPods(count int) {
 	w.Helper()
 	pods := &corev1.PodList{}
 	cluster.Eventually(w, patience, func() error {
@@ -193,7 +193,7 @@ func (w *world) succeedPods(count int) {
 }
 
 // createdJobs watches the namespace's Jobs until the test ends. The returned function counts the created Jobs with a name.
-func (w *world) createdJobs() func(name string) int {
+func (w *env) createdJobs() func(name string) int {
 	w.Helper()
 	clients, err := kubernetes.NewForConfig(w.plane.Config())
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *world) createdJobs() func(name string) int {
 }
 
 // explains requires a text in the output of "sunset explain" for an object.
-func (w *world) explains(object, want string) {
+func (w *env) explains(object, want string) {
 	w.Helper()
 	if out, err := w.commandLine(w.plane.Config())("explain", object, "-n", w.namespace); err != nil || !strings.Contains(out, want) {
 		w.Errorf("explain %s: %v, want %s:\n%s", object, err, want, out)

@@ -48,7 +48,7 @@ rules:
 // TestAnImageOfANodeIsExplained: a user with the permissions of the docs sees what happens to an image and why, as the
 // agent on the node computes it. Other users do not.
 func TestAnImageOfANodeIsExplained(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian})
 	unused := containerd.Image{Tags: []string{"go.test/team/unused:v1", "go.test/team/unused:v2"}, Digest: true}
 	named := containerd.Image{Tags: []string{"go.test/team/named:v1"}, Digest: true}
@@ -134,7 +134,7 @@ type explained struct {
 }
 
 // agentPod runs an agent, and creates the Pod that it pretends to run in.
-func (w *world) agentPod(n *corev1.Node, d *containerd.Daemon) {
+func (w *env) agentPod(n *corev1.Node, d *containerd.Daemon) {
 	w.Helper()
 	port := freePort(w.T)
 	pod := &corev1.Pod{
@@ -201,7 +201,7 @@ func withPods(t *testing.T, user *rest.Config) *rest.Config {
 }
 
 // commandLine builds kubectl-sunset for a cluster, with flags for each call. The function returns both outputs.
-func (w *world) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
+func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
 	w.Helper()
 	dir := w.TempDir()
 	binary, kubeconfig := filepath.Join(dir, "kubectl-sunset"), filepath.Join(dir, "kubeconfig")
@@ -219,7 +219,7 @@ func (w *world) commandLine(config *rest.Config, flags ...string) func(args ...s
 }
 
 // mayLook grants a user the permissions of the docs, in the namespace of the test.
-func (w *world) mayLook(user string) {
+func (w *env) mayLook(user string) {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/images.md")
 	if err != nil {

@@ -35,7 +35,7 @@ rules:
 `
 
 // node creates a node with an agent.
-func (w *world) node(name string) *corev1.Node {
+func (w *env) node(name string) *corev1.Node {
 	w.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
 	w.create(n)
@@ -44,7 +44,7 @@ func (w *world) node(name string) *corev1.Node {
 }
 
 // report writes the report of an agent on a node.
-func (w *world) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1.NodeImageReport {
+func (w *env) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1.NodeImageReport {
 	w.Helper()
 	r := &v1alpha1.NodeImageReport{}
 	err := w.Get(w.Context(), client.ObjectKeyFromObject(n), r)
@@ -76,8 +76,8 @@ func imagesOf(p v1alpha1.NodeImagePolicy, due int64) v1alpha1.NodeImagePolicyRep
 	}
 }
 
-// told waits until the published rules contain a policy that satisfies want, and returns it.
-func (w *world) told(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.NodeImagePolicy) error) (found v1alpha1.NodeImagePolicy) {
+// rulesOnNodes waits until the published rules contain a policy that satisfies want, and returns it.
+func (w *env) rulesOnNodes(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.NodeImagePolicy) error) (found v1alpha1.NodeImagePolicy) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		rules := &v1alpha1.NodeImageRules{}
@@ -112,17 +112,17 @@ func waits(rules int) func(v1alpha1.NodeImagePolicy) error {
 	}
 }
 
-// TestImagesAreSeenToOnNodes: the controller publishes the policies to agents, and adds up their reports in the status of
+// TestImagesAreDeletedByNodeAgents: the controller publishes the policies to agents, and adds up their reports in the status of
 // the policies.
-func TestImagesAreSeenToOnNodes(t *testing.T) {
-	w := newWorld(t)
+func TestImagesAreDeletedByNodeAgents(t *testing.T) {
+	w := newEnv(t)
 	a, b := w.node("a"), w.node("b")
 	w.report(a)
 	w.report(b)
 	w.sunset()
 	p := w.policy("images", oldImages)
 
-	rendered := w.told(p, waits(1))
+	rendered := w.rulesOnNodes(p, waits(1))
 	if len(rendered.Spec.Rules) != 1 || rendered.Spec.Rules[0].Name != "old" || rendered.Spec.Mode != v1alpha1.Enforce {
 		t.Errorf("published: %+v", rendered.Spec)
 	}
@@ -135,9 +135,9 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 	w.report(a, imagesOf(rendered, 2))
 	w.report(b, imagesOf(rendered, 2))
 	w.pending(p, 4)
-	w.told(p, waits(1))
+	w.rulesOnNodes(p, waits(1))
 	w.report(b, imagesOf(rendered, 1))
-	w.told(p, waits(0))
+	w.rulesOnNodes(p, waits(0))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		n := s.NodeImages
 		rule := s.Rules[0]
@@ -156,7 +156,7 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 
 	began := time.Now()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "60d" })
-	w.told(p, generation(2))
+	w.rulesOnNodes(p, generation(2))
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the edit was published after %s", took)
 	}
@@ -190,7 +190,7 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 	})
 }
 
-func (w *world) rules() *v1alpha1.NodeImageRules {
+func (w *env) rules() *v1alpha1.NodeImageRules {
 	w.Helper()
 	rules := &v1alpha1.NodeImageRules{}
 	if err := w.Get(w.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules); err != nil {
@@ -200,7 +200,7 @@ func (w *world) rules() *v1alpha1.NodeImageRules {
 }
 
 // spoilt edits the published rules, and checks that the controller restores them once and then writes nothing.
-func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
+func (w *env) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	good := w.rules()
 	for _, patch := range []string{
@@ -225,7 +225,7 @@ func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 	if err := w.Delete(w.Context(), good.DeepCopy()); err != nil {
 		w.Fatal(err)
 	}
-	w.told(p, generation(2))
+	w.rulesOnNodes(p, generation(2))
 	mended := w.rules()
 	if mended.UID == good.UID || fmt.Sprint(mended.Policies, mended.Known) != fmt.Sprint(good.Policies, good.Known) {
 		w.Errorf("restored as %+v, was %+v", mended.Policies, good.Policies)

@@ -24,7 +24,7 @@ import (
 )
 
 // configMap creates a minimal ConfigMap.
-func (w *world) configMap(name string, labels map[string]string) *corev1.ConfigMap {
+func (w *env) configMap(name string, labels map[string]string) *corev1.ConfigMap {
 	w.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels}}
 	w.create(cm)
@@ -45,7 +45,7 @@ rules:
 var preview = map[string]string{"env": "preview"}
 
 func TestFinishedPodsGo(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	w.policy("pods", `
 mode: Enforce
@@ -81,7 +81,7 @@ rules:
 }
 
 func TestPodsThatTheirJobHasNotCountedStay(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("pods", `
 mode: Enforce
@@ -116,7 +116,7 @@ rules:
 }
 
 func TestDryRunCountsAndDeletesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "DryRun", "0s"))
 	due, other := w.configMap("due", preview), w.configMap("other", nil)
@@ -148,20 +148,20 @@ func ofAllConfigMaps(r *http.Request) bool {
 func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
-		edit func(w *world, p *v1alpha1.ClusterRetentionPolicy)
+		edit func(w *env, p *v1alpha1.ClusterRetentionPolicy)
 	}{
-		"a shorter TTL": {fmt.Sprintf(previews, "Enforce", "1h"), func(w *world, p *v1alpha1.ClusterRetentionPolicy) {
+		"a shorter TTL": {fmt.Sprintf(previews, "Enforce", "1h"), func(w *env, p *v1alpha1.ClusterRetentionPolicy) {
 			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" })
 		}},
-		"another mode": {fmt.Sprintf(previews, "DryRun", "0s"), func(w *world, p *v1alpha1.ClusterRetentionPolicy) {
+		"another mode": {fmt.Sprintf(previews, "DryRun", "0s"), func(w *env, p *v1alpha1.ClusterRetentionPolicy) {
 			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 		}},
-		"a namespace label": {fmt.Sprintf(previews, "Enforce", "0s") + "namespaceSelector: {matchLabels: {clean: \"yes\"}}\n", func(w *world, _ *v1alpha1.ClusterRetentionPolicy) {
+		"a namespace label": {fmt.Sprintf(previews, "Enforce", "0s") + "namespaceSelector: {matchLabels: {clean: \"yes\"}}\n", func(w *env, _ *v1alpha1.ClusterRetentionPolicy) {
 			w.labelNamespace("clean", "yes")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, g := behindGate(t)
+			w, g := behindProxy(t)
 			p := w.policy("previews", test.spec)
 			// Another policy keeps the kind listed, independent of this policy.
 			other := w.policy("others", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
@@ -190,7 +190,7 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 // A changed expression is evaluated for every object beside the old facts. Then objects that only the new expression
 // selects are deleted, and objects that only the old one selected stay.
 func TestAChangedExpressionIsListedAndSwapped(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	p := w.policy("by-data", `
 mode: Enforce
 rules:
@@ -218,15 +218,15 @@ rules:
 }
 
 func TestHoldKeepsUntilItIsLifted(t *testing.T) {
-	places := map[string]func(w *world, inside *corev1.ConfigMap) client.Object{
-		"on the object": func(_ *world, inside *corev1.ConfigMap) client.Object { return inside },
-		"on its namespace": func(w *world, _ *corev1.ConfigMap) client.Object {
+	places := map[string]func(w *env, inside *corev1.ConfigMap) client.Object{
+		"on the object": func(_ *env, inside *corev1.ConfigMap) client.Object { return inside },
+		"on its namespace": func(w *env, _ *corev1.ConfigMap) client.Object {
 			return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 		},
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.sunset()
 			inside := w.configMap("inside", preview)
 			w.annotate(place(w, inside), `"true"`)
@@ -245,13 +245,13 @@ func TestHoldKeepsUntilItIsLifted(t *testing.T) {
 }
 
 // annotate sets the hold of an object to a JSON value.
-func (w *world) annotate(object client.Object, hold string) {
+func (w *env) annotate(object client.Object, hold string) {
 	w.Helper()
 	w.setAnnotation(object, v1alpha1.HoldAnnotation, hold)
 }
 
 // setAnnotation sets an annotation to a JSON value.
-func (w *world) setAnnotation(object client.Object, key, value string) {
+func (w *env) setAnnotation(object client.Object, key, value string) {
 	w.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	if err := w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)); err != nil {
@@ -260,7 +260,7 @@ func (w *world) setAnnotation(object client.Object, key, value string) {
 }
 
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspended", "0s"))
 	w.status(keeps, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -279,7 +279,7 @@ func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
 }
 
 func TestNamespaceLabelsAndExclusionsTakeEffect(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+`
 namespaceSelector: {matchLabels: {clean: "`+w.namespace+`"}}
@@ -294,7 +294,7 @@ namespaceSelector: {matchLabels: {clean: "`+w.namespace+`"}}
 }
 
 func TestCustomResourceWhoseDefinitionComesLater(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("builds", `
 mode: Enforce
@@ -334,7 +334,7 @@ rules:
 }
 
 // finishedBuild creates a custom resource that has finished.
-func (w *world) finishedBuild(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+func (w *env) finishedBuild(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	w.Helper()
 	build := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 		"type": "Complete", "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}}
@@ -346,7 +346,7 @@ func (w *world) finishedBuild(gvk schema.GroupVersionKind) *unstructured.Unstruc
 }
 
 // define installs a CustomResourceDefinition that accepts any object, and removes it at the end of the test.
-func (w *world) define(gvk schema.GroupVersionKind, plural string, properties map[string]apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+func (w *env) define(gvk schema.GroupVersionKind, plural string, properties map[string]apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	w.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
@@ -365,7 +365,7 @@ func (w *world) define(gvk schema.GroupVersionKind, plural string, properties ma
 	return crd
 }
 
-func (w *world) labelNamespace(key, value string) {
+func (w *env) labelNamespace(key, value string) {
 	w.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)))

@@ -17,7 +17,7 @@ import (
 )
 
 // team creates a RetentionPolicy with this spec in YAML in the test's namespace, and deletes it at the end of the test.
-func (w *world) team(name, spec string) *unstructured.Unstructured {
+func (w *env) team(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := w.own(name, spec)
 	cluster.Eventually(w, patience, func() error { // another test may have installed admission policies
@@ -28,7 +28,7 @@ func (w *world) team(name, spec string) *unstructured.Unstructured {
 }
 
 // teamStatus waits until the status of a RetentionPolicy satisfies want.
-func (w *world) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.RetentionPolicyStatus) error) {
+func (w *env) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.RetentionPolicyStatus) error) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		current := p.DeepCopy()
@@ -63,7 +63,7 @@ func bounded(mode, ttl, override string) string {
 
 // TestANamespaceChangesARuleWithinItsBounds: a namespace may shorten the TTL to the minimum of the rule, and no further.
 func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 2s}}"))
 	cm := w.configMap("cm", preview)
@@ -85,7 +85,7 @@ func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
 // TestWithoutOverrideANamespaceCanOnlyKeepLonger: without override in the rule a namespace can only lengthen the TTL, and
 // its dry run shows the effect of other overrides.
 func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
 	longer := w.team("longer", fmt.Sprintf("overrides: [{policy: %s, ttl: 1h}]", p.Name)) // a dry run applies too
@@ -114,7 +114,7 @@ func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
 
 // TestASuspendedRuleKeepsInItsNamespace: the suspension of a rule applies within a second, even if the watch is frozen.
 func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
 	w.gone(w.configMap("probe", preview))
 	cm := w.configMap("cm", preview)
@@ -124,8 +124,8 @@ func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
 	thaw()
 }
 
-func TestWhatAnOverrideNamesInVainIsTold(t *testing.T) {
-	w := newWorld(t)
+func TestOverrideOfAMissingRuleIsReported(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "DryRun", "1h"))
 	team := w.team("typos", fmt.Sprintf("overrides: [{policy: %sx, suspend: true}, {policy: %s, rule: preview, suspend: true}]", p.Name, p.Name))
@@ -138,7 +138,7 @@ func TestWhatAnOverrideNamesInVainIsTold(t *testing.T) {
 // TestAnUnreadableOverrideSuspends: a rule with an override that cannot be parsed is suspended, because the author may have
 // meant to keep objects.
 func TestAnUnreadableOverrideSuspends(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "2s"))
 	team := w.team("typo", fmt.Sprintf("overrides: [{policy: %s, ttl: 30dd}]", p.Name))
@@ -155,7 +155,7 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 // TestAnObjectSetsItsOwnTimeToLive: an annotation sets the TTL of an object, at its creation or later, within the bounds of
 // the rule. An annotation that cannot be parsed keeps the object and is reported.
 func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 1s, max: 2h}, annotation: true}"))
 	early := w.configMap("early", preview)

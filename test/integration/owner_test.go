@@ -20,7 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // withOwner deletes the owners of preview ConfigMaps.
@@ -38,7 +38,7 @@ rules:
 const andUnfinished = ", allowUnfinishedOwner: true"
 
 // ownedBy creates a preview ConfigMap with a Job as controller.
-func (w *world) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
+func (w *env) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
 	w.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.namespace, Name: name, Labels: preview,
@@ -49,7 +49,7 @@ func (w *world) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
 }
 
 // finishedJob creates a Job and waits until it finishes.
-func (w *world) finishedJob(name string) *batchv1.Job {
+func (w *env) finishedJob(name string) *batchv1.Job {
 	w.Helper()
 	job := w.job(name, cluster.Succeeded, 0)
 	w.finished(job)
@@ -59,7 +59,7 @@ func (w *world) finishedJob(name string) *batchv1.Job {
 // TestTheOwnerGoesAndTakesAlongWhatItOwns: Sunset deletes a Job instead of its two ConfigMaps, once, and the garbage
 // collector deletes them and its Pods.
 func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	requests := recorded(g, func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") && (r.Method == http.MethodDelete || r.Method == http.MethodGet)
 	})
@@ -95,7 +95,7 @@ func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 }
 
 func TestADryRunShowsTheOwner(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	job := w.finishedJob("job")
 	cm := w.ownedBy("one", job)
@@ -112,27 +112,27 @@ func TestADryRunShowsTheOwner(t *testing.T) {
 // TestWhatKeepsAnOwner: an owner is kept for a reason, and deleted once the reason is removed.
 func TestWhatKeepsAnOwner(t *testing.T) {
 	for name, test := range map[string]struct {
-		job   func(*world) *batchv1.Job
+		job   func(*env) *batchv1.Job
 		spec  string
-		mend  func(*world, *batchv1.Job)
+		mend  func(*env, *batchv1.Job)
 		other string // another policy, which the test deletes
 	}{
 		"a hold": {
-			job: func(w *world) *batchv1.Job {
+			job: func(w *env) *batchv1.Job {
 				job := w.finishedJob("job")
 				w.annotate(job, `"true"`)
 				return job
 			},
-			mend: func(w *world, job *batchv1.Job) { w.annotate(job, "null") },
+			mend: func(w *env, job *batchv1.Job) { w.annotate(job, "null") },
 		},
 		"it is running": {
-			job: func(w *world) *batchv1.Job { return w.job("job", cluster.Endless, 0) },
-			mend: func(w *world, job *batchv1.Job) {
+			job: func(w *env) *batchv1.Job { return w.job("job", cluster.Endless, 0) },
+			mend: func(w *env, job *batchv1.Job) {
 				w.patch(job, func() { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) })
 			},
 		},
 		"a rule for its kind": {
-			job: func(w *world) *batchv1.Job { return w.finishedJob("job") },
+			job: func(w *env) *batchv1.Job { return w.finishedJob("job") },
 			other: `
 mode: Suspended
 rules:
@@ -141,7 +141,7 @@ rules:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.sunset()
 			var other *v1alpha1.ClusterRetentionPolicy
 			if test.other != "" {
@@ -171,7 +171,7 @@ rules:
 }
 
 // patch changes an object with a patch.
-func (w *world) patch(object client.Object, change func()) {
+func (w *env) patch(object client.Object, change func()) {
 	w.Helper()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		w.Fatal(err)
@@ -184,7 +184,7 @@ func (w *world) patch(object client.Object, change func()) {
 }
 
 func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	job := w.job("job", cluster.Endless, 0)
 	cm := w.ownedBy("one", job)
@@ -193,9 +193,9 @@ func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
 	w.gone(cm)
 }
 
-// heldOwnerDelete returns a Job, the ConfigMap that it owns and the DELETE of the Job, which the gate holds.
-func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate.Gate, *batchv1.Job, *corev1.ConfigMap, *gate.Armed) {
-	w, g := behindGate(t)
+// heldOwnerDelete returns a Job, the ConfigMap that it owns and the DELETE of the Job, which the proxy holds.
+func heldOwnerDelete(t *testing.T, method, path string) (*env, *proxy.Proxy, *batchv1.Job, *corev1.ConfigMap, *proxy.Armed) {
+	w, g := behindProxy(t)
 	held := catchOne(g, func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) })
 	job := w.finishedJob("job")
 	cm := w.ownedBy("one", job)
@@ -216,7 +216,7 @@ func TestAHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	expectRefused(t, g)
 }
 
-func TestAnOwnerThatChangesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
+func TestOwnerThatChangesBeforeTheDeleteIsReevaluated(t *testing.T) {
 	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
 	w.setAnnotation(job, "example.org/changed", `"yes"`)
 	held.Release()
@@ -235,7 +235,7 @@ func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
 
 // TestTheOwnerOfANamesakeStays: an owner reference names an object by its UID.
 func TestTheOwnerOfANamesakeStays(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	job := w.finishedJob("job")
 	forged := job.DeepCopy()
@@ -254,48 +254,48 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	onJobs := func(verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: verbs}
 	}
-	finishedJob := func(w *world) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
-	team := func(w *world, more string) {
+	finishedJob := func(w *env) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
+	team := func(w *env, more string) {
 		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {what: Owner"+more+"}\n")
 	}
 	everything := onConfigMaps("*")
 	for name, test := range map[string]struct {
-		owner  func(*world) (client.Object, string, string)
+		owner  func(*env) (client.Object, string, string)
 		rights []rbacv1.PolicyRule
-		policy func(*world)
+		policy func(*env)
 		goes   bool
 	}{
-		"with every permission": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *world) { team(w, "") }, true},
+		"with every permission": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *env) { team(w, "") }, true},
 		"an owner that the account may not delete": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get")},
-			func(w *world) { team(w, "") }, false},
+			func(w *env) { team(w, "") }, false},
 		"an owner that the account may not get": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("delete")},
-			func(w *world) { team(w, "") }, false},
-		"an owner that never finishes": {func(w *world) (client.Object, string, string) {
+			func(w *env) { team(w, "") }, false},
+		"an owner that never finishes": {func(w *env) (client.Object, string, string) {
 			return w.configMap("victim", nil), "v1", "ConfigMap"
-		}, []rbacv1.PolicyRule{everything}, func(w *world) { team(w, "") }, false},
-		"a running workload, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
+		}, []rbacv1.PolicyRule{everything}, func(w *env) { team(w, "") }, false},
+		"a running workload, by a rule of the cluster": {func(w *env) (client.Object, string, string) {
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
 			labels := map[string]string{"app": "web"}
 			d.Spec.Replicas, d.Spec.Selector = ptr.To[int32](0), &metav1.LabelSelector{MatchLabels: labels}
 			d.Spec.Template.Labels, d.Spec.Template.Spec.Containers = labels, []corev1.Container{{Name: "main", Image: "busybox"}}
 			w.create(d)
 			return d, "apps/v1", "Deployment"
-		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", "")) }, false},
-		"a Role, which is protected": {func(w *world) (client.Object, string, string) {
+		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", "")) }, false},
+		"a Role, which is protected": {func(w *env) (client.Object, string, string) {
 			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "victim"}}
 			w.create(role)
 			return role, "rbac.authorization.k8s.io/v1", "Role"
-		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
-		"a cluster-scoped owner, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
+		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		"a cluster-scoped owner, by a rule of the cluster": {func(w *env) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
-		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
-		"a cluster-scoped owner, by a rule of the team": {func(w *world) (client.Object, string, string) {
+		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		"a cluster-scoped owner, by a rule of the team": {func(w *env) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
 		}, []rbacv1.PolicyRule{everything, {APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
-			func(w *world) { team(w, andUnfinished) }, false},
+			func(w *env) { team(w, andUnfinished) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.sunset()
 			w.account("cleaner", test.rights...)
 			owner, apiVersion, kind := test.owner(w)
@@ -315,7 +315,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 }
 
 // clusterScoped creates a cluster-scoped object.
-func clusterScoped(w *world) client.Object {
+func clusterScoped(w *env) client.Object {
 	w.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Value: 1}
 	w.create(class)

@@ -39,7 +39,7 @@ type ending struct {
 
 // run is a shape in one namespace.
 type run struct {
-	*world
+	*env
 	shape
 	job *batchv1.Job
 }
@@ -204,7 +204,7 @@ func (r *run) start(name string) {
 	if r.fate != nil {
 		outcome = cluster.Endless // until decide sets it
 	}
-	r.job = r.world.job(name, outcome, 50*time.Millisecond, func(job *batchv1.Job) { r.spec(&job.Spec) })
+	r.job = r.env.job(name, outcome, 50*time.Millisecond, func(job *batchv1.Job) { r.spec(&job.Spec) })
 }
 
 // end waits until the Job and its Pods no longer change.
@@ -301,7 +301,7 @@ func (r *run) orphan(name string, outcome cluster.Outcome) *corev1.Pod {
 }
 
 // decide sets the outcome of a Pod that runs without one.
-func (w *world) decide(name string, outcome cluster.Outcome) {
+func (w *env) decide(name string, outcome cluster.Outcome) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, outcome)
 	err := w.Patch(w.Context(), pod, client.RawPatch("application/merge-patch+json", patch))
@@ -311,7 +311,7 @@ func (w *world) decide(name string, outcome cluster.Outcome) {
 }
 
 // pods returns the Pods of a Job, or all Pods of the namespace if the name is empty.
-func (w *world) pods(job string) ([]corev1.Pod, error) {
+func (w *env) pods(job string) ([]corev1.Pod, error) {
 	options := []client.ListOption{client.InNamespace(w.namespace)}
 	if job != "" {
 		options = append(options, client.MatchingLabels{batchv1.JobNameLabel: job})

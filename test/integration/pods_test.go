@@ -15,7 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // podsOfJobs deletes Pods as soon as their Jobs have counted them. It keeps Pods without a Job, which a Job may still
@@ -40,7 +40,7 @@ rules:
 
 // director sets the outcome of Pods according to the shapes of their Jobs.
 type director struct {
-	*world
+	*env
 	mu     sync.Mutex
 	shapes map[string]shape // by name of the Job
 	nth    map[string]int
@@ -58,9 +58,9 @@ func (d *director) came(pod *corev1.Pod) {
 }
 
 // direct watches the Pods of the namespace and sets their outcomes according to the shapes of their Jobs.
-func (w *world) direct(shapes map[string]shape) *witness {
+func (w *env) direct(shapes map[string]shape) *podWatcher {
 	w.Helper()
-	d := &director{world: w, shapes: map[string]shape{}, nth: map[string]int{}}
+	d := &director{env: w, shapes: map[string]shape{}, nth: map[string]int{}}
 	for name, s := range shapes {
 		d.shapes[jobName(name)] = s
 	}
@@ -72,7 +72,7 @@ func jobName(shape string) string {
 }
 
 // on is the same namespace in another test.
-func (w *world) on(t *testing.T) *world {
+func (w *env) on(t *testing.T) *env {
 	other := *w
 	other.T = t
 	return &other
@@ -82,10 +82,10 @@ func (w *world) on(t *testing.T) *world {
 // its Job has counted it.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	planes.alone(t)
-	without, with := newWorld(t), newWorld(t)
+	without, with := newEnv(t), newEnv(t)
 	without.direct(shapes)
 	witness := with.direct(shapes)
-	g := gate.New(t, with.plane.Config())
+	g := proxy.New(t, with.plane.Config())
 	deletes := recorded(g, with.deletesPods)
 	with.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	with.policy("pods", podsOfJobs)
@@ -93,7 +93,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 		for name, shape := range shapes {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				a, b := &run{world: without.on(t), shape: shape}, &run{world: with.on(t), shape: shape}
+				a, b := &run{env: without.on(t), shape: shape}, &run{env: with.on(t), shape: shape}
 				a.start(jobName(name))
 				b.start(jobName(name))
 				ended := make(chan ending, 1)
@@ -111,12 +111,12 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	})
 	with.nothingLeaks()
 	with.nothingFinishedStays()
-	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 	with.tell(witness, len(deletes()))
 }
 
 // nothingFinishedStays waits until no finished Pod of a Job exists.
-func (w *world) nothingFinishedStays() {
+func (w *env) nothingFinishedStays() {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		pods, err := w.pods("")
@@ -132,7 +132,7 @@ func (w *world) nothingFinishedStays() {
 	})
 }
 
-func (w *world) tell(s *witness, deletes int) {
+func (w *env) tell(s *podWatcher, deletes int) {
 	lags := s.lags()
 	if len(lags) == 0 {
 		w.Fatal("no counted Pod was deleted")
@@ -144,14 +144,14 @@ func (w *world) tell(s *witness, deletes int) {
 func TestPodsOfABigJob(t *testing.T) {
 	planes.alone(t)
 	const completions, parallelism = 500, 100
-	w := newWorld(t)
+	w := newEnv(t)
 	witness := w.watchPods(nil)
-	g := gate.New(t, w.plane.Config())
+	g := proxy.New(t, w.plane.Config())
 	deletes := recorded(g, w.deletesPods)
 	behind := func(c *manager.Config) { c.Rest = g.Config() }
 	stop := w.sunset(behind)
 	w.policy("pods", podsOfJobs)
-	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}
+	big := &run{env: w, shape: shape{spec: indexed(completions, parallelism)}}
 	big.start("big")
 	big.until("a fifth has succeeded", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
 	cluster.Eventually(t, patience, func() error {
@@ -173,15 +173,15 @@ func TestPodsOfABigJob(t *testing.T) {
 	}
 	w.nothingLeaks()
 	w.nothingFinishedStays()
-	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 }
 
 // TestPodsStayWhileNobodyCounts: while the Job controller is down, finished Pods stay, the metrics show them, and no count
 // is lost.
 func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	planes.alone(t)
-	w, g := behindGate(t)
-	paused := &run{world: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
+	w, g := behindProxy(t)
+	paused := &run{env: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
 	witness := w.direct(map[string]shape{"paused": paused.shape})
 	deletes := recorded(g, w.deletesPods)
 	w.policy("pods", podsOfJobs)
@@ -207,7 +207,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 		uncounted = append(uncounted, &pods[i])
 	}
 	cluster.Eventually(t, patience, func() error {
-		states, err := w.lingering()
+		states, err := w.uncountedPods()
 		if err == nil && (states["due"]+states["overdue"] != len(uncounted) || states["terminating"] != 0) {
 			err = fmt.Errorf("%d Pods are uncounted, the gauges have %v", len(uncounted), states)
 		}
@@ -220,6 +220,6 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	}
 	w.nothingLeaks()
 	w.nothingFinishedStays()
-	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 	w.tell(witness, len(deletes()))
 }

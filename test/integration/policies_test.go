@@ -15,11 +15,11 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 func TestAnUnknownFieldMakesItsRuleInvalidAndKeeps(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+`
   keepNewestt: {count: 3}
@@ -35,8 +35,8 @@ func TestAnUnknownFieldMakesItsRuleInvalidAndKeeps(t *testing.T) {
 	w.stays(time.Second, kept)
 }
 
-func TestBadCELIsToldWithItsPlace(t *testing.T) {
-	w := newWorld(t)
+func TestInvalidCELIsReportedWithItsPosition(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("jobs", `
 mode: Enforce
@@ -52,7 +52,7 @@ rules:
 }
 
 func TestSchemaWarningsNeverStopARule(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("jobs", `
 rules:
@@ -73,10 +73,10 @@ rules:
 	})
 }
 
-// TestATypoInOnePolicyIsToldOnAllThatItStops: status and Events report the error on the policy with the failing rule and on
+// TestTypoIsReportedOnAllPoliciesThatItStops: status and Events report the error on the policy with the failing rule and on
 // the policy that it blocks.
-func TestATypoInOnePolicyIsToldOnAllThatItStops(t *testing.T) {
-	w := newWorld(t)
+func TestTypoIsReportedOnAllPoliciesThatItStops(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	typo := w.policy("typo", `
 mode: Enforce
@@ -113,9 +113,9 @@ rules:
 	w.event("default", "ClusterRetentionPolicy", other.Name, "rules of other policies no longer keep")
 }
 
-func TestOneFencedDeleteAndNoGet(t *testing.T) {
-	w := newWorld(t)
-	g := gate.New(t, w.plane.Config())
+func TestOneDeleteWithPreconditionsAndNoGet(t *testing.T) {
+	w := newEnv(t)
+	g := proxy.New(t, w.plane.Config())
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
 	seen := recorded(g, func(r *http.Request) bool {
@@ -141,8 +141,8 @@ func TestOneFencedDeleteAndNoGet(t *testing.T) {
 	}
 }
 
-func TestDeletionsAreToldInEventsOfThePolicy(t *testing.T) {
-	w := newWorld(t)
+func TestDeletionsAreReportedInEventsOfThePolicy(t *testing.T) {
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+"  events: PerObject\n")
 	w.gone(w.configMap("cm", preview))
@@ -151,7 +151,7 @@ func TestDeletionsAreToldInEventsOfThePolicy(t *testing.T) {
 }
 
 // event waits for an Event on an object.
-func (w *world) event(namespace, kind, name, note string) {
+func (w *env) event(namespace, kind, name, note string) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		list := &eventsv1.EventList{}

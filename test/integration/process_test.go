@@ -16,7 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // builtIn is the directory of the built program; it is removed at the end.
@@ -43,8 +43,8 @@ type process struct {
 	log   *bytes.Buffer // read it only after the process has ended
 }
 
-// controller starts a process that reaches the API server through a gate. The test kills it at its end.
-func controller(t *testing.T, g *gate.Gate, args ...string) *process {
+// controller starts a process that reaches the API server through a proxy. The test kills it at its end.
+func controller(t *testing.T, g *proxy.Proxy, args ...string) *process {
 	t.Helper()
 	binary, err := built()
 	if err != nil {
@@ -100,9 +100,9 @@ func (p *process) endsByItself(t *testing.T) string {
 	return p.log.String()
 }
 
-// view is a gate that shows only one policy and its ledger, so that tests with separate processes do not interfere.
-func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate.Gate {
-	g := gate.New(w.T, w.plane.Config())
+// view is a proxy that shows only one policy and its ledger, so that tests with separate processes do not interfere.
+func (w *env) view(p *v1alpha1.ClusterRetentionPolicy) *proxy.Proxy {
+	g := proxy.New(w.T, w.plane.Config())
 	g.Adjust(only(p))
 	return g
 }

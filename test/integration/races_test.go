@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// heldDelete runs Sunset behind a gate and returns the DELETE of a due ConfigMap, which the gate holds.
-func heldDelete(t *testing.T) (*world, *gate.Gate, *corev1.ConfigMap, *gate.Armed) {
-	w, g := behindGate(t)
+// heldDelete runs Sunset behind a proxy and returns the DELETE of a due ConfigMap, which the proxy holds.
+func heldDelete(t *testing.T) (*env, *proxy.Proxy, *corev1.ConfigMap, *proxy.Armed) {
+	w, g := behindProxy(t)
 	held := catchOne(g, func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/cm")
 	})
@@ -43,14 +43,14 @@ func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
 }
 
 // expectRefused checks that the API server refused the DELETE with 409, because of its preconditions.
-func expectRefused(t *testing.T, g *gate.Gate) {
+func expectRefused(t *testing.T, g *proxy.Proxy) {
 	t.Helper()
 	if n := conflicts(g); n != 1 {
 		t.Errorf("the API server answered 409 to %d DELETEs, want 1", n)
 	}
 }
 
-func TestAChangeThatArrivesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
+func TestChangeBeforeTheDeleteIsReevaluated(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
 	cm.Data = map[string]string{"changed": "yes"}
 	if err := w.Update(t.Context(), cm); err != nil {
@@ -75,7 +75,7 @@ func TestANamesakeWithANewUIDStays(t *testing.T) {
 }
 
 func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
 	cm := w.configMap("cm", preview)

@@ -15,12 +15,12 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // ranked creates a ConfigMap of a preview environment with a time of last use in the near future, later for a higher place.
 // The creation times do not define the order, and no TTL starts before the time of last use.
-func (w *world) ranked(name, app string, place int) *corev1.ConfigMap {
+func (w *env) ranked(name, app string, place int) *corev1.ConfigMap {
 	w.Helper()
 	if w.began.IsZero() {
 		w.began = time.Now()
@@ -49,7 +49,7 @@ rules:
 `
 
 // names returns the names of the ConfigMaps of preview environments.
-func (w *world) names() (names []string, err error) {
+func (w *env) names() (names []string, err error) {
 	list := &corev1.ConfigMapList{}
 	if err := w.List(w.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (w *world) names() (names []string, err error) {
 }
 
 // left waits until exactly these ConfigMaps are left, and checks that they stay.
-func (w *world) left(want ...string) {
+func (w *env) left(want ...string) {
 	w.Helper()
 	same := func() error {
 		got, err := w.names()
@@ -83,7 +83,7 @@ func (w *world) left(want ...string) {
 // TestTheNewestOfEachGroupStay: the most recently used objects of each group stay, regardless of age; held objects count
 // too.
 func TestTheNewestOfEachGroupStay(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for _, app := range []string{"a", "b"} {
 		for place := range 4 {
 			w.ranked(fmt.Sprintf("%s%d", app, place), app, -place) // 0 is the newest
@@ -101,7 +101,7 @@ func TestTheNewestOfEachGroupStay(t *testing.T) {
 
 // TestNeverFewerThanTheNewestRemain: the newest objects remain while objects are created and deleted and DELETEs fail.
 func TestNeverFewerThanTheNewestRemain(t *testing.T) {
-	w, g := behindGate(t)
+	w, g := behindProxy(t)
 	const keep = 3
 	for i := range 10 {
 		w.ranked(fmt.Sprint("cm-", i), "a", i)
@@ -133,7 +133,7 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 // TestCapacityLetsTheOldestGo: the oldest objects are deleted before the end of their TTL, and only as many as exceed the
 // capacity.
 func TestCapacityLetsTheOldestGo(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for place := range 5 {
 		w.ranked(fmt.Sprint("cm-", place), "a", -place)
 	}
@@ -156,7 +156,7 @@ func TestCapacityLetsTheOldestGo(t *testing.T) {
 
 // TestAFairCapacityTakesFromTheNamespacesWithMost: a fair capacity deletes from the namespaces with most objects.
 func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
-	many, few := newWorld(t), newWorld(t)
+	many, few := newEnv(t), newEnv(t)
 	for place := range 6 {
 		many.ranked(fmt.Sprint("cm-", place), "a", -place)
 	}
@@ -173,7 +173,7 @@ func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 
 // TestACapacityIsAPartOfTheQuota: the capacity follows the current quota of the namespace.
 func TestACapacityIsAPartOfTheQuota(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for place := range 4 {
 		w.ranked(fmt.Sprint("cm-", place), "a", -place)
 	}
@@ -190,10 +190,10 @@ func TestACapacityIsAPartOfTheQuota(t *testing.T) {
 }
 
 // everyOther makes every other DELETE of a ConfigMap fail.
-func everyOther() func(*http.Request) *gate.Answer {
+func everyOther() func(*http.Request) *proxy.Answer {
 	var mu sync.Mutex
 	n := 0
-	return func(r *http.Request) *gate.Answer {
+	return func(r *http.Request) *proxy.Answer {
 		if r.Method != http.MethodDelete {
 			return nil
 		}
@@ -202,6 +202,6 @@ func everyOther() func(*http.Request) *gate.Answer {
 		if n++; n%2 == 0 {
 			return nil
 		}
-		return &gate.Answer{Code: http.StatusInternalServerError}
+		return &proxy.Answer{Code: http.StatusInternalServerError}
 	}
 }

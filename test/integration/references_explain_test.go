@@ -17,7 +17,7 @@ import (
 // TestTheCommandLineSaysWhatRefers: the command reads the references to ConfigMaps and Secrets from the API server. For a
 // user who may not list all referring kinds, it reports the references as unknown.
 func TestTheCommandLineSaysWhatRefers(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for _, name := range []string{"used", "free"} {
 		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: map[string]string{"key": "value"}})
@@ -73,7 +73,7 @@ spec:
 `
 
 // mayListAllButPods grants a user permission to read everything that the command reads, except Pods.
-func (w *world) mayListAllButPods(user string) {
+func (w *env) mayListAllButPods(user string) {
 	w.Helper()
 	read := []string{"get", "list"}
 	role := &rbacv1.ClusterRole{

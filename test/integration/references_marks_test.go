@@ -24,7 +24,7 @@ rules:
 // marksFollowReferences: a ConfigMap gets a mark when it is first seen unused. The mark is removed within seconds when the
 // ConfigMap is used again, and set again when it is not. Marks survive a restart of Sunset, which deletes nothing until it
 // has known all references for a while.
-func (w *world) marksFollowReferences() {
+func (w *env) marksFollowReferences() {
 	w.Helper()
 	g := w.view(w.policy("unreferenced", markedUnreferenced))
 	throughGate := func(c *manager.Config) { c.Rest = g.Config() }
@@ -68,7 +68,7 @@ func (w *world) marksFollowReferences() {
 }
 
 // using creates a Pod that reads its environment from a ConfigMap.
-func (w *world) using(cm *corev1.ConfigMap) *corev1.Pod {
+func (w *env) using(cm *corev1.ConfigMap) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "uses-"},

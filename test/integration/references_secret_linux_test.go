@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // TestSecretDataEntersNoMemory searches the memory of a separate controller whose rules select Secrets: it contains their
 // names and none of their data. The annotation of kubectl apply is part of the metadata and passes through memory; it must
 // not appear in logs, status or Events.
 func TestSecretDataEntersNoMemory(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	p := w.policy("secrets", strings.Replace(andSecrets, "Enforce", "DryRun", 1))
 	text, applied := "text-"+rand.String(40), "text-"+rand.String(40)
 	secret := &corev1.Secret{
@@ -35,7 +35,7 @@ func TestSecretDataEntersNoMemory(t *testing.T) {
 	w.create(secret)
 	w.secret("applied", "", map[string]string{corev1.LastAppliedConfigAnnotation: fmt.Sprintf(
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"applied"},"stringData":{"password":%q}}`, applied)})
-	controller := controller(t, gate.New(t, w.plane.Config()), "--leader-elect=false", "--zap-log-level=10")
+	controller := controller(t, proxy.New(t, w.plane.Config()), "--leader-elect=false", "--zap-log-level=10")
 	held := func(want int64) {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 			if s.Matched != 2 || s.Eligible != 2 || s.Held != want {
@@ -67,7 +67,7 @@ func forms(text string) []string {
 }
 
 // tellsNothingOf checks that the log, the status and Events do not contain the data of a Secret.
-func (w *world) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, texts ...string) {
+func (w *env) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, texts ...string) {
 	w.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(current), current); err != nil {

@@ -44,14 +44,14 @@ namespaceSelector: {matchLabels: {test: "true"}}
 
 // TestReferencesOfASunsetOfItsOwn: each case has its own namespace and its own Sunset, which sees only one policy.
 func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
-	newWorld(t)
-	for name, test := range map[string]func(*world){
-		"marks follow references":      (*world).marksFollowReferences,
-		"an unreadable referrer keeps": (*world).whatCannotBeFollowedKeeps,
+	newEnv(t)
+	for name, test := range map[string]func(*env){
+		"marks follow references":      (*env).marksFollowReferences,
+		"an unreadable referrer keeps": (*env).whatCannotBeFollowedKeeps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(newWorld(t))
+			test(newEnv(t))
 		})
 	}
 }
@@ -59,27 +59,27 @@ func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 // TestWhatNothingRefersToGoes: only objects without references are deleted, for different kinds of referrers. Each case has
 // its own namespace.
 func TestWhatNothingRefersToGoes(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	w.policy("unreferenced", andSecrets)
-	for name, test := range map[string]func(*world){
-		"hashed ConfigMaps of a Deployment":       (*world).hashedConfigMaps,
-		"a Deployment scaled to zero":             (*world).scaledToZero,
-		"a suspended CronJob":                     (*world).suspendedCronJob,
-		"a kind that is installed later":          (*world).referrerLater,
-		"objects for Kubernetes, Helm and owners": (*world).builtInHolds,
-		"an ended Pod, and an optional value":     (*world).endedPod,
+	for name, test := range map[string]func(*env){
+		"hashed ConfigMaps of a Deployment":       (*env).hashedConfigMaps,
+		"a Deployment scaled to zero":             (*env).scaledToZero,
+		"a suspended CronJob":                     (*env).suspendedCronJob,
+		"a kind that is installed later":          (*env).referrerLater,
+		"objects for Kubernetes, Helm and owners": (*env).builtInHolds,
+		"an ended Pod, and an optional value":     (*env).endedPod,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(newWorld(t))
+			test(newEnv(t))
 		})
 	}
 }
 
 // hashedConfigMaps: each rollout has its own ConfigMap. An old one stays as long as the ReplicaSet that uses it exists for
 // a rollback.
-func (w *world) hashedConfigMaps() {
+func (w *env) hashedConfigMaps() {
 	w.Helper()
 	unused := w.configMap("unused", nil)
 	maps := []*corev1.ConfigMap{w.configMap("site-5f8b", nil), w.configMap("site-7c2d", nil)}
@@ -97,7 +97,7 @@ func (w *world) hashedConfigMaps() {
 	w.stays(time.Second, maps[1], maps[2])
 }
 
-func (w *world) scaledToZero() {
+func (w *env) scaledToZero() {
 	w.Helper()
 	used, unused := w.configMap("used", nil), w.configMap("unused", nil)
 	d := w.deployment("web", used.Name, 0, 1)
@@ -114,7 +114,7 @@ func (w *world) scaledToZero() {
 // quiet is how long an object must be without references, minus a possible difference between the clocks.
 const quiet = 30*time.Second - 500*time.Millisecond
 
-func (w *world) suspendedCronJob() {
+func (w *env) suspendedCronJob() {
 	w.Helper()
 	used, unused := w.configMap("used", nil), w.configMap("unused", nil)
 	w.create(&batchv1.CronJob{
@@ -130,7 +130,7 @@ func (w *world) suspendedCronJob() {
 }
 
 // referrerLater: a kind that is not installed refers to nothing. Once it is installed, its objects count.
-func (w *world) referrerLater() {
+func (w *env) referrerLater() {
 	w.Helper()
 	w.gone(w.secret("before", "", nil))
 	used, unused := w.secret("used", "", nil), w.secret("unused", "", nil)
@@ -146,7 +146,7 @@ func (w *world) referrerLater() {
 }
 
 // builtInHolds: no object refers to these, but other components need them.
-func (w *world) builtInHolds() {
+func (w *env) builtInHolds() {
 	w.Helper()
 	job := w.job("owner", cluster.Endless, 0)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "owned",
@@ -166,7 +166,7 @@ func (w *world) builtInHolds() {
 }
 
 // endedPod: a Pod counts as long as it exists, and an optional reference counts too.
-func (w *world) endedPod() {
+func (w *env) endedPod() {
 	w.Helper()
 	used, unused := w.configMap("used", nil), w.configMap("unused", nil)
 	pod := &corev1.Pod{
@@ -184,7 +184,7 @@ func (w *world) endedPod() {
 }
 
 // secret creates a Secret of a type, Opaque if that is empty.
-func (w *world) secret(name string, of corev1.SecretType, annotations map[string]string) *corev1.Secret {
+func (w *env) secret(name string, of corev1.SecretType, annotations map[string]string) *corev1.Secret {
 	w.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Annotations: annotations}, Type: of}
 	w.create(s)
@@ -192,7 +192,7 @@ func (w *world) secret(name string, of corev1.SecretType, annotations map[string
 }
 
 // deployment creates a Deployment whose Pods mount a ConfigMap.
-func (w *world) deployment(name, configMap string, replicas, history int32) *appsv1.Deployment {
+func (w *env) deployment(name, configMap string, replicas, history int32) *appsv1.Deployment {
 	w.Helper()
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{
@@ -224,7 +224,7 @@ func readingAll(configMap string) []corev1.Container {
 }
 
 // rolledOut waits until all Pods of a Deployment are updated, and only the ReplicaSets of its history are left.
-func (w *world) rolledOut(d *appsv1.Deployment) {
+func (w *env) rolledOut(d *appsv1.Deployment) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(d), d); err != nil {
@@ -244,7 +244,7 @@ func (w *world) rolledOut(d *appsv1.Deployment) {
 }
 
 // delete deletes an object and the objects that it owns.
-func (w *world) delete(object client.Object) {
+func (w *env) delete(object client.Object) {
 	w.Helper()
 	if err := w.Client.Delete(w.Context(), object, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		w.Fatal(err)

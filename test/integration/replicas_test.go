@@ -19,11 +19,11 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
-	w, home := newWorld(t), newWorld(t).namespace
+	w, home := newEnv(t), newEnv(t).namespace
 	elect := func(identity string) func(*manager.Config) {
 		return func(c *manager.Config) {
 			c.Election = manager.Election{Enabled: true, RetryPeriod: time.Second}
@@ -47,8 +47,8 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 // A leader that cannot renew its lease stops deleting before another one can take over, even if all its other requests
 // succeed.
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
-	w, home := newWorld(t), newWorld(t).namespace
-	g := gate.New(t, w.plane.Config())
+	w, home := newEnv(t), newEnv(t).namespace
+	g := proxy.New(t, w.plane.Config())
 	lost := w.sunsetUntilLost(func(c *manager.Config) {
 		c.Rest = g.Config()
 		c.Election = manager.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
@@ -66,9 +66,9 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	var deletedLate atomic.Bool
 	blocked := time.Now()
 	deletes := w.ofConfigMap(http.MethodDelete, "")
-	g.Answers(func(r *http.Request) *gate.Answer {
+	g.Answers(func(r *http.Request) *proxy.Answer {
 		if strings.Contains(r.URL.Path, "/leases/") && r.Method != http.MethodGet {
-			return &gate.Answer{Code: 500}
+			return &proxy.Answer{Code: 500}
 		}
 		if deletes(r) && time.Since(blocked) > 6*time.Second {
 			deletedLate.Store(true)
@@ -91,7 +91,7 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 }
 
 func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	binary := filepath.Join(t.TempDir(), "sunset-controller")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -151,7 +151,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 }
 
 func TestAThousandPolicies(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset()
 	const n = 1000
 	const patience = 2 * patience // for a thousand statuses

@@ -16,7 +16,7 @@ import (
 )
 
 // account creates a ServiceAccount with permissions in the test's namespace, until revoke is called.
-func (w *world) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
+func (w *env) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 	binding := &rbacv1.RoleBinding{
@@ -48,7 +48,7 @@ rules:
 `
 
 // permitted requires that the condition Permitted has this reason.
-func permitted(w *world, reason string, words ...string) func(v1alpha1.RetentionPolicyStatus) error {
+func permitted(w *env, reason string, words ...string) func(v1alpha1.RetentionPolicyStatus) error {
 	return func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionPermitted)
 		if c.Reason != reason {
@@ -58,10 +58,10 @@ func permitted(w *world, reason string, words ...string) func(v1alpha1.Retention
 	}
 }
 
-// TestANamespacesOwnRulesActThereAndWithTheirAccountsRights: rules of a namespace act only there, and only as long as their
+// TestOwnRulesUseThePermissionsOfTheirAccount: rules of a namespace act only there, and only as long as their
 // ServiceAccount has the permissions.
-func TestANamespacesOwnRulesActThereAndWithTheirAccountsRights(t *testing.T) {
-	w, neighbour := newWorld(t), newWorld(t)
+func TestOwnRulesUseThePermissionsOfTheirAccount(t *testing.T) {
+	w, neighbour := newEnv(t), newEnv(t)
 	w.sunset()
 	revoke := w.account("cleaner", onConfigMaps("list", "delete"))
 	other := neighbour.configMap("cm", preview)
@@ -91,24 +91,24 @@ func TestATenantGainsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind   string
 		rights []rbacv1.PolicyRule
-		spec   func(w, victim *world) string // replaces teamRules
+		spec   func(w, victim *env) string // replaces teamRules
 	}{
 		"an account without permissions": {kind: "ConfigMap"},
 		"an account that may not list":   {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("delete")}},
 		"an account that may not delete": {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("list")}},
 		"another kind":                   {kind: "Secret", rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}},
-		"another namespace's account": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(w, victim *world) string {
+		"another namespace's account": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(w, victim *env) string {
 			return replace(fmt.Sprintf(teamRules, "ConfigMap"), "serviceAccountName: cleaner", "serviceAccountName: "+victim.namespace+":cleaner")
 		}},
-		"another namespace's selector": {spec: func(w, victim *world) string {
+		"another namespace's selector": {spec: func(w, victim *env) string {
 			return fmt.Sprintf(teamRules, "ConfigMap") + fmt.Sprintf("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}\n", victim.namespace)
 		}},
-		"marks without permission to patch": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(*world, *world) string {
+		"marks without permission to patch": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(*env, *env) string {
 			return replace(fmt.Sprintf(teamRules, "ConfigMap"), "  startTime: object.metadata.creationTimestamp\n", "")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, victim := newWorld(t), newWorld(t)
+			w, victim := newEnv(t), newEnv(t)
 			w.sunset()
 			w.account("cleaner", test.rights...)
 			victim.account("cleaner", onConfigMaps("list", "delete"))
@@ -140,7 +140,7 @@ func TestATenantGainsNothing(t *testing.T) {
 // TestATenantDoesNotDisturbTheClusterRules: a tenant cannot stop cluster rules elsewhere by reading their kind at another
 // version, or by selecting a protected kind.
 func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
-	w, neighbour := newWorld(t), newWorld(t)
+	w, neighbour := newEnv(t), newEnv(t)
 	w.labelNamespace("clean", w.namespace)
 	neighbour.labelNamespace("clean", w.namespace)
 	w.sunset()

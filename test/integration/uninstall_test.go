@@ -16,12 +16,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // here returns the ConfigMaps of the test that users have created, and how many of them are marked. None may be terminating
 // or have a finalizer.
-func (w *world) here() (all []corev1.ConfigMap, marked int) {
+func (w *env) here() (all []corev1.ConfigMap, marked int) {
 	w.Helper()
 	list := &corev1.ConfigMapList{}
 	w.no(w.List(w.Context(), list, client.InNamespace(w.namespace), client.HasLabels{"test"}))
@@ -38,14 +38,14 @@ func (w *world) here() (all []corev1.ConfigMap, marked int) {
 }
 
 // retired is a ConfigMap that a rule without startTime marks immediately.
-func (w *world) retired(name string) *corev1.ConfigMap {
+func (w *env) retired(name string) *corev1.ConfigMap {
 	cm := w.configMap(name, marked)
 	w.label(cm, `"yes"`)
 	return cm
 }
 
 // halfway creates a backlog, and objects to mark.
-func (w *world) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
+func (w *env) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
 	for i := range 100 {
 		w.configMap(fmt.Sprint("backlog-", i), fleet)
 	}
@@ -58,7 +58,7 @@ func (w *world) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
 // TestUninstalledInTheMiddleOfABacklog ends the process and revokes its permissions at the same time, like helm uninstall.
 // Then no more objects are deleted, nothing hangs, and one command removes every mark.
 func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
 	w.no(err)
@@ -66,7 +66,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
 	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
 	w.halfway()
-	g := gate.New(t, config)
+	g := proxy.New(t, config)
 	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
 	})
@@ -104,7 +104,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 // reason. Without it, objects that need no approval are deleted. Unapproved backlogs wait, from before the dry run and from
 // policies created during it.
 func TestTheBrakeForEverything(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	held := w.backlog(10)
 	stop := w.sunset()
 	before := w.policy("before", cautious("Enforce", "0s"))
@@ -120,7 +120,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 	stop = w.sunset(func(c *manager.Config) { c.DryRun = true })
 	meanwhile := w.policy("meanwhile", cautious("Enforce", "1s"))
 	fleeting, unused := w.halfway()
-	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
+	w.rulesOnNodes(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
 		if p.Spec.Mode != v1alpha1.DryRun {
 			return fmt.Errorf("published mode: %s", p.Spec.Mode)
 		}
@@ -169,7 +169,7 @@ rules:
 // TestAFeatureThatIsOffKeeps: a disabled feature keeps the objects of its rules and their earlier marks, even if another
 // rule would delete them.
 func TestAFeatureThatIsOffKeeps(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.sunset(func(c *manager.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
 	kept := w.configMap("kept", map[string]string{"test": "features"})
 	const since = `{"0123456789abcdef":"2001-01-01T00:00:00Z"}`
@@ -179,7 +179,7 @@ func TestAFeatureThatIsOffKeeps(t *testing.T) {
 	w.policy("anything", strings.Replace(fmt.Sprintf(fleetingPolicy, "Enforce"), "{test: versions}", "{test: features}", 1))
 	images := w.policy("images", agedImages)
 	w.expect(images, v1alpha1.ConditionReady, "RuleInvalid", "feature gate NodeImages, which is disabled")
-	w.told(images, func(p v1alpha1.NodeImagePolicy) error {
+	w.rulesOnNodes(images, func(p v1alpha1.NodeImagePolicy) error {
 		for _, r := range p.Spec.Rules {
 			if err := contains(r.Eligible, "this rule is invalid"); err != nil {
 				return err

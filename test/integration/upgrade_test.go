@@ -28,7 +28,7 @@ import (
 
 // left are the objects of an earlier version on a real API server.
 type left struct {
-	*world
+	*env
 	*upgrade.Recording
 	later time.Duration // time since the recording
 	due   time.Time     // due time of the marked object
@@ -36,9 +36,9 @@ type left struct {
 
 // leave installs the definitions of an earlier version, then its objects, and then the current definitions. It shifts all
 // times as if the recording had been made so recently that the marked object is due within seconds.
-func (w *world) leave(r *upgrade.Recording) *left {
+func (w *env) leave(r *upgrade.Recording) *left {
 	w.Helper()
-	l := &left{world: w, Recording: r}
+	l := &left{env: w, Recording: r}
 	w.definitions(filepath.Join(r.Dir, upgrade.CRDsFile))
 	w.Cleanup(func() { w.definitions("../../crds") })
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "upgrade"}}
@@ -65,7 +65,7 @@ func (w *world) leave(r *upgrade.Recording) *left {
 	return l
 }
 
-func (w *world) definitions(path string) {
+func (w *env) definitions(path string) {
 	w.Helper()
 	_, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true})
 	w.no(err)
@@ -108,7 +108,7 @@ func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
 			last = r
 		}
 	}
-	w := newWorld(t)
+	w := newEnv(t)
 	for _, r := range []*upgrade.Recording{first, last} {
 		t.Run(r.Name, func(t *testing.T) {
 			l := w.in(t).leave(r)
@@ -125,8 +125,8 @@ func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
 	}
 }
 
-// in is the world in a subtest.
-func (w *world) in(t *testing.T) *world {
+// in is the env in a subtest.
+func (w *env) in(t *testing.T) *env {
 	part := *w
 	part.T = t
 	return &part
@@ -245,7 +245,7 @@ func (l *left) rollBack() {
 }
 
 // merge writes known or unknown fields into an object.
-func (w *world) merge(object client.Object, patch string) {
+func (w *env) merge(object client.Object, patch string) {
 	w.Helper()
 	w.no(w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
 }

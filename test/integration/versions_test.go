@@ -18,7 +18,7 @@ import (
 )
 
 // ours are the definitions of all kinds of Sunset.
-func (w *world) ours(ctx context.Context) (all []apiextensionsv1.CustomResourceDefinition) {
+func (w *env) ours(ctx context.Context) (all []apiextensionsv1.CustomResourceDefinition) {
 	w.Helper()
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
 	w.no(w.List(ctx, list))
@@ -31,7 +31,7 @@ func (w *world) ours(ctx context.Context) (all []apiextensionsv1.CustomResourceD
 }
 
 // versions sets for every kind which versions are served and which one is stored; all have the schema of v1alpha1.
-func (w *world) versions(stored string, served ...string) {
+func (w *env) versions(stored string, served ...string) {
 	w.Helper()
 	for _, crd := range w.ours(w.Context()) {
 		current := crd.DeepCopy()
@@ -49,7 +49,7 @@ func (w *world) versions(stored string, served ...string) {
 }
 
 // serves waits until a version is served, or is no longer served.
-func (w *world) serves(version string, want bool) {
+func (w *env) serves(version string, want bool) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		list := &unstructured.UnstructuredList{}
@@ -63,7 +63,7 @@ func (w *world) serves(version string, want bool) {
 }
 
 // redefine deletes every definition with its objects, and installs the definitions again.
-func (w *world) redefine() {
+func (w *env) redefine() {
 	w.Helper()
 	ctx := context.Background() // the context of the test has ended
 	for _, crd := range w.ours(ctx) {
@@ -82,7 +82,7 @@ func (w *world) redefine() {
 // a policy that was written in it. While the API server does not serve the controller's version, nothing is deleted;
 // afterwards everything is.
 func TestAnotherVersionOfTheAPI(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	t.Cleanup(func() { w.in(t).redefine() })
 	w.versions("v1alpha1", "v1alpha1", "v1alpha2")
 	w.serves("v1alpha2", true)

@@ -31,12 +31,12 @@ import (
 
 // webhook is a controller that reviews policies, with Sunset's objects in a separate namespace.
 type webhook struct {
-	*world
+	*env
 	stop func()
 }
 
 // webhook starts a controller and waits until the API server calls it.
-func (w *world) webhook() *webhook {
+func (w *env) webhook() *webhook {
 	w.Helper()
 	h := w.startWebhook(freePort(w.T), w.TempDir())
 	h.answers(w)
@@ -44,9 +44,9 @@ func (w *world) webhook() *webhook {
 }
 
 // startWebhook starts a controller with the permissions of webhook.yaml. The Secret is mounted at dir.
-func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
+func (w *env) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
 	w.Helper()
-	home := newWorld(w.T)
+	home := newEnv(w.T)
 	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
 	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
 	config, err := w.plane.UserConfig(user)
@@ -56,7 +56,7 @@ func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Ser
 	home.grant(user, "core", core...)
 	home.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	home.mount(dir)
-	return &webhook{world: home, stop: w.sunset(func(c *manager.Config) {
+	return &webhook{env: home, stop: w.sunset(func(c *manager.Config) {
 		c.Rest, c.Namespace = config, home.namespace
 		c.Webhook = admission.Serving{
 			Address: fmt.Sprintf("127.0.0.1:%d", port), CertDir: dir,
@@ -69,7 +69,7 @@ func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Ser
 }
 
 // answers waits until the API server receives responses from the webhook.
-func (h *webhook) answers(w *world) {
+func (h *webhook) answers(w *env) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		err := w.Create(w.Context(), w.own("probe", strings.Replace(ownRules, `"true"`, `"tru"`, 1)), client.DryRunAll)
@@ -78,7 +78,7 @@ func (h *webhook) answers(w *world) {
 }
 
 // settle adapts objects of webhook.yaml to a Sunset in the test's namespace that serves on this machine.
-func (w *world) settle(object *unstructured.Unstructured, port int) {
+func (w *env) settle(object *unstructured.Unstructured, port int) {
 	if object.GetNamespace() != "" {
 		object.SetNamespace(w.namespace)
 	} else {
@@ -101,7 +101,7 @@ func (w *world) settle(object *unstructured.Unstructured, port int) {
 }
 
 // mount copies the Secret to a directory like a kubelet, until the test ends.
-func (w *world) mount(dir string) {
+func (w *env) mount(dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -158,7 +158,7 @@ func (l *warnings) take() string {
 }
 
 // listen returns an administrator's client that records warnings.
-func (w *world) listen() *warned {
+func (w *env) listen() *warned {
 	w.Helper()
 	l := &warned{}
 	config := w.plane.Config()
@@ -181,7 +181,7 @@ func targeting(target string) string {
 }
 
 func TestTheWebhookRefuses(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.webhook()
 	author := w.tenant("author", writesPolicies, makesPods, onConfigMaps("list", "delete"))
 	weak := w.tenant("weak", writesPolicies, onConfigMaps("list", "delete"))
@@ -217,7 +217,7 @@ func TestTheWebhookRefuses(t *testing.T) {
 }
 
 func TestTheWebhookWarns(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.webhook()
 	l := w.listen()
 	w.policy("batch", "rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
@@ -252,7 +252,7 @@ func TestTheWebhookWarns(t *testing.T) {
 }
 
 func TestTheWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.webhook()
 	l := w.listen()
 	p := w.clusterPolicy("kueue", `
@@ -268,7 +268,7 @@ rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: Job
 }
 
 func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	h := w.webhook()
 	p := w.policy("batch", "mode: Enforce\nrules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
 	w.create(w.own("p", "mode: Enforce"+ownRules))
@@ -296,8 +296,8 @@ func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestTheCertificateIsMadeAnew(t *testing.T) {
-	w := newWorld(t)
+func TestCertificateIsRenewed(t *testing.T) {
+	w := newEnv(t)
 	h := w.webhook()
 	authority := func() []byte {
 		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -324,7 +324,7 @@ func TestTheCertificateIsMadeAnew(t *testing.T) {
 }
 
 func TestWithoutACertificateTheControllerWorks(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	h := w.startWebhook(freePort(t), t.TempDir(), func(s *admission.Serving) { s.Secret = "late" })
 	w.gone(w.configMap("cm", preview))
@@ -340,7 +340,7 @@ func TestWithoutACertificateTheControllerWorks(t *testing.T) {
 }
 
 func TestACertificateOfSomebodyElse(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	dir := t.TempDir()
 	h := w.startWebhook(freePort(t), dir, func(s *admission.Serving) { s.Secret = "" })
 	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("sunset-webhook.%s.svc", h.namespace), nil, nil)

@@ -28,7 +28,7 @@ var changeTable = map[string]Mutant{
 		New: "\t\tif _, known := wider[namespace]; !known {\n\t\t\twider[namespace] = since\n\t\t}\n",
 	},
 	"selecting another namespace allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhereAPolicyAppliesAnew",
+		File: "policy/change.go", Test: "./policy TestApprovalScopeNewNamespaces",
 		Old: "case !c.before.applies(p, namespace), was.Held",
 		New: "case was.Held",
 	},
@@ -53,7 +53,7 @@ var changeTable = map[string]Mutant{
 		New: "if was.TTL >= 0 || is.TTL >= 0 { //",
 	},
 	"a rule that was never counted waits only in namespaces that changed": {
-		File: "policy/approval_gate.go", Test: "./policy TestWhatAGateCovers",
+		File: "policy/approval_gate.go", Test: "./policy TestApprovalGateCovers",
 		Old: "return g != nil && (g.Uncounted.Has(rule) ||\n",
 		New: "return g != nil && (\n",
 	},
@@ -83,7 +83,7 @@ var changeTable = map[string]Mutant{
 		New: "append([]string{p.ApprovalHash()}, slices",
 	},
 	"mode Always requires an approval only for many objects": {
-		File: "policy/approval_gate.go", Test: "./policy TestHowMuchMayGoUnseen",
+		File: "policy/approval_gate.go", Test: "./policy TestApprovalExceeded",
 		Old: "return a.Always && due > 0 ||",
 		New: "return a.Always && due >= atLeast ||",
 	},
@@ -103,7 +103,7 @@ var changeTable = map[string]Mutant{
 		New: "bare.Suspended = false",
 	},
 	"an override without a policy name applies to no policy": {
-		File: "policy/change.go", Test: "./policy TestWhereAPolicyAppliesAnew",
+		File: "policy/change.go", Test: "./policy TestApprovalScopeNewNamespaces",
 		Old: "o.Policy != \"\" && o.Policy != p.Name",
 		New: "o.Policy != p.Name",
 	},
@@ -118,7 +118,7 @@ var changeTable = map[string]Mutant{
 		New: "same.What != v1alpha1.DeleteOwner || !same.AllowUnfinishedOwner {",
 	},
 	"a change needs no approval while results of other policies are unknown": {
-		File: "policy/backlog.go", Test: "./policy TestWhatIsNotKnownOfOthersOpensNoGate",
+		File: "policy/backlog.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",
 		Old: "if isOwn || !v.isDoubt() {",
 		New: "if true {",
 	},
@@ -143,7 +143,7 @@ var changeTable = map[string]Mutant{
 		New: "if latest.IsZero() {",
 	},
 	"the percentage of an approval is rounded up": {
-		File: "policy/approval_gate.go", Test: "./policy TestHowMuchMayGoUnseen",
+		File: "policy/approval_gate.go", Test: "./policy TestApprovalExceeded",
 		Old: "due > percentRoundedDown(selected",
 		New: "due > percentRoundedUp(selected",
 	},

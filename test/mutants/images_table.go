@@ -18,17 +18,17 @@ var imagesTable = map[string]Mutant{
 		New: "pod.Status.Phase == corev1.PodSucceeded",
 	},
 	"images: a filesystem that was not measured is too full": {
-		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestNothingGoesForWantOfSpaceThereIs",
+		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestStillTooFull",
 		Old: "\t\treturn errFilesystem\n",
 		New: "\t\treturn nil\n",
 	},
 	"images: a partial snapshot lists uses before images": {
-		File: "controllers/node/images/glance.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
-		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, since, err := n.uses(ctx)\n",
-		New: "\tuses, since, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
+		File: "controllers/node/images/partial_snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		Old: "\tthere := n.readImages(ctx, ids)\n\tuses, since, err := n.uses(ctx)\n",
+		New: "\tuses, since, err := n.uses(ctx)\n\tthere := n.readImages(ctx, ids)\n",
 	},
 	"images: a snapshot with a future time is recent": {
-		File: "controllers/node/images/sight.go", Test: "./controllers/node/images TestWhereNobodyLooksWhoeverAsksDoes",
+		File: "controllers/node/images/debug_images.go", Test: "./controllers/node/images TestDebugImagesTakesASnapshot",
 		Old: "return lease.Elapsed(now, then) < most",
 		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
 	},
@@ -50,16 +50,16 @@ var imagesTable = map[string]Mutant{
 	"images: a removal is sent after checks of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestNoImageIsRemovedByOutdatedAnswers",
 		Old: "if !preflight.Fresh(n.Clock.Now(), since) {",
-		New: "if since.IsZero() {",
+		New: "if !preflight.Fresh(since, since) {",
 	},
 	"images: a removal uses a snapshot of any age": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestAnImageIsLookedAtAgain",
-		Old: "took < 0 || took > lookAge",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestPrepareReadsTheImageAgain",
+		Old: "took < 0 || took > readsAge",
 		New: "took < 0",
 	},
 	"images: a retried removal counts twice": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
-		Old: "\tn.unsure.take(t.Name)\n",
+		Old: "\tn.unacknowledged.take(t.Name)\n",
 		New: "",
 	},
 	"images: an image that the agent removed once is never removed by others": {
@@ -68,7 +68,7 @@ var imagesTable = map[string]Mutant{
 		New: "!(sent && !at.IsZero())",
 	},
 	"images: a permit for another image removes the prepared image": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestOnlyTheImageOfTheWarrantIsRemoved",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestPrepareOnlyTheImageOfThePermit",
 		Old: "\tif err := mayRemove(w, t); err != nil {\n\t\treturn err\n\t}\n\tif w.Compares()",
 		New: "\tif w.Compares()",
 	},
@@ -88,7 +88,7 @@ var imagesTable = map[string]Mutant{
 		New: "Result: resultOf(err), Unsure: false, Err: err",
 	},
 	"images: a rule that ranks images uses a partial snapshot": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestARuleThatComparesNeedsALookAtAllImages",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRuleThatRanksReadsAllImages",
 		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
 		New: "if w.Compares() && p.lost {",
 	},
@@ -113,12 +113,12 @@ var imagesTable = map[string]Mutant{
 		New: "\t\tif v.Image != nil && v.Name == \"\" {",
 	},
 	"images: an image is removed at the low threshold": {
-		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestNothingGoesForWantOfSpaceThereIs",
+		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestStillTooFull",
 		Old: "int(node.Filesystem.UsedPercent) <= rule.Images.Low",
 		New: "int(node.Filesystem.UsedPercent) < rule.Images.Low",
 	},
 	"images: an image with changed fields counts as unchanged": {
-		File: "controllers/node/images/glance.go", Test: "./controllers/node/images TestAnImageIsLookedAtAgain",
+		File: "controllers/node/images/partial_snapshot.go", Test: "./controllers/node/images TestPrepareReadsTheImageAgain",
 		Old: "image.ageless || known.form != formOf(&image.Image)",
 		New: "image.ageless",
 	},
@@ -145,6 +145,6 @@ var imagesTable = map[string]Mutant{
 	"images: an image that disappears long after a removal counts as removed by it": {
 		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "case now.After(s.until):",
-		New: "case now.Before(s.until.Add(-unsureFor)):",
+		New: "case now.Before(s.until.Add(-unacknowledgedFor)):",
 	},
 }

@@ -13,7 +13,7 @@ var ledgerTable = map[string]Mutant{
 		New: "return now.Add(budget.Window)",
 	},
 	"ledger: a namespace may open one entry too many if entries have an unknown result": {
-		File: "policy/ledger/draft.go", Test: "./policy/ledger TestEntriesInDoubtLeaveRoomToOtherNamespaces",
+		File: "policy/ledger/update.go", Test: "./policy/ledger TestEntriesInDoubtLeaveRoomToOtherNamespaces",
 		Old: "int64(d.doubtful[namespace]) < d.spare",
 		New: "int64(d.doubtful[namespace]) <= d.spare",
 	},
@@ -28,7 +28,7 @@ var ledgerTable = map[string]Mutant{
 		New: "case s.UID == \"\" && s.ResourceVersion == \"\":",
 	},
 	"ledger: a terminating object counts as changed": {
-		File: "policy/ledger/entry.go", Test: "./policy/ledger TestWhatIsSeenOfAnObject",
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestObservationOf",
 		Old: "Terminating: o.GetDeletionTimestamp() != nil}",
 		New: "Terminating: false}",
 	},
@@ -39,7 +39,7 @@ var ledgerTable = map[string]Mutant{
 	},
 	"ledger: an entry in backoff is sent": {
 		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtIsRetriedLessOften",
-		Old: "!s.idle() || s.rests {",
+		Old: "!s.idle() || s.stopped {",
 		New: "!s.idle() {",
 	},
 	"ledger: one counter more than the limit is kept": {
@@ -63,8 +63,8 @@ var ledgerTable = map[string]Mutant{
 		New: "return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
 	},
 	"ledger: a counted entry is forgotten immediately": {
-		File: "policy/ledger/keeper.go", Test: "./policy/ledger TestOneEntryAnObject",
-		Old: "\t\tcase met:\n",
-		New: "\t\tcase met || !known(uid):\n",
+		File: "policy/ledger/machine.go", Test: "./policy/ledger TestOneEntryAnObject",
+		Old: "\t\tcase seen:\n",
+		New: "\t\tcase seen || !known(uid):\n",
 	},
 }

@@ -9,8 +9,8 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: the entry of a changed subject stays valid": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
-		Old: "r == nil || !r.stands || r.subject != subjectOf(i) {",
-		New: "r == nil || !r.stands {",
+		Old: "r == nil || !r.confirmed || r.subject != subjectOf(i) {",
+		New: "r == nil || !r.confirmed {",
 	},
 	"ledgers: an entry stays valid after allowUnfinishedOwner changes": {
 		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
@@ -34,13 +34,13 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: entries are opened although the clock check fails": {
 		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestNothingIsWrittenDownInDoubt",
-		Old: "if waits && a.manager.Check(ctx) != nil {",
-		New: "if waits && a.manager.Check(ctx) != nil && a.short {",
+		Old: "if waits && w.manager.Check(ctx) != nil {",
+		New: "if waits && w.manager.Check(ctx) != nil && w.short {",
 	},
 	"ledgers: lowered limits do not apply": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",
-		Old: "a.machine.Charged(a.manager.Clock.Now(), budget) > budget.Max",
-		New: "a.machine.Charged(a.manager.Clock.Now(), budget) > 2*budget.Max",
+		Old: "w.machine.Charged(w.manager.Clock.Now(), budget) > budget.Max",
+		New: "w.machine.Charged(w.manager.Clock.Now(), budget) > 2*budget.Max",
 	},
 	"ledgers: the ledger of a policy that is only missing from the snapshot is deleted": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
@@ -49,17 +49,17 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: the backoff of a stuck object does not grow": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreRetriedWithBackoff",
-		Old: "min(max(stuckFirst, 2*a.stuck[e.UID].pause), stuckMost)",
+		Old: "min(max(stuckFirst, 2*w.stuck[e.UID].pause), stuckMost)",
 		New: "stuckFirst",
 	},
 	"ledgers: an entry that was not sent in time keeps its place": {
 		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestEntriesThatAreNotSentInTimeFreeTheirRoom",
-		Old: "!r.stillWants(a.uid), r.slow && a.short:",
-		New: "!r.stillWants(a.uid):",
+		Old: "!r.stillWants(w.uid), r.slow && w.short:",
+		New: "!r.stillWants(w.uid):",
 	},
 	"ledgers: a replica that lost leadership sends": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
-		Old: "a.manager.Leadership.Check() != nil || !a.machine",
-		New: "!a.machine",
+		Old: "w.manager.Leadership.Check() != nil || !w.machine",
+		New: "!w.machine",
 	},
 }

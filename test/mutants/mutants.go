@@ -26,8 +26,8 @@ func (m Mutant) patch() overlay.Patch { return overlay.Patch{File: m.File, Old: 
 var all = merged(
 	policyMutants,
 	throttleMutants,
-	rightsTable,
-	objectsTable,
+	permissionsTable,
+	kubeTable,
 	policyTable,
 	changeTable,
 	ledgersTable,
@@ -36,7 +36,7 @@ var all = merged(
 	imagesTable,
 	retentionTable,
 	ledgerTable,
-	policiesTable,
+	policysetTable,
 )
 
 // merged merges tables. It panics if two tables contain the same title.

@@ -28,12 +28,12 @@ var policyTable = map[string]Mutant{
 		New: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || since.IsZero() && r.Facts.Start.Before(since)",
 	},
 	"a mark is removed while references are unknown": {
-		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
 		Old: "case r.isEligible() || !r.isSure():",
 		New: "case r.isEligible():",
 	},
 	"a mark with an unknown state is removed": {
-		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
 		Old: "if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {",
 		New: "if !r.marks() || !r.Known || !r.Rule.writesMarks() {",
 	},
@@ -48,7 +48,7 @@ var policyTable = map[string]Mutant{
 		New: "Held: (held || true) && v1alpha1.IsHold(value)",
 	},
 	"rules that are all dry runs decide about owners": {
-		File: "policy/snapshot.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		File: "policy/snapshot.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
 		Old: "return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })",
 		New: "return len(p.Rules) > 0",
 	},
@@ -68,7 +68,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif r.Owner || r.AllowManaged {\n\t\treturn f &^ IsControlled",
 	},
 	"a rule that waits for approval writes marks": {
-		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
 		Old: "!r.suspended() && !r.Unapproved && !r.Unpermitted",
 		New: "!r.suspended() && !r.Unpermitted",
 	},
@@ -93,27 +93,27 @@ var policyTable = map[string]Mutant{
 		New: "\t\tif ttl > 0 {\n\t\t\to.TTL = &ttl\n\t\t}\n",
 	},
 	"an invalid mark is written again": {
-		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
 		Old: "case r.isUnmarked() || r.Facts.Start.IsZero():",
 		New: "case r.Facts.Start.IsZero():",
 	},
 	"a permit checks only whether its own rule ranks": {
-		File: "policy/delete_permit.go", Test: "./policy TestAWarrantComparesIfAnyRuleThatHadASayDoes",
+		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitComparesIfAnyEnforcedRuleDoes",
 		Old: "return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() })",
 		New: "return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() && r.Rule == w.intent.Rule })",
 	},
 	"a permit for another owner counts as the same": {
-		File: "policy/delete_permit.go", Test: "./policy TestAWarrantForAnOwner",
+		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitForAnOwner",
 		Old: "a.Owner.same(b.Owner) && a",
 		New: "a",
 	},
 	"a permit stays valid for a subject that waits": {
-		File: "policy/delete_permit.go", Test: "./policy TestAWarrantIsUpheld",
+		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitUpheld",
 		Old: "return w.Valid() && v.Action == Delete",
 		New: "return w.Valid() && v.Action != Keep",
 	},
 	"a permit with another propagation counts as the same": {
-		File: "policy/delete_permit.go", Test: "./policy TestAWarrantForAnOwner",
+		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitForAnOwner",
 		Old: " && a.Rule.Propagation == b.Rule.Propagation &&",
 		New: " &&",
 	},
@@ -135,12 +135,12 @@ var policyTable = map[string]Mutant{
 	"an excess object with an infinite TTL is deleted": {
 		File: "policy/combine.go", Test: "./policy TestOneRule",
 		Old: "case v.ttl < 0 && r.Rule.hasTTL():",
-		New: "case v.ttl < 0 && r.Rule.hasTTL() && !r.Standing.Excess:",
+		New: "case v.ttl < 0 && r.Rule.hasTTL() && !r.Rank.Excess:",
 	},
 	"an excess object that expired earlier is due only now": {
 		File: "policy/combine.go", Test: "./policy TestOneRule",
-		Old: "case r.Standing.Excess && (v.ttl < 0 || v.due.After(now)):",
-		New: "case r.Standing.Excess:",
+		Old: "case r.Rank.Excess && (v.ttl < 0 || v.due.After(now)):",
+		New: "case r.Rank.Excess:",
 	},
 	"minAge of an image does not count from its first observation": {
 		File: "policy/combine.go", Test: "./policy TestDecideAboutImages",
@@ -148,7 +148,7 @@ var policyTable = map[string]Mutant{
 		New: "return r.Facts.FirstSeen",
 	},
 	"a terminating object is marked": {
-		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
 		Old: "\tif s.Flags.Has(IsTerminating) {\n\t\treturn false",
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
 	},
@@ -160,10 +160,10 @@ var policyTable = map[string]Mutant{
 	"an override of a suspended policy shortens a TTL": {
 		File: "policy/override.go", Test: "./policy TestLifetime",
 		Old: "return ttl, o.InForce || ttl >= base",
-		New: "return ttl, o.InForce || o.Rests || ttl >= base",
+		New: "return ttl, o.InForce || o.Suspended || ttl >= base",
 	},
 	"an override of keepNewest does not rank objects": {
-		File: "policy/rank.go", Test: "./policy TestRankedIsWhatAnyNamespaceHasRanked",
+		File: "policy/rank.go", Test: "./policy TestSnapshotRanked",
 		Old: "if rp.rule.Ranks() || b.keepsMore(rp.rule) {",
 		New: "if rp.rule.Ranks() {",
 	},
@@ -174,7 +174,7 @@ var policyTable = map[string]Mutant{
 	},
 	"an override whose policy is suspended counts as unchanged": {
 		File: "policy/override.go", Test: "./policy TestEveryFieldOfAnOverrideIsCompared",
-		Old: " && x.InForce == y.InForce && x.Rests == y.Rests",
+		Old: " && x.InForce == y.InForce && x.Suspended == y.Suspended",
 		New: " && x.InForce == y.InForce",
 	},
 	"an owner rule deletes a subject without an owner": {
@@ -183,7 +183,7 @@ var policyTable = map[string]Mutant{
 		New: "case r.Rule.Owner && f.Owner == nil && !r.Rule.AllowUnfinished:",
 	},
 	"a Pod that the Job controller has not counted is overdue when it is due": {
-		File: "policy/uncounted_pods.go", Test: "./policy TestPodsThatLinger",
+		File: "policy/uncounted_pods.go", Test: "./policy TestUncountedPods",
 		Old: "case t.now.Before(due.Add(Overdue)):",
 		New: "case t.now.Before(due):",
 	},
@@ -208,7 +208,7 @@ var policyTable = map[string]Mutant{
 		New: "if len(*into) < v1alpha1.MaxDistrusted {",
 	},
 	"unknown references count as known": {
-		File: "policy/combine.go", Test: "./policy TestWhatIsNotKnownOfOthersOpensNoGate",
+		File: "policy/combine.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",
 		Old: "[]Reason{Stale, ReferencesUnknown, IsForbidden}",
 		New: "[]Reason{Stale, IsForbidden}",
 	},

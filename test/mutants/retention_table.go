@@ -8,32 +8,32 @@ var retentionTable = map[string]Mutant{
 		New: "cmp.Or(since.Compare",
 	},
 	"limiter: a 5xx lowers the concurrency for the whole API server": {
-		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestAWholeServerThatFailsIsAskedLess",
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestLimiterLowersConcurrencyForAFailingServer",
 		Old: "return o.Result == Busy && !o.Unsure",
 		New: "return o.Result == Busy",
 	},
 	"limiter: a later answer shortens the Retry-After wait": {
-		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestTheLongerRestCounts",
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestLimiterUsesTheLongerRetryAfter",
 		Old: "retryAfter > 0 && until.After(l.notBefore)",
 		New: "retryAfter > 0",
 	},
 	"limiter: one Retry-After stops everything for an hour": {
-		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestRetryAfterRestsEverybody",
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestLimiterRetryAfterPausesAll",
 		Old: "now.Add(min(retryAfter, longestRest))",
 		New: "now.Add(retryAfter)",
 	},
 	"mark: a missing permission to mark throttles deletions": {
-		File: "controllers/retention/mark.go", Test: "./controllers/retention TestARightToMarkThatIsMissingStopsNoDeletion",
+		File: "controllers/retention/mark.go", Test: "./controllers/retention TestMarkWithoutPermissionStopsNoDeletion",
 		Old: "\tif outcome.Result == Denied {\n",
 		New: "\tif outcome.Result == Denied && outcome.Unsent {\n",
 	},
 	"owner: a kind that is not listed keeps no owners": {
-		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
 		Old: "\tcase !wanted:\n\t\treturn policy.Verdict{}, errNotListed",
 		New: "\tcase !wanted:\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
 	},
 	"owner: a kind that is watched without rules allows the deletion": {
-		File: "controllers/retention/owner.go", Test: "./controllers/retention TestWhatIsStillWatchedSaysNothingOfAnOwner",
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestOwnerVerdictOfAKindWithoutRules",
 		Old: "\twanted := w != nil && w.until.IsZero()\n",
 		New: "\twanted := w != nil\n",
 	},
@@ -48,17 +48,17 @@ var retentionTable = map[string]Mutant{
 		New: "= began.Add(max(relistAgain",
 	},
 	"owner: an owner version that was not evaluated is deleted": {
-		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestOwnerVerdictOfTheVersionThatWasRead",
 		Old: "\treturn policy.Verdict{}, errUnseen\n",
 		New: "\treturn policy.Verdict{Reason: policy.NotSelected}, nil\n",
 	},
 	"owner: an owner that its rules make wait is deleted": {
-		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
 		Old: "return v.Action == policy.Delete || v",
 		New: "return v.Action != policy.Keep || v",
 	},
 	"owner: rules that have not listed the kind keep no owners": {
-		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestOwnerVerdictOfTheVersionThatWasRead",
 		Old: "!synced {\n\t\treturn policy.Verdict{}, errNotListed",
 		New: "!synced {\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
 	},
@@ -113,7 +113,7 @@ var retentionTable = map[string]Mutant{
 		New: "\t\t//",
 	},
 	"preflight: the rules for an owner are evaluated only before the checks": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
 		Old: "return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)",
 		New: "return j, true",
 	},
@@ -134,7 +134,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"remove: an object reported as gone is never checked again": {
 		File: "controllers/retention/remove.go", Test: "./controllers/retention TestWhatWasSaidToBeGoneAndIsThereGoesLater",
-		Old: "\t\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n\t\treturn\n",
+		Old: "\t\tp.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))\n\t\treturn\n",
 		New: "\t\treturn\n",
 	},
 	"backoff: a conflict without a change is retried every second": {
@@ -179,7 +179,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"listing: rows of older rules are accepted": {
 		File: "controllers/retention/listing.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
-		Old: "if f.kind.current != f || f.asks.About(namespace).Layout != asked {",
+		Old: "if f.kind.current != f || f.rules.About(namespace).Layout != layout {",
 		New: "if f.kind.current != f {",
 	},
 	"rule set: rules without permission to watch are evaluated": {
@@ -193,13 +193,13 @@ var retentionTable = map[string]Mutant{
 		New: "o.Kind == r.Kind",
 	},
 	"kinds: removed rules delete queued subjects": {
-		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestTheFenceMayChangeTheRules",
+		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestPreflightMayChangeTheRules",
 		Old: "\t\t\tw.index.SetSnapshot(r.snapshot, now) //",
 		New: "\t\t\t//",
 	},
 	"preflight: a subject that is no longer due is forgotten": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAClockThatIsSet",
-		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.tries.forget(f.it)\n",
-		New: "\t\tf.tries.forget(f.it)\n",
+		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.backoffs.forget(f.it)\n",
+		New: "\t\tf.backoffs.forget(f.it)\n",
 	},
 }

@@ -3,12 +3,12 @@ package mutants
 // throttleMutants change how slow or failing namespaces are prevented from delaying others.
 var throttleMutants = map[string]Mutant{
 	"limiter: a 429 in a throttled namespace does not apply to others": {
-		File: "controllers/retention/place.go", Test: "./controllers/retention TestA429InAThrottledNamespaceRestsAll",
+		File: "controllers/retention/worker_slots.go", Test: "./controllers/retention TestA429InAThrottledNamespaceRestsAll",
 		Old: "if attempt != nil && (fresh || attempt.asksForLess()) {",
 		New: "if attempt != nil && fresh {",
 	},
 	"throttle: a slow request keeps its slot": {
-		File: "controllers/retention/throttle.go", Old: "if pl.given = give; give {", New: "if pl.given = give && it.uid == \"\"; pl.given {",
+		File: "controllers/retention/throttle.go", Old: "if pl.gaveUpSlot = give; give {", New: "if pl.gaveUpSlot = give && it.uid == \"\"; pl.gaveUpSlot {",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
 	},
 	"throttle: a slow namespace is not throttled": {
@@ -37,9 +37,9 @@ var throttleMutants = map[string]Mutant{
 		New: "l.until = now.Add(throttledFor)",
 	},
 	"throttle: throttled namespaces do not wait for Retry-After": {
-		File: "controllers/retention/place.go", Test: "./controllers/retention TestThrottledNamespacesWaitForRetryAfter",
-		Old: "(!failing || p.owner.failing.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
-		New: "(!failing || p.owner.failing.Wait(ctx) == nil) {",
+		File: "controllers/retention/worker_slots.go", Test: "./controllers/retention TestThrottledNamespacesWaitForRetryAfter",
+		Old: "(!failing || p.owner.failingRate.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
+		New: "(!failing || p.owner.failingRate.Wait(ctx) == nil) {",
 	},
 	"throttle: a deletion without an attempt counts as a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
@@ -47,19 +47,19 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: a postponed deletion keeps its ledger entry": {
-		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
+		File: "controllers/retention/worker_slots.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: a retried deletion with a ledger entry postpones all others": {
-		File: "controllers/retention/throttle.go", Old: "kept = stands && !l.stands[ln]; kept", New: "kept = stands && len(l.stands) == 0; kept",
+		File: "controllers/retention/throttle.go", Old: "kept = isRecorded && !l.recorded[key]; kept", New: "kept = isRecorded && len(l.recorded) == 0; kept",
 		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
 	},
 	"throttle: an attempt that hangs stops its namespace": {
-		File: "controllers/retention/throttle.go", Old: "l.underWay-stuck[ln.namespace] >= l.window", New: "l.underWay-0*stuck[ln.namespace] >= l.window",
+		File: "controllers/retention/throttle.go", Old: "l.underWay-stuck[key.namespace] >= l.window", New: "l.underWay-0*stuck[key.namespace] >= l.window",
 		Test: "./controllers/retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	},
 	"throttle: all deletions of a throttled namespace are recorded": {
-		File: "controllers/retention/throttle.go", Old: "l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor[ln] = t.clock.Now()",
+		File: "controllers/retention/throttle.go", Old: "l.awaitsRecord[key] = t.clock.Now().Add(ledgerTurn)", New: "l.awaitsRecord[key] = t.clock.Now()",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: failing namespaces have the full rate": {

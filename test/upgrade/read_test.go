@@ -121,21 +121,21 @@ func (p *past) ledger(t *testing.T) {
 	budget := &ledger.Budget{Max: limits.Max, Window: limits.Window}
 	k := ledger.New("today")
 	no(t, k.Read(l))
-	taken := k.Draft(p.At)
+	taken := k.NewUpdate(p.At)
 	k.Wrote(taken, taken.Object())
 	if charged, free := k.Charged(p.At, budget), k.FreeAt(p.At, budget); charged != 4 || free.IsZero() {
 		t.Errorf("%d charged, next deletion at %v", charged, free)
 	}
 	for _, e := range k.Doubtful() {
 		if e.Name == "open-lost" {
-			k.Saw(e, ledger.Observation{Absent: true}, time.Time{})
+			k.Observe(e, ledger.Observation{Absent: true}, time.Time{})
 		}
 	}
-	settled := k.Draft(p.At).Object()
+	settled := k.NewUpdate(p.At).Object()
 	if want := (v1alpha1.LedgerCount{Deleted: 2, Gone: 1}); settled.Total != want || len(settled.Open) != 1 || len(settled.Rules[0].Outcomes) != 3 {
 		t.Errorf("total %v, open %v, rules %v", settled.Total, settled.Open, settled.Rules)
 	}
-	k.Wrote(k.Draft(p.At), settled)
+	k.Wrote(k.NewUpdate(p.At), settled)
 	if charged := k.Charged(p.At.Add(23*time.Hour), budget); charged != 4 {
 		t.Errorf("%d charged within the window", charged)
 	}
@@ -197,7 +197,7 @@ func (p *past) ages(t *testing.T) {
 		no(t, err)
 		kept.Observe(test.at, []history.Seen{{ID: critest.ID(1)}})
 		record, ok := kept.Of(critest.ID(1))
-		if err := kept.Anew(); err != nil || !ok || record.UnusedFor != test.want {
+		if err := kept.AgesReset(); err != nil || !ok || record.UnusedFor != test.want {
 			t.Errorf("%s: %+v, want unused for %s: %v", name, record, test.want, err)
 		}
 		if removed := kept.PulledAgain(); len(removed) > 0 {

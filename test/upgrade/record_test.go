@@ -29,7 +29,7 @@ func record(t *testing.T, name, from string) {
 		from = root
 	}
 	controller, agent := build(t, from, "sunset-controller"), build(t, from, "sunset-node-agent")
-	s := newScene(t, filepath.Join(from, "crds"))
+	s := newSetup(t, filepath.Join(from, "crds"))
 	s.play(controller, agent)
 	dir := filepath.Join(upgrade.Dir(), name)
 	no(t, os.RemoveAll(dir))
@@ -64,7 +64,7 @@ func commit(t *testing.T, from string) string {
 }
 
 // objects returns all objects that Sunset has written or changed.
-func (s *scene) objects() []byte {
+func (s *setup) objects() []byte {
 	var all bytes.Buffer
 	for _, kind := range []string{"ClusterRetentionPolicy", "RetentionLedger", "NodeImageRules", "NodeImageReport", "ConfigMap"} {
 		for _, u := range s.list(kind) {

@@ -34,7 +34,7 @@ var (
 
 // NodeImages gets the images of a node from its agent, through the API server's proxy. The agents run in namespace; empty means
 // any. The error says how to fix it.
-func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debug.Handler, error) {
+func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debug.NodeImages, error) {
 	a, err := c.agent(ctx, node, namespace)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schem
 const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // raw reads a page of objects without decoding them.
-func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+func (c *Cluster) raw(ctx context.Context, place *referrers.Endpoint, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
 	accept := listwatch.AcceptJSON
 	if place.MetadataOnly {
 		accept = acceptMetadataList

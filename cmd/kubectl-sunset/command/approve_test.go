@@ -41,13 +41,13 @@ func TestApprove(t *testing.T) {
 	if len(s.patches) != 1 || !strings.Contains(s.patches[0], `"resourceVersion":"7"`) {
 		t.Errorf("want one patch of the version that was read: %v", s.patches)
 	}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "is already approved")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitOK, "is already approved")
 }
 
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
 	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
-	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change in these namespaces: the rules now apply there, or no longer keep objects there: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
+	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitOK, "a change in these namespaces: the rules now apply there, or no longer keep objects there: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
 	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
 		t.Errorf("approved is %q", got)
 	}
@@ -60,14 +60,14 @@ func TestApproveChangesNothingWhere(t *testing.T) {
 		code   int
 		wants  string
 	}{
-		"no backlog":                                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "does not wait for approval"},
-		"a backlog of one object":                   {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitFine, "1 of 1 object that the rules select"},
-		"a dry run":                                 {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
-		"a count of an earlier spec":                {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "changed after the controller counted its backlog"},
-		"a missing policy":                          {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},
-		"no argument":                               {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitTrouble, "name one policy"},
-		"a server-side dry run":                     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitTrouble, "none, client"},
-		"a ClusterRetentionPolicy with a namespace": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitTrouble, "error: "},
+		"no backlog":                                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitOK, "does not wait for approval"},
+		"a backlog of one object":                   {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
+		"a dry run":                                 {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitOK, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
+		"a count of an earlier spec":                {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitError, "changed after the controller counted its backlog"},
+		"a missing policy":                          {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitError, "error: "},
+		"no argument":                               {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitError, "name one policy"},
+		"a server-side dry run":                     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitError, "none, client"},
+		"a ClusterRetentionPolicy with a namespace": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitError, "error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAPIServer(t)
@@ -84,7 +84,7 @@ func TestApproveWhileThePolicyChanges(t *testing.T) {
 	s := newWaiting(t)
 	recounted := func() { s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", pending)) }
 	s.before[batchPath] = []func(){recounted}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "batch approved\n")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitOK, "batch approved\n")
 	if len(s.patches) != 2 {
 		t.Errorf("sent %v", s.patches)
 	}
@@ -94,7 +94,7 @@ func TestApproveWhileThePolicyChanges(t *testing.T) {
 		s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", strings.Replace(pending, "3f2a", "77aa", 1)))
 	}
 	s.before[batchPath] = []func(){another}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "the backlog of clusterretentionpolicy.sunset.x-k8s.io/batch changed")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitError, "the backlog of clusterretentionpolicy.sunset.x-k8s.io/batch changed")
 	if got := s.annotations(t, batchPath); len(got) > 0 {
 		t.Errorf("approved a backlog that the command has not printed: %v", got)
 	}
@@ -103,5 +103,5 @@ func TestApproveWhileThePolicyChanges(t *testing.T) {
 func TestApproveIsRefused(t *testing.T) {
 	s := newWaiting(t)
 	s.before[batchPath] = []func(){func() { s.store(batchPath, forbidden) }}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "error: approve clusterretentionpolicy.sunset.x-k8s.io/batch: not for you")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitError, "error: approve clusterretentionpolicy.sunset.x-k8s.io/batch: not for you")
 }

@@ -77,7 +77,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-func TestWrongUsageIsTrouble(t *testing.T) {
+func TestWrongUsageIsAnError(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no files to validate":     {"validate"},
 		"an unknown command":       {"destroy"},
@@ -92,14 +92,14 @@ func TestWrongUsageIsTrouble(t *testing.T) {
 		"no test":                  {"test", "testdata"},
 		"no directory to test":     {"test"},
 	} {
-		t.Run(name, func(t *testing.T) { wants(t, run(t, "", args...), command.ExitTrouble, "error: ") })
+		t.Run(name, func(t *testing.T) { wants(t, run(t, "", args...), command.ExitError, "error: ") })
 	}
 }
 
 func TestHelpSpeaksOfAPlugin(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"validate", "--help"}, {"preview", "--help"}, {"explain", "--help"}, {"test", "--help"}, {"approve", "--help"}, {"unmark", "--help"}} {
-		wants(t, run(t, "", args...), command.ExitFine, "kubectl sunset "+strings.Join(args[:len(args)-1], ""), "Exit codes:", "Examples:")
+		wants(t, run(t, "", args...), command.ExitOK, "kubectl sunset "+strings.Join(args[:len(args)-1], ""), "Exit codes:", "Examples:")
 	}
-	wants(t, run(t, "", "version"), command.ExitFine, "kubectl-sunset ")
-	wants(t, run(t, "", "completion", "bash"), command.ExitFine, "__start_kubectl-sunset")
+	wants(t, run(t, "", "version"), command.ExitOK, "kubectl-sunset ")
+	wants(t, run(t, "", "completion", "bash"), command.ExitOK, "__start_kubectl-sunset")
 }

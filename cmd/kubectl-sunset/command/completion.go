@@ -178,7 +178,7 @@ const completionHelp = `Generate a script for shell completion of commands and f
 policies, namespaces and nodes.
 
 To complete "kubectl sunset", kubectl runs kubectl_complete-sunset, which "completion kubectl" generates. This works in
-every shell with completion for kubectl. The other scripts are for the program under its own name, kubectl-sunset.` + fineOrTrouble
+every shell with completion for kubectl. The other scripts are for the program under its own name, kubectl-sunset.` + exitCodesHelp
 
 const completionExamples = `  # Complete "kubectl sunset", in a shell where kubectl completes
   kubectl sunset completion kubectl > ~/bin/kubectl_complete-sunset && chmod +x ~/bin/kubectl_complete-sunset

@@ -102,7 +102,7 @@ func TestWordsAreCompleted(t *testing.T) {
 					words = append(words, word)
 				}
 			}
-			if diff := cmp.Diff(test.want, strings.Join(words, " ")); diff != "" || got.code != command.ExitFine {
+			if diff := cmp.Diff(test.want, strings.Join(words, " ")); diff != "" || got.code != command.ExitOK {
 				t.Errorf("exit %d, -want +got\n%s%s", got.code, diff, got.err)
 			}
 		})
@@ -119,10 +119,10 @@ func TestScriptsForShells(t *testing.T) {
 		"kubectl": `exec kubectl sunset __complete "$@"`, "bash": "__start_kubectl-sunset", "zsh": "#compdef kubectl-sunset",
 		"fish": "complete -c kubectl-sunset", "powershell": "Register-ArgumentCompleter",
 	} {
-		wants(t, run(t, "", "completion", shell), command.ExitFine, want)
+		wants(t, run(t, "", "completion", shell), command.ExitOK, want)
 	}
-	wants(t, run(t, "", "completion", "ksh"), command.ExitTrouble, `invalid argument "ksh"`)
-	wants(t, run(t, "", "completion"), command.ExitTrouble, "accepts 1 arg")
+	wants(t, run(t, "", "completion", "ksh"), command.ExitError, `invalid argument "ksh"`)
+	wants(t, run(t, "", "completion"), command.ExitError, "accepts 1 arg")
 }
 
 func TestTheVersionIsSaid(t *testing.T) {

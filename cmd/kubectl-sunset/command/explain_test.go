@@ -97,31 +97,31 @@ func TestExplainKnowsKindsAsKubectlDoes(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	s.store("/api/v1/namespaces/dev/pods/p", object("p", "dev", `,"apiVersion":"v1","kind":"Pod"`))
 	for _, args := range [][]string{{"job/b"}, {"jobs/b"}, {"Job", "b"}, {"jobs.batch/b"}, {"job.v1.batch/b"}, {"Job.v1.batch/b"}} {
-		wants(t, s.explain(t, "", args...), command.ExitFine, "Job dev/b, ") // in the namespace of the kubeconfig
+		wants(t, s.explain(t, "", args...), command.ExitOK, "Job dev/b, ") // in the namespace of the kubeconfig
 	}
-	wants(t, s.explain(t, "", "po/p"), command.ExitFine, "Pod dev/p, ", "no rule targets its kind")
+	wants(t, s.explain(t, "", "po/p"), command.ExitOK, "Pod dev/p, ", "no rule targets its kind")
 }
 
 func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, `rank 3 of 3 in group "web"; the newest 2 stay`, "expires at 2026-03-03T01:00:00Z")
-	wants(t, s.explain(t, "", "job/b"), command.ExitFine, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
-	wants(t, s.explain(t, "", "job/running"), command.ExitFine, "stays: NotEligible")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, `rank 3 of 3 in group "web"; the newest 2 stay`, "expires at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/b"), command.ExitOK, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
+	wants(t, s.explain(t, "", "job/running"), command.ExitOK, "stays: NotEligible")
 	s.teams(overriding("fewer", "DryRun", `"keepNewest":1`))
-	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "stays: KeptNewest", "if RetentionPolicy dev/fewer were enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
+	wants(t, s.explain(t, "", "job/b"), command.ExitOK, "stays: KeptNewest", "if RetentionPolicy dev/fewer were enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
 
 	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":1}`, "}").Replace(ranking("Enforce", ""))
 	s = newExplained(t, fair)
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "5 eligible in all namespaces; at most 4 stay", "is deleted now: the capacity of the rule is exceeded")
-	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "expires at 2026-03-03T02:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "5 eligible in all namespaces; at most 4 stay", "is deleted now: the capacity of the rule is exceeded")
+	wants(t, s.explain(t, "", "job/b"), command.ExitOK, "expires at 2026-03-03T02:00:00Z")
 
 	s = newExplained(t, strings.Replace(fair, `"max":4,"share":"Fair"`, `"percentOfQuota":50`, 1))
 	s.list("/api/v1/namespaces/dev/resourcequotas", "v1", "ResourceQuota", []string{`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"dev"},"spec":{"hard":{"count/jobs.batch":"6"}}}`})
 	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[{"name":"resourcequotas","singularName":"resourcequota","kind":"ResourceQuota","namespaced":true,"verbs":["list"]},`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "4 eligible in the namespace; at most 3 stay", "50 % of the namespace's quota")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "4 eligible in the namespace; at most 3 stay", "50 % of the namespace's quota")
 
 	s = newExplained(t, livePolicy("p", "Enforce", "Job", "3d"))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-03T01:00:00Z")
 	if asked := strings.Join(s.asked, "\n"); strings.Contains(asked, "GET "+devJobsPath+" ") {
 		t.Errorf("unnecessary requests:\n%s", asked)
 	}
@@ -130,15 +130,15 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 func TestExplainWhatWaitsForApproval(t *testing.T) {
 	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":412,"selected":1630%s}}`
 	s := newExplained(t, ranking("Enforce", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
 	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset.x-k8s.io/approved":"77aa"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
 	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "expires at ", "mode Enforce")
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitOK, "expires at ", "mode Enforce")
 }
 
 func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
@@ -146,17 +146,17 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`
 	s := newExplained(t)
 	s.teams(fmt.Sprintf(own, ""))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "dev/own/r, mode Enforce", "of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
 	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- grant ServiceAccount dev/cleaner the missing permission")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "Forbidden: may not delete jobs", "- grant ServiceAccount dev/cleaner the missing permission")
 	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev: it would be deleted now\n")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "- kubectl sunset approve own -n dev: it would be deleted now\n")
 }
 
 func TestExplainCountsFromMarks(t *testing.T) {
 	unmarked := strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	s := newExplained(t, unmarked)
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the evaluation time; the object has no mark",
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the evaluation time; the object has no mark",
 		"Unmarked: the object is not marked eligible for p/r yet")
 }
 
@@ -167,10 +167,10 @@ func TestExplainBesideAFileKeepsMarks(t *testing.T) {
 	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset.x-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
 	s.store(devJobsPath+"/a", object)
 	s.list(jobsPath, "batch/v1", "Job", []string{object})
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
 	file := strings.NewReplacer(`,"uid":"u-batch"`, "", `"3d"`, `"2d"`).Replace(alone)
-	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-03T06:00:00Z")
-	wants(t, s.preview(t, file, "-f", "-"), command.ExitFine, "(2026-03-03T06:00:00Z)   batch/jobs")
+	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitOK, "expires at 2026-03-03T06:00:00Z")
+	wants(t, s.preview(t, file, "-f", "-"), command.ExitOK, "(2026-03-03T06:00:00Z)   batch/jobs")
 }
 
 // markOf returns the key of the marks of a policy's first rule.
@@ -190,7 +190,7 @@ func markOf(t *testing.T, text string) string {
 func TestExplainASecretByItsMetadata(t *testing.T) {
 	s := newExplained(t, livePolicy("p", "Enforce", "Secret", "1h"))
 	s.list(devSecretsPath, "v1", "Secret", []string{object("s", "dev", "")})
-	wants(t, s.explain(t, "", "secret/s"), command.ExitFine, "Secret dev/s, 24h old", "is deleted now")
+	wants(t, s.explain(t, "", "secret/s"), command.ExitOK, "Secret dev/s, 24h old", "is deleted now")
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "/secrets") && !strings.Contains(asked, "PartialObjectMetadata") {
 			t.Errorf("a request for the data of a Secret: %s", asked)
@@ -200,20 +200,20 @@ func TestExplainASecretByItsMetadata(t *testing.T) {
 
 func TestExplainBesidePoliciesInFiles(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
-	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "is deleted now: due since 2026-02-28T02:00:00Z")
-	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-09T01:00:00Z",
+	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitOK, "is deleted now: due since 2026-02-28T02:00:00Z")
+	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitOK, "expires at 2026-03-09T01:00:00Z",
 		"\nnote: policy more has mode: DryRun; evaluated here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
-	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest",
+	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitOK, "stays: KeptNewest",
 		"note: policy dev/new has mode: DryRun; evaluated", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
 	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
 	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)
 	got = s.explain(t, livePolicy("broken", "Enforce", "Pod", "1 day")+"\n---\n"+livePolicy("more", "Enforce", "Job", "9d"), "job/a", "-f", "-")
-	wants(t, got, command.ExitFine, "expires at 2026-03-09T01:00:00Z")
+	wants(t, got, command.ExitOK, "expires at 2026-03-09T01:00:00Z")
 	if got.err != "" || strings.Contains(got.out, "DryRun") {
 		t.Errorf("unexpected output for a Job:\n%s%s", got.out, got.err)
 	}
 	s.store(policiesPath, forbidden)
-	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-03T01:00:00Z",
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitOK, "expires at 2026-03-03T01:00:00Z",
 		"\nINCOMPLETE: ", "  list the cluster's policies: not for you\n")
 }
 
@@ -241,24 +241,24 @@ func TestExplainWithoutTheClustersPolicies(t *testing.T) {
 	}
 	wants(t, s.explain(t, "", "job/a", "-n", "dev", "-o", "json"), command.ExitFindings, `"incomplete": {`, `"errors": [`)
 	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "1 error:", "clusterretentionpolicies.sunset.x-k8s.io is forbidden", "dev/own/r", "--user=USER")
-	wants(t, s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-n", "dev", "-f", "-"), command.ExitFine, "p/r", "note: list the cluster's policies: clusterretentionpolicies")
+	wants(t, s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-n", "dev", "-f", "-"), command.ExitOK, "p/r", "note: list the cluster's policies: clusterretentionpolicies")
 
 	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", nil)
 	s.store(namespacesPath+"/dev", denied("namespaces", "cluster"))
 	wants(t, s.explain(t, "", "job/a", "-n", "dev"), command.ExitFindings, "No rule that you can read targets its kind.", "\nINCOMPLETE: ", "namespaces is forbidden")
-	wants(t, s.preview(t, "", "-n", "dev"), command.ExitTrouble, "error: no policy that you can read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitError, "error: no policy that you can read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
 }
 
 func TestExplainWhatNothingSelects(t *testing.T) {
 	s := newExplained(t, strings.Replace(livePolicy("labels", "Enforce", "Job", "1h"), `"kind":"Job"`, `"kind":"Job","selector":{"matchLabels":{"team":"x"}}`, 1),
 		strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `{"env":"dev"}`, `{"env":"prod"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "No rule selects it, because:",
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: NotSelected", "No rule selects it, because:",
 		"labels/r: its selector is team=x (LabelsDiffer)", "p/r: namespaceSelector is env=prod (NamespaceNotSelected)",
 		"Possible changes:", "set labels on the object: team=x: it would be deleted now",
 		"select dev in namespaceSelector of p\n")
 	s.store("/api/v1/namespaces/dev/pods/static", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"static","namespace":"dev","uid":"u","resourceVersion":"5","annotations":{"kubernetes.io/config.mirror":"x"}}}`)
 	s.inForce(livePolicy("p", "Enforce", "Pod", "1h"))
-	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it is a mirror Pod, which only its node can stop (MirrorPod)")
+	wants(t, s.explain(t, "", "pod/static"), command.ExitOK, "stays: NotSelected", "p/r: it is a mirror Pod, which only its node can stop (MirrorPod)")
 }
 
 // TestExplainSuggestsWhatChangesIt applies the suggested changes, and checks that the object is then deleted.
@@ -312,7 +312,7 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 	}
 }
 
-func TestExplainIsInTrouble(t *testing.T) {
+func TestExplainErrors(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	for name, test := range map[string]struct {
 		args  []string
@@ -330,19 +330,19 @@ func TestExplainIsInTrouble(t *testing.T) {
 		"one name in two namespaces": {args: []string{"job/a", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("a", "prod", "web", 1), wants: "Job/a in dev, Job/a in prod"},
 		"at another version":         {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + strings.Replace(made("a", "dev", "web", 1), "batch/v1", "batch/v2", 1), wants: "the object is at version batch/v2, but the rules read Job at batch/v1"},
 	} {
-		t.Run(name, func(t *testing.T) { wants(t, s.explain(t, test.stdin, test.args...), command.ExitTrouble, test.wants) })
+		t.Run(name, func(t *testing.T) { wants(t, s.explain(t, test.stdin, test.args...), command.ExitError, test.wants) })
 	}
 	s.store(devJobsPath, forbidden)
-	wants(t, s.explain(t, "", "job/a"), command.ExitTrouble, "cannot list Job of batch/v1: not for you; rule batch/jobs needs these objects to rank the object")
+	wants(t, s.explain(t, "", "job/a"), command.ExitError, "cannot list Job of batch/v1: not for you; rule batch/jobs needs these objects to rank the object")
 }
 
 func TestExplainFromFiles(t *testing.T) {
 	golden(t, "explain-files", run(t, "", "explain", "job/report", "-f", "testdata/explain.yaml"))
 	golden(t, "explain-json", run(t, "", "explain", "jobs.batch/older", "-f", "testdata/explain.yaml", "-o", "json"))
 	one := ranking("DryRun", "") + "\n---\n" + made("a", "dev", "web", 1) + "\n---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev"}}`
-	wants(t, run(t, one, "explain", "-f", "-"), command.ExitFine, "Job dev/a", `rank 1 of 1 in group "web"`)
+	wants(t, run(t, one, "explain", "-f", "-"), command.ExitOK, "Job dev/a", `rank 1 of 1 in group "web"`)
 	two := one + "\n---\n" + made("a", "prod", "web", 1)
-	wants(t, run(t, two, "explain", "JOB/a", "-n", "prod", "-f", "-"), command.ExitFine, "Job prod/a")
+	wants(t, run(t, two, "explain", "JOB/a", "-n", "prod", "-f", "-"), command.ExitOK, "Job prod/a")
 	failing := strings.Replace(one, "object.metadata.name != 'running'", "object.spec.done", 1)
 	wants(t, run(t, failing, "explain", "-f", "-"), command.ExitFindings, "stays: EvaluationFailed", "1 object in the namespace cannot be evaluated")
 }

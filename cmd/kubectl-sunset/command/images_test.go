@@ -24,13 +24,13 @@ func TestExplainImage(t *testing.T) {
 	golden(t, "explain-image-group", run(t, "", "explain", "-f", samples+"/image-keep-newest-per-repository",
 		"images.node.sunset.x-k8s.io", "registry.example.com:5000/mirror/cart:v43"))
 	wants(t, run(t, "", "explain", "-f", buildNodes, "image/sha256:f12e69f5a2db19887d5f1f3e1ba9ee87bb865502f7134f18a018f72f08a4df98"),
-		command.ExitFine, "(NodeNotSelected)", "image-build-nodes/build-nodes")
+		command.ExitOK, "(NodeNotSelected)", "image-build-nodes/build-nodes")
 }
 
 func TestWhichImageIsMeant(t *testing.T) {
 	file := []string{"explain", "-f", samples + "/image-keep-newest-per-repository"}
-	wants(t, run(t, "", append(file, "image/mirror/cart:v43")...), command.ExitFine, "registry.example.com/shop/cart:v43 +1, ")
-	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitTrouble, "error: in the files: image mirror/cart:v99 not found; found registry.example.com")
+	wants(t, run(t, "", append(file, "image/mirror/cart:v43")...), command.ExitOK, "registry.example.com/shop/cart:v43 +1, ")
+	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitError, "error: in the files: image mirror/cart:v99 not found; found registry.example.com")
 }
 
 func TestImagesOfANodeNobodyNames(t *testing.T) {
@@ -39,11 +39,11 @@ func TestImagesOfANodeNobodyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := run(t, string(list), "preview", "-f", buildNodes+"/policy.yaml", "--images", "-")
-	wants(t, got, command.ExitFine, "image-build-nodes/other-nodes", "901MB",
+	wants(t, got, command.ExitOK, "image-build-nodes/other-nodes", "901MB",
 		"note: rule image-build-nodes/build-nodes does not apply to a node without labels (no Node is given): its nodeSelector is example.com/role=build\n")
 }
 
-func TestTroubleWithImages(t *testing.T) {
+func TestImageErrors(t *testing.T) {
 	for name, args := range map[string][]string{
 		"an invalid list":                 {"-f", buildNodes + "/policy.yaml", "--images", "testdata/node.yaml"},
 		"a missing list":                  {"-f", buildNodes + "/policy.yaml", "--images", "testdata/missing.json"},
@@ -53,7 +53,7 @@ func TestTroubleWithImages(t *testing.T) {
 		"standard input for two purposes": {"-f", "-", "--images", "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wants(t, run(t, "", append([]string{"preview"}, args...)...), command.ExitTrouble, "error: ")
+			wants(t, run(t, "", append([]string{"preview"}, args...)...), command.ExitError, "error: ")
 		})
 	}
 }

@@ -223,7 +223,7 @@ func (s *apiServer) run(t *testing.T, stdin, command string, args ...string) ran
 func TestPreviewReadsTheClusterPageByPage(t *testing.T) {
 	s := newLive(t)
 	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
-	wants(t, got, command.ExitFine, "dev         Job    a      Delete   Expired", "dev         Job    c      Delete   Expired")
+	wants(t, got, command.ExitOK, "dev         Job    a      Delete   Expired", "dev         Job    c      Delete   Expired")
 	if strings.Contains(got.out, "prod") {
 		t.Errorf("objects of a namespace without the label:\n%s", got.out)
 	}
@@ -234,21 +234,21 @@ func TestPreviewReadsTheClusterPageByPage(t *testing.T) {
 	}
 }
 
-func TestPreviewJudgesBesideTheClustersPolicies(t *testing.T) {
+func TestPreviewTogetherWithTheClustersPolicies(t *testing.T) {
 	s := newLive(t)
 	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy",
 		[]string{livePolicy("jobs", "Enforce", "Job", "1h"), livePolicy("longer", "Enforce", "Job", "3d"), livePolicy("dry", "DryRun", "Job", "9d")})
-	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "2d"), "-f", "-"), command.ExitFine, "in 2d (2026-03-03T12:00:00Z)   longer/r")
-	wants(t, s.preview(t, livePolicy("longer", "DryRun", "Job", "2d"), "-f", "-"), command.ExitFine, "in 24h (2026-03-02T12:00:00Z)   longer/r")
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "2d"), "-f", "-"), command.ExitOK, "in 2d (2026-03-03T12:00:00Z)   longer/r")
+	wants(t, s.preview(t, livePolicy("longer", "DryRun", "Job", "2d"), "-f", "-"), command.ExitOK, "in 24h (2026-03-02T12:00:00Z)   longer/r")
 	s.list("/apis/batch/v1/namespaces/dev/jobs", "batch/v1", "Job", []string{object("d", "dev", "")})
-	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFine, "dev         Job    d      Wait     Waiting   in 2d (2026-03-03T12:00:00Z)   longer/r")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitOK, "dev         Job    d      Wait     Waiting   in 2d (2026-03-03T12:00:00Z)   longer/r")
 }
 
 func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
 	s := newLive(t)
 	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("jobs", "Enforce", "Job", "1h")})
 	got := s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-")
-	wants(t, got, command.ExitFine, "secrets/r")
+	wants(t, got, command.ExitOK, "secrets/r")
 	if strings.Contains(got.out, "jobs/r") {
 		t.Errorf("Jobs in the output:\n%s", got.out)
 	}
@@ -257,12 +257,12 @@ func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
 func TestPreviewShowsWhatTheClustersDryRunsWouldDo(t *testing.T) {
 	s := newLive(t)
 	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("dry", "DryRun", "Job", "1h")})
-	wants(t, s.preview(t, ""), command.ExitFine, "Keep     DryRun   23h ago (2026-02-28T13:00:00Z)   dry/r")
+	wants(t, s.preview(t, ""), command.ExitOK, "Keep     DryRun   23h ago (2026-02-28T13:00:00Z)   dry/r")
 }
 
 func TestPreviewAsksForMetadataWhereThatIsEnough(t *testing.T) {
 	s := newLive(t)
-	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFine, "dev         Secret   s      Delete")
+	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitOK, "dev         Secret   s      Delete")
 	for _, asked := range s.asked {
 		if strings.HasPrefix(asked, "GET "+secretsPath) && !strings.Contains(asked, "PartialObjectMetadata") {
 			t.Errorf("a request for the data of Secrets: %s", asked)
@@ -274,7 +274,7 @@ func TestPreviewGoesOnWhenAListingExpires(t *testing.T) {
 	s := newLive(t)
 	expired := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"2"}}`
 	s.pages[jobsPath] = []string{s.pages[jobsPath][0], expired, s.pages[jobsPath][1]}
-	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFine, "Job    a", "Job    c")
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitOK, "Job    a", "Job    c")
 	s.pages[jobsPath][1] = strings.Replace(expired, `"continue":"2"`, "", 1)
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFindings, "jobs/r: cannot list Job of batch/v1")
 }
@@ -289,9 +289,9 @@ func TestPreviewGoesOnWhereAKindCannotBeListed(t *testing.T) {
 
 func TestPreviewNeedsAPolicyAndACluster(t *testing.T) {
 	s := newLive(t)
-	wants(t, s.preview(t, ""), command.ExitTrouble, "the cluster has no policy")
+	wants(t, s.preview(t, ""), command.ExitError, "the cluster has no policy")
 	s.Close()
-	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitTrouble, "error: list the cluster's policies")
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitError, "error: list the cluster's policies")
 }
 
 // TestPreviewIsSilentAboutPoliciesOfOtherKinds: a preview of a file does not report problems of the cluster's policies for
@@ -301,7 +301,7 @@ func TestPreviewIsSilentAboutPoliciesOfOtherKinds(t *testing.T) {
 	wrong := strings.Replace(livePolicy("wrong", "Enforce", "Secret", "1h"), `"true"`, `"tru"`, 1)
 	s.inForce(wrong)
 	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
-	wants(t, got, command.ExitFine, "dev         Job    a      Delete")
+	wants(t, got, command.ExitOK, "dev         Job    a      Delete")
 	if strings.Contains(got.err, "wrong") {
 		t.Errorf("a policy for Secrets in the output:\n%s", got.err)
 	}
@@ -314,7 +314,7 @@ func TestNoKubeconfigIsToldInOurWords(t *testing.T) {
 	t.Setenv("KUBERNETES_MASTER", "")
 	for _, name := range []string{"preview", "status"} {
 		got := run(t, "", name)
-		wants(t, got, command.ExitTrouble, "no cluster is configured in kubeconfig /no/such/config; use --kubeconfig, or set KUBECONFIG")
+		wants(t, got, command.ExitError, "no cluster is configured in kubeconfig /no/such/config; use --kubeconfig, or set KUBECONFIG")
 		if strings.Contains(got.err, "KUBERNETES_MASTER") {
 			t.Error(got.err)
 		}

@@ -12,10 +12,10 @@ import (
 // TestWhatIsMissingIsToldOnOneLine: the message is followed by a role to apply, and the author of the policy controls the
 // account's name.
 func TestWhatIsMissingIsToldOnOneLine(t *testing.T) {
-	right := rbac.Right{Policy: "team-a/own", Namespace: "team-a", Account: "a\n---\rb\u2028c", For: "jobs.batch",
+	right := rbac.Permission{Policy: "team-a/own", Namespace: "team-a", Account: "a\n---\rb\u2028c", For: "jobs.batch",
 		Resources: []schema.GroupResource{{Group: "batch", Resource: "jobs"}}}.And("list")
 	var out strings.Builder
-	writeMissing(&out, []rbac.Missing{{Right: right, Denied: []string{"list"}}})
+	writeMissing(&out, []rbac.Missing{{Permission: right, Denied: []string{"list"}}})
 	const said = "team-a/own: ServiceAccount a --- b c may not list jobs.batch in namespace team-a; this role grants the permission:\n"
 	if want := said + rbac.Between + right.YAML() + "\n"; out.String() != want {
 		t.Errorf("%q\nwant\n%q", out.String(), want)

@@ -50,7 +50,7 @@ func (f *nodeFlags) errNoFile() error {
 const staleAfter = 5 * time.Minute
 
 // readImages gets the agent's last list of images. If the list is old, it writes a note.
-func (f *nodeFlags) readImages(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Handler, error) {
+func (f *nodeFlags) readImages(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.NodeImages, error) {
 	seen, err := c.NodeImages(ctx, f.node, f.agents)
 	if err != nil {
 		return nil, err

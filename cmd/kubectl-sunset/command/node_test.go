@@ -36,7 +36,7 @@ func aboutImages(mode string) string {
 		 "eligible":"true","ttl":"1d"}]}}`, mode)
 }
 
-func onWorker() *debug.Handler {
+func onWorker() *debug.NodeImages {
 	day := 24 * time.Hour
 	digest := func(letter string) []string {
 		return []string{"registry.example.com/any@sha256:" + strings.Repeat(letter, 64)}
@@ -53,18 +53,18 @@ func onWorker() *debug.Handler {
 	loaded.Digests = nil
 	pause := image("e", 30*day, "registry.k8s.io/pause:3.10")
 	pause.Pinned = true
-	return &debug.Handler{
+	return &debug.NodeImages{
 		Taken: now.Add(-10 * time.Second), Node: engine.Node{Name: "worker-1", Labels: map[string]string{"pool": "web"}},
 		Images: []engine.Image{nginx, cart, running, loaded, pause},
 	}
 }
 
-func tells(seen *debug.Handler) http.HandlerFunc {
+func tells(seen *debug.NodeImages) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(seen) }
 }
 
 // newAgent is a cluster with an agent on worker-1 that serves seen.
-func newAgent(t *testing.T, seen *debug.Handler, policies ...string) *apiServer {
+func newAgent(t *testing.T, seen *debug.NodeImages, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
 	s.list(agentsPath, "v1", "Pod", []string{agentPod("agent-a", "Running", "metrics")})
@@ -77,19 +77,19 @@ func TestExplainAnImageOfANode(t *testing.T) {
 	seen.Uses = map[string]string{seen.Images[2].ID: "Pod shop/cart-0, as cart:v3"}
 	s := newAgent(t, seen, aboutImages("Enforce"))
 	golden(t, "explain-node", s.explain(t, "", "image/nginx:1.25", "--node", "worker-1"))
-	wants(t, s.explain(t, "", "image/cart:v2", "--node", "worker-1"), command.ExitFine, "expires at 2026-03-05T12:00:00Z", "registry.example.com/shop/cart:v2 +1, 67MB")
-	wants(t, s.explain(t, "", "images", "shop/cart:v3", "--node", "worker-1"), command.ExitFine, "stays: InUse", "in use by Pod shop/cart-0, as cart:v3")
-	wants(t, s.explain(t, "", "image/sha256:"+strings.Repeat("d", 64), "--node", "worker-1"), command.ExitFine, "stays: Unpullable", "example.com/loaded:v1, 67MB")
-	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitFine, "reason: Pinned", "pinned: true", "firstSeen:")
+	wants(t, s.explain(t, "", "image/cart:v2", "--node", "worker-1"), command.ExitOK, "expires at 2026-03-05T12:00:00Z", "registry.example.com/shop/cart:v2 +1, 67MB")
+	wants(t, s.explain(t, "", "images", "shop/cart:v3", "--node", "worker-1"), command.ExitOK, "stays: InUse", "in use by Pod shop/cart-0, as cart:v3")
+	wants(t, s.explain(t, "", "image/sha256:"+strings.Repeat("d", 64), "--node", "worker-1"), command.ExitOK, "stays: Unpullable", "example.com/loaded:v1, 67MB")
+	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitOK, "reason: Pinned", "pinned: true", "firstSeen:")
 	const asked = "GET " + agentsPath + " application/json fieldSelector=spec.nodeName%3Dworker-1&labelSelector=app.kubernetes.io%2Fname%3Dsunset-node-agent"
 	if !strings.Contains(strings.Join(s.asked, "\n"), asked) {
 		t.Errorf("no request for only the agent's Pod:\n%s", strings.Join(s.asked, "\n"))
 	}
 }
 
-// TestExplainWantOfSpace: only the agent knows when thresholds delete images, so the page shows the thresholds and the disk
+// TestExplainFullFilesystem: only the agent knows when thresholds delete images, so the page shows the thresholds and the disk
 // usage.
-func TestExplainWantOfSpace(t *testing.T) {
+func TestExplainFullFilesystem(t *testing.T) {
 	policy := samples + "/image-thresholds/policy.yaml"
 	seen := onWorker()
 	for percent, want := range map[int32]string{
@@ -98,10 +98,10 @@ func TestExplainWantOfSpace(t *testing.T) {
 	} {
 		seen.Node.Filesystem = &v1alpha1.NodeImageFilesystem{CapacityBytes: 100, UsedBytes: int64(percent), UsedPercent: percent}
 		s := newAgent(t, seen)
-		wants(t, s.explain(t, "", "image/nginx:1.25", "--node", "worker-1", "-f", policy), command.ExitFine, want)
+		wants(t, s.explain(t, "", "image/nginx:1.25", "--node", "worker-1", "-f", policy), command.ExitOK, want)
 	}
 	got := run(t, "", "explain", "image/cart:v41", "-f", samples+"/image-thresholds")
-	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: rule")
+	wants(t, got, command.ExitOK, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: rule")
 }
 
 // TestExplainAgreesWithFiles: the page for an image on a node is that for the same image in files.
@@ -136,11 +136,11 @@ func TestPreviewOfANode(t *testing.T) {
 	s := newAgent(t, onWorker(), aboutImages("DryRun"), livePolicy("jobs", "Enforce", "Job", "1h"))
 	golden(t, "preview-node", s.preview(t, "", "--node", "worker-1"))
 	got := s.preview(t, aboutImages("DryRun"), "--node", "worker-1", "-f", "-")
-	wants(t, got, command.ExitFine, "docker.io/library/nginx:1.25", "67MB   Delete   Expired", "note: rule nodes/build does not apply to node worker-1")
+	wants(t, got, command.ExitOK, "docker.io/library/nginx:1.25", "67MB   Delete   Expired", "note: rule nodes/build does not apply to node worker-1")
 	if strings.Contains(got.out, "Job") {
 		t.Errorf("Jobs in the output:\n%s", got.out)
 	}
-	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: to preview rules for images, use --node")
+	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitOK, "note: to preview rules for images, use --node")
 }
 
 func TestWhereAnAgentIs(t *testing.T) {
@@ -150,19 +150,19 @@ func TestWhereAnAgentIs(t *testing.T) {
 	unnamed := agentPod("agent-b", "Running", "http")
 	s.list(elsewhere, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
 	s.proxied[elsewhere+"/agent-b:8080/proxy/images"] = tells(onWorker())
-	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "kube-system")...), command.ExitFine, "is deleted now")
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "kube-system")...), command.ExitOK, "is deleted now")
 	s.list(podsPath, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
-	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "")...), command.ExitFine, "is deleted now")
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "")...), command.ExitOK, "is deleted now")
 	leaving := strings.Replace(agentPod("agent-c", "Running", "metrics"), `"namespace"`, `"deletionTimestamp":"2026-03-01T11:59:00Z","namespace"`, 1)
 	s.list(agentsPath, "v1", "Pod", []string{leaving, agentPod("agent-d", "Failed", "metrics"), agentPod("agent-a", "Running", "metrics")})
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now")
+	wants(t, s.explain(t, "", ask...), command.ExitOK, "is deleted now")
 	old := onWorker()
 	old.Taken = now.Add(-time.Hour)
 	s.proxied[agentPath] = tells(old)
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last listed its images 60m ago\n")
+	wants(t, s.explain(t, "", ask...), command.ExitOK, "is deleted now", "note: the agent on node worker-1 last listed its images 60m ago\n")
 }
 
-func TestTroubleWithAgents(t *testing.T) {
+func TestAgentErrors(t *testing.T) {
 	other := onWorker()
 	other.Node.Name = "worker-2"
 	twoCarts := onWorker()
@@ -214,10 +214,10 @@ func TestTroubleWithAgents(t *testing.T) {
 			if test.change != nil {
 				test.change(s)
 			}
-			wants(t, s.explain(t, "", test.args...), command.ExitTrouble, "error: ", test.want)
+			wants(t, s.explain(t, "", test.args...), command.ExitError, "error: ", test.want)
 		})
 	}
 	s := newAgent(t, onWorker(), aboutImages("Enforce"))
-	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes have no namespace")
-	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "file worker-1 does not exist")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitError, "images of nodes have no namespace")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitError, "file worker-1 does not exist")
 }

@@ -13,7 +13,7 @@ const (
 )
 
 func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
-	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitFine,
+	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitOK,
 		"DELETED WITH", "Job/report and its 2 dependents", "Job/fresh and its 1 dependent", "blocked: owner Job/audit is held")
 	var all struct {
 		Verdicts []struct {
@@ -36,9 +36,9 @@ func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 
 func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 	explain := func(name string) ran { return run(t, "", "explain", "workload/"+name, "-f", withJob, atNoon) }
-	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report is deleted instead, with all its dependents (Background)")
-	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- make its owner Job/audit deletable")
-	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
+	wants(t, explain("job-report-c1f2a"), command.ExitOK, "its owner Job/report is deleted instead, with all its dependents (Background)")
+	wants(t, explain("job-audit-77aa0"), command.ExitOK, "Owner: its owner Job/audit is held", "- make its owner Job/audit deletable")
+	wants(t, explain("pod-group-5d3e1"), command.ExitOK, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
 }
 
 const (
@@ -63,7 +63,7 @@ func TestExplainLooksAtALiveOwner(t *testing.T) {
 			if test.owner != "" {
 				s.store(devJobsPath+"/j", test.owner)
 			}
-			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitFine, "is deleted now: due since", test.want)
+			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitOK, "is deleted now: due since", test.want)
 		})
 	}
 }

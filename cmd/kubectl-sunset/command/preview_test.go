@@ -86,9 +86,9 @@ func TestPreview(t *testing.T) {
 			stdin: strings.Replace(podPolicy, `"true"`, `object.spec.done`, 1) + pods, code: command.ExitFindings,
 			wants: []string{"Keep     EvaluationFailed", "2 errors:", "one/a: pods/pods: eligible: no such key: spec", ".?"},
 		},
-		"objects alone":                    {stdin: pods, code: command.ExitTrouble, wants: []string{"objects and no policy"}},
-		"neither policy nor object":        {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"the files contain no policy and no other object"}},
-		"a document that cannot be parsed": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitTrouble, wants: []string{"error: stdin:"}},
+		"objects alone":                    {stdin: pods, code: command.ExitError, wants: []string{"objects and no policy"}},
+		"neither policy nor object":        {stdin: "# nothing\n", code: command.ExitError, wants: []string{"the files contain no policy and no other object"}},
+		"a document that cannot be parsed": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitError, wants: []string{"error: stdin:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, test.stdin, append([]string{"preview", "-f", "-"}, test.args...)...)

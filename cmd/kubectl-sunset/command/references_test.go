@@ -65,23 +65,23 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 }
 
 func TestReferencesInFiles(t *testing.T) {
-	wants(t, run(t, "", "test", "../policytest/testdata"), command.ExitFine, "2 passed, 0 failed")
+	wants(t, run(t, "", "test", "../policytest/testdata"), command.ExitOK, "2 passed, 0 failed")
 	wants(t, run(t, "", "preview", "-f", "../policytest/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
 		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: the references of this App are unknown: names: no such key: config")
 }
 
 func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
 	careless := strings.Replace(unused("maps", "DryRun", "ConfigMap", ""), "references.count == 0", "true", 1)
-	wants(t, run(t, careless, "validate", "-f", "-"), command.ExitFine, "warning: the rule selects every ConfigMap, and does not check whether it is in use", "1 warning")
-	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitFine, "no problems\n")
+	wants(t, run(t, careless, "validate", "-f", "-"), command.ExitOK, "warning: the rule selects every ConfigMap, and does not check whether it is in use", "1 warning")
+	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitOK, "no problems\n")
 }
 
 // TestWhatIsNeededIsToldApart: the message of a hold without an annotation says why the object is needed.
 func TestWhatIsNeededIsToldApart(t *testing.T) {
 	const files, at = "../policytest/testdata/references", "2026-03-01T12:00:00Z"
-	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitFine,
+	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitOK,
 		`"message":"Pods verify the API server with it"`, `"message":"it is the token of a ServiceAccount"`)
-	wants(t, run(t, "", "explain", "configmap/kube-root-ca.crt", "-n", "shop", "-f", files, "--at", at), command.ExitFine,
+	wants(t, run(t, "", "explain", "configmap/kube-root-ca.crt", "-n", "shop", "-f", files, "--at", at), command.ExitOK,
 		"Held: Pods verify the API server with it")
 }
 
@@ -92,7 +92,7 @@ func TestExplainNamesReferrers(t *testing.T) {
 func TestPreviewAsksTheClusterWhatRefers(t *testing.T) {
 	s := newReferring(t)
 	got := s.preview(t, unused("maps", "DryRun", "ConfigMap", "")+unused("secrets", "DryRun", "Secret", ""), "-f", "-")
-	wants(t, got, command.ExitFine, "ConfigMap   free   Wait     Waiting       in 24h", "ConfigMap   used   Keep     NotEligible", "Secret      free   Wait", "Secret      used   Keep     NotEligible")
+	wants(t, got, command.ExitOK, "ConfigMap   free   Wait     Waiting       in 24h", "ConfigMap   used   Keep     NotEligible", "Secret      free   Wait", "Secret      used   Keep     NotEligible")
 	listed, owned := 0, 0
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "GET "+podsPath+" ") {
@@ -118,9 +118,9 @@ func TestPreviewAsksTheClusterWhatRefers(t *testing.T) {
 
 func TestWhatRefersIsNotAskedWhereNoRuleWantsToKnow(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
-	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFine, "Job    a")
-	wants(t, s.explain(t, "", "secret/free"), command.ExitFine, "no rule targets its kind")
-	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, "Referenced by:\n  nothing\n")
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitOK, "Job    a")
+	wants(t, s.explain(t, "", "secret/free"), command.ExitOK, "no rule targets its kind")
+	wants(t, s.explain(t, "", "cm/free"), command.ExitOK, "Referenced by:\n  nothing\n")
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "GET "+accountsPath+" ") {
 			t.Errorf("no rule targets Secrets, and ServiceAccounts refer only to Secrets: %s", asked)
@@ -166,9 +166,9 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 func TestEachSideOfAComparisonHasItsReferrers(t *testing.T) {
 	declared := `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]`
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", declared))
-	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", ""), "-f", "-"), command.ExitFine,
+	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", ""), "-f", "-"), command.ExitOK,
 		"1 newly deleted (0 now)", "ConfigMap free: due in 24h, was NotEligible")
-	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", declared), "-f", "-"), command.ExitFine, "ConfigMap   free   Keep     NotEligible", "No changes compared with the rules in force.")
+	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", declared), "-f", "-"), command.ExitOK, "ConfigMap   free   Keep     NotEligible", "No changes compared with the rules in force.")
 }
 
 func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
@@ -176,20 +176,20 @@ func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
 	s := newReferring(t, text)
 	s.store(devConfigMapsPath+"/free", strings.Replace(s.pages[devConfigMapsPath+"/free"][0], `"name":"free"`,
 		fmt.Sprintf(`"name":"free","annotations":{"sunset.x-k8s.io/eligible-since":%q}`, `{"`+markOf(t, text)+`":"2026-03-01T06:00:00Z"}`), 1))
-	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, "Referenced by:\n  nothing; marked eligible by maps/r since 2026-03-01T06:00:00Z, 6h ago\n")
-	wants(t, s.explain(t, "", "cm/used"), command.ExitFine, "Referenced by:\n  Pod dev/web-0\n  Pod dev/web-1\n")
+	wants(t, s.explain(t, "", "cm/free"), command.ExitOK, "Referenced by:\n  nothing; marked eligible by maps/r since 2026-03-01T06:00:00Z, 6h ago\n")
+	wants(t, s.explain(t, "", "cm/used"), command.ExitOK, "Referenced by:\n  Pod dev/web-0\n  Pod dev/web-1\n")
 }
 
 // TestWhatIsNeededIsHeld: some objects are in use without a reference by name, and are held.
 func TestWhatIsNeededIsHeld(t *testing.T) {
 	root := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"dev","uid":"u-root"}}`
 	policies := unused("maps", "Enforce", "ConfigMap", "")
-	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitFine,
+	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitOK,
 		"stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)", "Blocked by:\n  Held: Pods verify the API server with it\n")
-	wants(t, run(t, policies+root, "preview", "-f", "-", "-o", "json"), command.ExitFine, `"reason":"Held"`, `"message":"Pods verify the API server with it"`)
+	wants(t, run(t, policies+root, "preview", "-f", "-", "-o", "json"), command.ExitOK, `"reason":"Held"`, `"message":"Pods verify the API server with it"`)
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
 	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
-	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm stores a release in it")
+	wants(t, s.explain(t, "", "secret/release"), command.ExitOK, "stays: Held", "Held: Helm stores a release in it")
 }
 
 // TestDeclarationsOfTheDocs: the expressions in docs/references.md also evaluate for objects without these fields.
@@ -205,7 +205,7 @@ func TestDeclarationsOfTheDocs(t *testing.T) {
 		declared := fmt.Sprintf(`,"references":[{"from":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout"},"to":"Secret","names":%q}]`, names)
 		objects := object("free", "dev", `,"apiVersion":"v1","kind":"Secret"`) +
 			object("web", "dev", `,"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","spec":{"workloadRef":{"name":"web"}}`)
-		wants(t, run(t, unused("secrets", "DryRun", "Secret", declared)+objects, "preview", "-f", "-"), command.ExitFine, "Secret   free   Wait")
+		wants(t, run(t, unused("secrets", "DryRun", "Secret", declared)+objects, "preview", "-f", "-"), command.ExitOK, "Secret   free   Wait")
 	}
 }
 
@@ -214,13 +214,13 @@ func TestAMisspeltReferrerIsTold(t *testing.T) {
 	text := unused("maps", "DryRun", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Jbo"},"to":"ConfigMap","names":"[]"}]`)
 	s := newReferring(t)
 	const told = "note: spec.references of a policy declares kind Jbo of batch/v1, which the cluster does not serve; check its spelling\n"
-	wants(t, s.preview(t, text, "-f", "-"), command.ExitFine, told)
+	wants(t, s.preview(t, text, "-f", "-"), command.ExitOK, told)
 	s.inForce(text)
-	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, told)
+	wants(t, s.explain(t, "", "cm/free"), command.ExitOK, told)
 	const unseen = "note: spec.references of a policy declares batch/v1 Jbo, but the files contain no object of this kind; check its spelling\n"
 	free := object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`)
-	wants(t, run(t, text+free, "preview", "-f", "-"), command.ExitFine, unseen)
-	wants(t, run(t, text+free, "explain", "configmap/free", "-f", "-"), command.ExitFine, unseen)
+	wants(t, run(t, text+free, "preview", "-f", "-"), command.ExitOK, unseen)
+	wants(t, run(t, text+free, "explain", "configmap/free", "-f", "-"), command.ExitOK, unseen)
 	got := run(t, strings.Replace(text, "Jbo", "Job", 1)+free+object("a", "dev", `,"apiVersion":"batch/v1","kind":"Job"`), "preview", "-f", "-")
 	if strings.Contains(got.err, "note: ") {
 		t.Errorf("a note although the files contain a Job: %s", got.err)
@@ -232,8 +232,8 @@ func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
 	only := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
 		"spec":{"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]}}`
-	wants(t, run(t, only, "validate", "-f", "-"), command.ExitFine, "no problems\n")
-	wants(t, s.preview(t, only, "-f", "-"), command.ExitFine, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")
+	wants(t, run(t, only, "validate", "-f", "-"), command.ExitOK, "no problems\n")
+	wants(t, s.preview(t, only, "-f", "-"), command.ExitOK, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")
 }
 
 // TestTheTypeOfASecretHolds: metadata does not contain the type of a Secret, and Sunset never deletes a Secret of a held type.
@@ -245,16 +245,16 @@ func TestTheTypeOfASecretHolds(t *testing.T) {
 	s.list(devSecretsPath, "v1", "Secret", []string{})
 	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{release})
 	got := s.explain(t, "", "secret/web")
-	wants(t, got, command.ExitFine, "stays: Held", "Held: Helm stores a release in it")
+	wants(t, got, command.ExitOK, "stays: Held", "Held: Helm stores a release in it")
 	if strings.Contains(got.out, "Possible changes") {
 		t.Errorf("no change has an effect, but the page has some:\n%s", got.out)
 	}
 	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{})
-	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, `secrets "web" not found`)
+	wants(t, s.explain(t, "", "secret/web"), command.ExitError, `secrets "web" not found`)
 	s.store(asked(engine.UnheldSecrets), forbidden)
-	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, "check whether the type of Secret web holds it: not for you")
+	wants(t, s.explain(t, "", "secret/web"), command.ExitError, "check whether the type of Secret web holds it: not for you")
 	s.list(asked(engine.UnheldSecrets), "v1", "Secret", []string{release})
-	wants(t, s.explain(t, "", "secret/web"), command.ExitFine, "expires at", "by rule secrets/r")
+	wants(t, s.explain(t, "", "secret/web"), command.ExitOK, "expires at", "by rule secrets/r")
 }
 
 func TestReferrersForPrograms(t *testing.T) {

@@ -119,7 +119,7 @@ func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*po
 	return current.policies, nil
 }
 
-func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
+func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
 	if g.local {
 		return g.needed(policies, guessedResource), nil
 	}
@@ -131,21 +131,21 @@ func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]
 	if !g.missing {
 		return needed, nil
 	}
-	var all []rbac.Right
+	var all []rbac.Permission
 	missing, err := missingRights(ctx, c, g.account.Account, needed)
 	for _, m := range missing {
-		all = append(all, m.Right)
+		all = append(all, m.Permission)
 	}
 	return all, err
 }
 
 // needed returns the permissions that policies need. It writes notes about permissions that it cannot determine.
-func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
+func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
 	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
 	}
-	var all []rbac.Right
+	var all []rbac.Permission
 	for _, p := range policies {
 		all = append(all, finder.of(p)...)
 		if len(g.owners) == 0 && deletesOwners(p) {

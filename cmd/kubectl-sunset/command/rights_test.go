@@ -41,13 +41,13 @@ func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []str
 
 func TestRightsWithoutACluster(t *testing.T) {
 	golden(t, "rights-local", run(t, "", "rights", "--local", "-f", "testdata/rights.yaml", "--owners", "jobs.batch"))
-	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitFine, "note: batch deletes owners of objects: name the kinds of owners with --owners")
+	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitOK, "note: batch deletes owners of objects: name the kinds of owners with --owners")
 }
 
 func TestRightsAreWhatTheClusterServes(t *testing.T) {
 	s, asked := letting(t)
 	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml")
-	wants(t, got, command.ExitFine, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
+	wants(t, got, command.ExitOK, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
 	if strings.Contains(got.out, "widgets") || len(asked()) > 0 {
 		t.Errorf("access reviews in %v, or a role for a kind that the cluster does not serve:\n%s", asked(), got.out)
 	}
@@ -56,7 +56,7 @@ func TestRightsAreWhatTheClusterServes(t *testing.T) {
 func TestRightsOfPoliciesInTheCluster(t *testing.T) {
 	s, _ := letting(t)
 	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("live", "DryRun", "Job", "1d")})
-	wants(t, s.run(t, "", "rights"), command.ExitFine, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
+	wants(t, s.run(t, "", "rights"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
 // TestOnlyMissingRightsAreGranted: --missing prints only roles that lack a permission, each as a whole.
@@ -77,7 +77,7 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	if want := []string{"sunset:batch:pods", "sunset:team-a:own:events.events.k8s.io"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v\n%s", names, want, got.err)
 	}
-	wants(t, got, command.ExitFine, "verbs: [list, watch, get, delete, patch]")
+	wants(t, got, command.ExitOK, "verbs: [list, watch, get, delete, patch]")
 	if want := []string{"", "team-a"}; !slices.Equal(asked(), want) {
 		t.Errorf("access reviews in %q, want %q", asked(), want)
 	}
@@ -96,15 +96,15 @@ func TestValidateSaysWhichRightsAreMissing(t *testing.T) {
 	if m := v.MissingRights[0]; m.Policy != "batch" || m.Message != "Sunset may not list, watch, get, delete jobs.batch" || !strings.HasPrefix(m.Role, "apiVersion: rbac") {
 		t.Errorf("%+v", m)
 	}
-	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitFine, "no problems\n")
+	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitOK, "no problems\n")
 }
 
 func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
 	s, _ := letting(t)
 	delete(s.proxied, reviewsPath)
 	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)
-	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "check the permissions of ServiceAccount sunset-system/sunset-controller")
-	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local does not connect to a cluster")
-	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitTrouble, "is not NAMESPACE/NAME")
+	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitError, "check the permissions of ServiceAccount sunset-system/sunset-controller")
+	wants(t, run(t, "", "rights", "--local"), command.ExitError, "--local does not connect to a cluster")
+	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitError, "is not NAMESPACE/NAME")
 	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")
 }

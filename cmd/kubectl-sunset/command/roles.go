@@ -35,8 +35,8 @@ type roleFinder struct {
 }
 
 // of returns the permissions that a policy needs: for the controller, and for its own ServiceAccount if it has one.
-func (f *roleFinder) of(p *policy.Policy) []rbac.Right {
-	var all []rbac.Right
+func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
+	var all []rbac.Permission
 	for _, r := range p.Rules {
 		resource, known := f.resource(r)
 		if !known {
@@ -72,7 +72,7 @@ func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, b
 }
 
 // withOwner adds the verbs for owners to the existing permission for their resource, or a new permission.
-func (f *roleFinder) withOwner(all []rbac.Right, p *policy.Policy, owner schema.GroupResource) []rbac.Right {
+func (f *roleFinder) withOwner(all []rbac.Permission, p *policy.Policy, owner schema.GroupResource) []rbac.Permission {
 	right := rbac.OfOwners(p, owner)
 	for i, known := range all {
 		if known.Account == "" && known.For == right.For {
@@ -107,8 +107,8 @@ func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 }
 
 // addRight adds a permission, unless it is empty or in the list already.
-func addRight(all []rbac.Right, right rbac.Right) []rbac.Right {
-	known := slices.ContainsFunc(all, func(r rbac.Right) bool { return r.For == right.For && r.Account == right.Account })
+func addRight(all []rbac.Permission, right rbac.Permission) []rbac.Permission {
+	known := slices.ContainsFunc(all, func(r rbac.Permission) bool { return r.For == right.For && r.Account == right.Account })
 	if known || len(right.Resources) == 0 || len(right.Verbs) == 0 {
 		return all
 	}

@@ -12,14 +12,14 @@ import (
 
 // missingRights returns the permissions that the API server denies. It checks the account sunset, unless a permission names
 // another account. It checks the permissions of a policy's ServiceAccount only in its namespace.
-func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Account, needed []rbac.Right) ([]rbac.Missing, error) {
+func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Account, needed []rbac.Permission) ([]rbac.Missing, error) {
 	var all []rbac.Missing
 	for _, right := range needed {
 		who := sunset
 		if right.Account != "" {
 			who = cluster.Account{Namespace: right.Namespace, Name: right.Account}
 		}
-		missing := rbac.Missing{Right: right}
+		missing := rbac.Missing{Permission: right}
 		for _, verb := range right.Verbs {
 			may, err := mayAll(ctx, c, who, verb, right)
 			if err != nil {
@@ -36,7 +36,7 @@ func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Accou
 	return all, nil
 }
 
-func mayAll(ctx context.Context, c *cluster.Cluster, who cluster.Account, verb string, right rbac.Right) (may bool, err error) {
+func mayAll(ctx context.Context, c *cluster.Cluster, who cluster.Account, verb string, right rbac.Permission) (may bool, err error) {
 	refused := slices.ContainsFunc(right.Resources, func(resource schema.GroupResource) bool {
 		may, err = c.May(ctx, who, verb, resource, right.Namespace)
 		return err != nil || !may

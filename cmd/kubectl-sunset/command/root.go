@@ -14,9 +14,9 @@ import (
 
 // The exit codes of every command.
 const (
-	ExitFine     = 0
+	ExitOK       = 0
 	ExitFindings = 1 // an invalid policy, an expression that fails, a failing test
-	ExitTrouble  = 2 // wrong usage, a file that cannot be read, a cluster that does not respond
+	ExitError    = 2 // wrong usage, a file that cannot be read, a cluster that does not respond
 )
 
 // errFindings ends a command that did its work and found a problem. The command has printed the problem.
@@ -28,12 +28,12 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	root.SetArgs(args)
 	switch err := root.ExecuteContext(ctx); {
 	case err == nil:
-		return ExitFine
+		return ExitOK
 	case errors.Is(err, errFindings):
 		return ExitFindings
 	default:
 		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
-		return ExitTrouble
+		return ExitError
 	}
 }
 
@@ -71,7 +71,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 func describeHelp(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Long = "Show the description, flags and examples of a command, as COMMAND --help does." + fineOrTrouble
+			c.Long = "Show the description, flags and examples of a command, as COMMAND --help does." + exitCodesHelp
 			c.Example = "  # How do I use preview?\n  kubectl sunset help preview"
 		}
 	}
@@ -80,7 +80,7 @@ func describeHelp(root *cobra.Command) {
 // program is the name of the executable.
 const program = "kubectl-sunset"
 
-const fineOrTrouble = "\n\nExit codes: 0 success; 2 wrong usage."
+const exitCodesHelp = "\n\nExit codes: 0 success; 2 wrong usage."
 
 const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer needs, at the time that a policy sets. Use this command to
 check policies before they delete anything: validate them, preview what they would delete and when, explain why an object

@@ -43,6 +43,6 @@ func TestStatusOfANamespace(t *testing.T) {
 	s := newAPIServer(t)
 	s.proxied = map[string]http.HandlerFunc{policiesPath: func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
 	s.list(teamPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady)})
-	wants(t, s.run(t, "", "status", "-n", "team-a"), command.ExitFine, "team-a      own    DryRun   True", "412")
-	wants(t, s.run(t, "", "status", "-n", "team-b"), command.ExitFine, "No policies found.")
+	wants(t, s.run(t, "", "status", "-n", "team-a"), command.ExitOK, "team-a      own    DryRun   True", "412")
+	wants(t, s.run(t, "", "status", "-n", "team-b"), command.ExitOK, "No policies found.")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSamples(t *testing.T) {
-	wants(t, run(t, "", "test", samples), command.ExitFine, "0 failed")
+	wants(t, run(t, "", "test", samples), command.ExitOK, "0 failed")
 }
 
 const wrongWant = `# why
@@ -50,8 +50,8 @@ func TestAFailingTestShowsWhatDiffers(t *testing.T) {
 
 func TestUpdateAcceptsWhatThereIs(t *testing.T) {
 	dir := testCase(t, wrongWant)
-	wants(t, run(t, "", "test", "--update", dir), command.ExitFine, "UPDATED "+dir, "1 passed, 0 failed")
-	wants(t, run(t, "", "test", dir), command.ExitFine, "1 passed, 0 failed")
+	wants(t, run(t, "", "test", "--update", dir), command.ExitOK, "UPDATED "+dir, "1 passed, 0 failed")
+	wants(t, run(t, "", "test", dir), command.ExitOK, "1 passed, 0 failed")
 	got, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ verdicts:
 	}
 }
 
-func TestAWantThatIsWrongIsTrouble(t *testing.T) {
+func TestInvalidWantIsAnError(t *testing.T) {
 	for name, want := range map[string]string{
 		"no time":               "verdicts: []\n",
 		"an unknown field":      "at: 2026-03-01T12:00:00Z\nverdict: []\n",
@@ -76,7 +76,7 @@ func TestAWantThatIsWrongIsTrouble(t *testing.T) {
 		"a missing file":        "at: 2026-03-01T12:00:00Z\nobjects: [other.yaml]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			wants(t, run(t, "", "test", testCase(t, want)), command.ExitTrouble, "error: ")
+			wants(t, run(t, "", "test", testCase(t, want)), command.ExitError, "error: ")
 		})
 	}
 }

@@ -77,7 +77,7 @@ func TestUnmarkOneKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newMarked(t)
-			wants(t, s.run(t, "", "unmark", args...), command.ExitFine, "3 objects unmarked, of 1 kind\n")
+			wants(t, s.run(t, "", "unmark", args...), command.ExitOK, "3 objects unmarked, of 1 kind\n")
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestUnmarkWhatChangesMeanwhile(t *testing.T) {
 	unmarked := strings.Replace(marked("b", "dev", "6"), v1alpha1.EligibleSinceAnnotation, "another", 1)
 	s.before[podPath("b")] = []func(){func() { s.store(podPath("b"), unmarked) }}
 	s.before[podPath("c")] = []func(){func() { delete(s.pages, podPath("c")) }}
-	wants(t, s.run(t, "", "unmark", "pods"), command.ExitFine, "3 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "pods"), command.ExitOK, "3 objects unmarked")
 	if got := s.annotations(t, podPath("a")); len(got) != 1 {
 		t.Errorf("a has %v", got)
 	}
@@ -112,34 +112,34 @@ func TestUnmarkTellsOfGroupsThatNobodyServes(t *testing.T) {
 	s.store("/apis", strings.Replace(s.pages["/apis"][0], `"groups":[`, `"groups":[{"name":"down.example.com","versions":[`+version+`],"preferredVersion":`+version+`},`, 1))
 	s.store("/apis/down.example.com/v1", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"down"}`)
 	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFindings, "4 objects unmarked", "down.example.com/v1")
-	wants(t, s.run(t, "", "unmark", "pods"), command.ExitFine, "3 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "pods"), command.ExitOK, "3 objects unmarked")
 }
 
 func TestUnmarkRefusesWhileRulesMark(t *testing.T) {
 	s := newMarked(t)
 	marking := strings.Replace(livePolicy("m", "Enforce", "Pod", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	s.inForce(marking)
-	wants(t, s.run(t, "", "unmark", "--all"), command.ExitTrouble, "mark objects again while the controller runs: m/r", "--force")
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitError, "mark objects again while the controller runs: m/r", "--force")
 	if len(s.patches) > 0 {
 		t.Errorf("sent %v", s.patches)
 	}
-	wants(t, s.run(t, "", "unmark", "jobs"), command.ExitFine, "0 objects unmarked")
-	wants(t, s.run(t, "", "unmark", "--all", "--dry-run=client"), command.ExitFine, "note: these enforced rules", "4 objects marked")
-	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitFine, "note: these enforced rules", "4 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "jobs"), command.ExitOK, "0 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "--all", "--dry-run=client"), command.ExitOK, "note: these enforced rules", "4 objects marked")
+	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitOK, "note: these enforced rules", "4 objects unmarked")
 	s = newMarked(t)
 	s.inForce(strings.Replace(marking, "Enforce", "DryRun", 1))
-	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFine, "4 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitOK, "4 objects unmarked")
 	s = newMarked(t)
 	s.store(policiesPath, forbidden)
-	wants(t, s.run(t, "", "unmark", "--all"), command.ExitTrouble, "list the cluster's policies: not for you")
-	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitFine, "4 objects unmarked", "note: ")
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitError, "list the cluster's policies: not for you")
+	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitOK, "4 objects unmarked", "note: ")
 }
 
 func TestUnmarkNeedsToKnowWhat(t *testing.T) {
 	s := newMarked(t)
-	wants(t, s.run(t, "", "unmark"), command.ExitTrouble, "name one or more kinds, or use --all")
-	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitTrouble, "name one or more kinds, or use --all")
-	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitTrouble, `the cluster has no kind "bananas"`)
+	wants(t, s.run(t, "", "unmark"), command.ExitError, "name one or more kinds, or use --all")
+	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitError, "name one or more kinds, or use --all")
+	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitError, `the cluster has no kind "bananas"`)
 }
 
 // TestUnmarkPassesNoWarningsOn: the API server warns of deprecated versions, but the user did not choose the versions.
@@ -149,7 +149,7 @@ func TestUnmarkPassesNoWarningsOn(t *testing.T) {
 	t.Cleanup(func() { rest.SetDefaultWarningHandler(rest.WarningLogger{}) })
 	s := newMarked(t)
 	s.warning = "v1 ComponentStatus is deprecated"
-	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFine, "4 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitOK, "4 objects unmarked")
 	if said.Len() > 0 {
 		t.Error(said.String())
 	}

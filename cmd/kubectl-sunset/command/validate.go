@@ -80,7 +80,7 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 	}
 	say := notes{v.streams.ErrOut}
 	finder := roleFinder{resources: c.Resource, unknown: sets.New[schema.GroupVersionKind]()}
-	var needed []rbac.Right
+	var needed []rbac.Permission
 	for _, p := range in.Rules() {
 		needed = append(needed, finder.of(p)...)
 		if deletesOwners(p) {

@@ -136,5 +136,5 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateNamesFileAndLineOfWhatItCannotRead(t *testing.T) {
-	wants(t, run(t, "", "validate", "-f", "testdata/broken.yaml"), command.ExitTrouble, "error: testdata/broken.yaml:6: ")
+	wants(t, run(t, "", "validate", "-f", "testdata/broken.yaml"), command.ExitError, "error: testdata/broken.yaml:6: ")
 }

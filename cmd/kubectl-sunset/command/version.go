@@ -24,7 +24,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 const versionHelp = `Print the version of this program, its commit and commit time, the Go version and the platform. The command does not
-connect to a cluster; for the version of the controller, see metric sunset_build_info or sunset-controller --version.` + fineOrTrouble
+connect to a cluster; for the version of the controller, see metric sunset_build_info or sunset-controller --version.` + exitCodesHelp
 
 const versionExamples = `  # Which version of the command is installed?
   kubectl sunset version`

@@ -27,8 +27,8 @@ func (b Block) isFinal() bool {
 	return b.Reason == policy.Terminating || b.Reason == policy.Held && b.Remedy == ""
 }
 
-// obstacles returns what keeps the object, each with the effect of its removal.
-func (in *Input) obstacles(owner *Owner) []step {
+// blocks returns what keeps the object, each with the effect of its removal.
+func (in *Input) blocks(owner *Owner) []step {
 	steps := in.held()
 	for _, r := range in.Evaluations {
 		for _, b := range in.permissionBlocks(r.Rule) { // it also blocks rules that do not select the object
@@ -37,7 +37,7 @@ func (in *Input) obstacles(owner *Owner) []step {
 			steps = append(steps, granted)
 		}
 		if r.Known && r.Facts.Selected {
-			steps = append(steps, in.obstaclesOf(r)...)
+			steps = append(steps, in.blocksOf(r)...)
 			for _, b := range in.ledgerBlocks(r.Rule) {
 				steps = append(steps, byAuthor([]step{outside(b)})...)
 			}
@@ -122,8 +122,8 @@ func hold(where string) step {
 	return step{what: b.Remedy, block: b, from: func(w *whatIf) { w.holds[where] = true }, do: func(w *whatIf) { delete(w.holds, where) }}
 }
 
-// obstaclesOf returns what keeps the object although one rule finds it due.
-func (in *Input) obstaclesOf(r policy.Evaluation) []step {
+// blocksOf returns what keeps the object although one rule finds it due.
+func (in *Input) blocksOf(r policy.Evaluation) []step {
 	id := r.Rule.ID
 	var steps []step
 	enforce := func(reason policy.Reason, what string) {

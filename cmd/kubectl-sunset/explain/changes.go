@@ -32,7 +32,7 @@ const (
 
 // findChanges finds what would change the decision, by deciding again. It omits obstacles whose removal would change nothing.
 func (p *Page) findChanges(in *Input) {
-	obstacles := in.obstacles(p.Owner)
+	obstacles := in.blocks(p.Owner)
 	p.Blocks = append(p.Blocks, in.finalizers()...)
 	if i := slices.IndexFunc(obstacles, func(s step) bool { return s.block.isFinal() }); i >= 0 {
 		p.Blocks = append([]Block{obstacles[i].block}, p.Blocks...)
@@ -213,18 +213,18 @@ func permit(r *policy.Evaluation) {
 
 // tryOut enforces the dry-run RetentionPolicies that change the rule. It returns nil if there are none.
 func tryOut(rule *policy.Rule, r *Rule) []step {
-	trial := rule.Trial
+	trial := rule.IfEnforced
 	if trial == nil {
 		return nil
 	}
 	suspends := trial.Suspended && !rule.Suspended
 	return []step{{
-		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.Trial.From, " and "),
+		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.IfEnforced.From, " and "),
 		author: true,
 		do: func(w *whatIf) {
 			w.change(r.RuleID, func(as *policy.Evaluation) {
 				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
-				as.Standing.Newest = r.Rank.keeps(trial.Keep)
+				as.Rank.Newest = r.Rank.keeps(trial.Keep)
 			})
 		},
 	}}
@@ -266,13 +266,13 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	case policy.NeverDue:
 		return evaluation("ttlExpression of rule "+id+" returns a time to live", func(_ *whatIf, r *policy.Evaluation) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
-		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Evaluation) { r.Standing.Newest = false })
+		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Evaluation) { r.Rank.Newest = false })
 	case policy.WithinCapacity:
 		what := r.fullFilesystem
 		if what == "" {
 			what = "more objects become eligible than the capacity of rule " + id
 		}
-		return facts(what, func(r *policy.Evaluation) { r.Standing.Excess = true })
+		return facts(what, func(r *policy.Evaluation) { r.Rank.Excess = true })
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 			t.Helper()
 			t.Fatalf("seed %d: "+format+"\n%+v", append(append([]any{seed}, args...), p)...)
 		}
-		obstacles := in.obstacles(p.Owner)
+		obstacles := in.blocks(p.Owner)
 		if slices.ContainsFunc(obstacles, func(s step) bool { return s.block.isFinal() }) {
 			if len(p.Changes) > 0 || len(p.Blocks) == 0 {
 				fail("no change is possible, but the page has changes, or no block")
@@ -298,12 +298,12 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 	}
 	switch b.Intn(8 * b.calm) {
 	case 0:
-		evaluation.Standing.Newest = true
+		evaluation.Rank.Newest = true
 		rule.Keep = 3
 		b.in.Ranks[rule.ID] = Rank{Place: 2, Of: 5, Keep: 3}
 	case 1, 2:
 		rule.TTL, rule.Capacity = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 5}
-		evaluation.Standing.Excess = b.oneIn(2)
+		evaluation.Rank.Excess = b.oneIn(2)
 	}
 	switch {
 	case isImage:
@@ -334,7 +334,7 @@ func (b *builder) tryOut(rule *policy.Rule) {
 	enforced.InForce = true
 	trial.Overrides = append(slices.Clip(trial.Overrides), &enforced)
 	trial.Suspended, trial.Keep = rule.Suspended || b.oneIn(3), rule.Keep+b.Intn(2)
-	rule.Trial = &trial
+	rule.IfEnforced = &trial
 }
 
 // status sets the status of a policy: limits that are reached, objects that are re-created, or a missing permission.

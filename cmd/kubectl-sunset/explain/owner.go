@@ -25,12 +25,12 @@ type OwnerState string
 const (
 	OwnerReady   OwnerState = "Ready"   // nothing about it prevents its deletion
 	OwnerStays   OwnerState = "Stays"   // it is held, has not finished, or cannot be deleted for a similar reason
-	OwnerLeaves  OwnerState = "Leaves"  // it is deleted or being deleted, and so is the object
+	OwnerDeleted OwnerState = "Leaves"  // it is deleted or being deleted, and so is the object
 	OwnerUnknown OwnerState = "Unknown" // it cannot be read
 )
 
-// StayingOwner is the Reason of a Block by the owner.
-const StayingOwner policy.Reason = "Owner"
+// OwnerKept is the Reason of a Block by the owner.
+const OwnerKept policy.Reason = "Owner"
 
 // owner returns the owner for the rule that decided, or otherwise for the first rule that deletes owners. It returns nil if no
 // rule deletes an owner of the object.
@@ -55,8 +55,8 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	switch {
 	case err != nil:
 		return OwnerUnknown, "cannot get its owner " + o.String() + ": " + err.Error()
-	case isLeaving(object, *o):
-		return OwnerLeaves, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
+	case isBeingDeleted(object, *o):
+		return OwnerDeleted, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
@@ -78,8 +78,8 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	return OwnerReady, "its owner " + o.String() + " is deleted instead, with all its dependents"
 }
 
-// isLeaving reports whether the owner is deleted or being deleted.
-func isLeaving(object map[string]any, o policy.Owner) bool {
+// isBeingDeleted reports whether the owner is deleted or being deleted.
+func isBeingDeleted(object map[string]any, o policy.Owner) bool {
 	meta, _ := object["metadata"].(map[string]any)
 	return meta["uid"] != string(o.UID) || meta["deletionTimestamp"] != nil
 }
@@ -90,8 +90,8 @@ func (o *Owner) block() []Block {
 	case o == nil, o.State == OwnerReady:
 		return nil
 	case o.State == OwnerStays:
-		return []Block{{StayingOwner, o.Message, "make its owner " + o.String() + " deletable"}}
+		return []Block{{OwnerKept, o.Message, "make its owner " + o.String() + " deletable"}}
 	default:
-		return []Block{{StayingOwner, o.Message, ""}}
+		return []Block{{OwnerKept, o.Message, ""}}
 	}
 }

@@ -92,7 +92,7 @@ type Rule struct {
 	Problems    []string     `json:"problems,omitempty"`
 	Settings    []Setting    `json:"settings"`
 	Rank        *Rank        `json:"rank,omitempty"`  // nil if the rule has no ranking
-	Trial       *Trial       `json:"trial,omitempty"` // nil if no dry-run RetentionPolicy changes the rule
+	IfEnforced  *IfEnforced  `json:"trial,omitempty"` // nil if no dry-run RetentionPolicy changes the rule
 	Expressions []Expression `json:"expressions"`
 
 	fullFilesystem string // when the rule deletes images because the filesystem is full
@@ -167,7 +167,7 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 		rank.OnNode = r.Rule.OnNodes()
 		rule.Rank = &rank
 	}
-	rule.Trial = in.trial(r, &rule)
+	rule.IfEnforced = in.ifEnforced(r, &rule)
 	rule.steps = in.stepsOf(r, &rule)
 	return rule
 }

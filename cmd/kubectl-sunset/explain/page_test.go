@@ -214,7 +214,7 @@ func TestRankOf(t *testing.T) {
 	self := member("web", "m", time.Hour)
 	all := []policy.Candidate{self, elsewhere, odd, member("web", "a", time.Hour), member("web", "z", time.Hour), member("web", "b", 0), member("db", "c", 0)}
 	room := func(keep int, limit policy.Limit) policy.Ranking {
-		return policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: keep, Limit: limit} }}
+		return policy.Ranking{Allowance: func(string) policy.Allowance { return policy.Allowance{Keep: keep, Limit: limit} }}
 	}
 	fair := room(0, policy.AtMost(1))
 	fair.Fair = policy.AtMost(4)
@@ -236,8 +236,8 @@ func TestRankOf(t *testing.T) {
 	}
 }
 
-// TestARuleWithoutItsRights: a block exists only if the status reports a missing permission.
-func TestARuleWithoutItsRights(t *testing.T) {
+// TestRuleWithoutPermissions: a block exists only if the status reports a missing permission.
+func TestRuleWithoutPermissions(t *testing.T) {
 	r := &policy.Rule{ID: policy.RuleID{Policy: "team-a/own", Rule: "r"}, Namespace: "team-a", ServiceAccount: "cleaner", Mode: v1alpha1.Enforce, TTL: time.Hour}
 	evaluations := []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
 	for status, want := range map[metav1.ConditionStatus][]explain.Block{

@@ -110,12 +110,12 @@ func (e *textWriter) rule(r *Rule) {
 	for _, text := range places(r.Rank) {
 		e.line(2, "%s", text)
 	}
-	e.trial(r.Trial)
+	e.ifEnforced(r.IfEnforced)
 	e.expressions(r.Expressions)
 }
 
-// trial writes what the rule would say if dry-run RetentionPolicies were enforced.
-func (e *textWriter) trial(t *Trial) {
+// ifEnforced writes what the rule would say if dry-run RetentionPolicies were enforced.
+func (e *textWriter) ifEnforced(t *IfEnforced) {
 	if t == nil {
 		return
 	}

@@ -52,7 +52,7 @@ func explained(t testing.TB, policies, object string, change func(*explain.Input
 	snapshot := policy.NewSnapshot(all, map[string]policy.Namespace{subject.Namespace: in.Namespace}, loader.Protection)
 	for _, kind := range snapshot.Kinds() {
 		page := snapshot.Effective(kind, subject.Namespace)
-		in.Subject = page.See(subject)
+		in.Subject = page.WithHold(subject)
 		in.Others = explain.OthersIn(subject.Namespace, in.Namespace, kind, all, loader.Protection)
 		for _, r := range page.Rules {
 			program := loader.Programs[r.Key]
@@ -144,7 +144,7 @@ spec:
 // ranked puts the Job in third place of seven, of which keep stay.
 func ranked(keep int) func(*explain.Input) {
 	return func(in *explain.Input) {
-		in.Evaluations[0].Standing.Newest = keep >= 3
+		in.Evaluations[0].Rank.Newest = keep >= 3
 		in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Group: "web", Place: 3, Of: 7, Keep: keep}}
 	}
 }
@@ -397,7 +397,7 @@ Possible changes:
   - kubectl sunset approve batch: it would be deleted now
 `},
 		"over capacity": {with(batch, "keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}"), job, func(in *explain.Input) {
-			in.Evaluations[0].Standing.Excess = true
+			in.Evaluations[0].Rank.Excess = true
 			in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Capacity: &explain.Capacity{Count: 5012, Max: 5000}}}
 		}, `
 Job team-a/report, 3h10m old

@@ -67,7 +67,7 @@ func (d *stream) document() error {
 	d.start, d.names, d.values, d.listed = d.line(), nil, nil, false
 	d.list = heldItems{yield: d.yield}
 	if _, err := d.decoder.Token(); err != nil { // {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	for d.decoder.More() {
 		if err := d.field(); err != nil {
@@ -75,14 +75,14 @@ func (d *stream) document() error {
 		}
 	}
 	if _, err := d.decoder.Token(); err != nil { // }
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	if !d.listed {
 		return d.yield(d.here(d.start, joinFields(d.names, d.values), true))
 	}
 	var kind typeMeta
 	if err := json.Unmarshal(joinFields(d.names, d.values), &kind); err != nil {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	return d.list.close(kind)
 }
@@ -91,14 +91,14 @@ func (d *stream) document() error {
 func (d *stream) field() error {
 	key, err := d.decoder.Token()
 	if err != nil {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	if key == "items" {
 		return d.items()
 	}
 	var value json.RawMessage
 	if err := d.decoder.Decode(&value); err != nil {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	d.names, d.values = append(d.names, key.(string)), append(d.values, value)
 	return nil
@@ -109,13 +109,13 @@ func (d *stream) items() error {
 	d.listed = true
 	first, err := d.decoder.Token()
 	if err != nil {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	if first == nil {
 		return nil
 	}
 	if first != json.Delim('[') {
-		return d.trouble(errors.New("items is not a list"))
+		return d.wrap(errors.New("items is not a list"))
 	}
 	for d.decoder.More() {
 		if err := d.element(); err != nil {
@@ -123,7 +123,7 @@ func (d *stream) items() error {
 		}
 	}
 	if _, err := d.decoder.Token(); err != nil { // ]
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (d *stream) element() error {
 	line := d.line()
 	var raw json.RawMessage
 	if err := d.decoder.Decode(&raw); err != nil {
-		return d.trouble(err)
+		return d.wrap(err)
 	}
 	item := d.here(line, raw, true)
 	item.kind = d.kind().element()
@@ -154,7 +154,7 @@ func (d *stream) kind() typeMeta {
 }
 
 // It adds a position to an error: the decoder's line, and the line where the document starts.
-func (d *stream) trouble(err error) error {
+func (d *stream) wrap(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("unexpected end of JSON input")
 	}

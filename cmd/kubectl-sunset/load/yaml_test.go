@@ -48,7 +48,7 @@ func TestYAMLDecodesAsEverywhereInKubernetes(t *testing.T) {
 	}
 }
 
-func TestSlips(t *testing.T) {
+func TestAmbiguities(t *testing.T) {
 	for text, want := range map[string][]load.Ambiguity{
 		"# c\nkind: X\napiVersion: v1\nspec:\n  l:\n  - a: 1\n    a: 2\n": {{Path: "spec.l[0].a"}},
 		`{"kind":"X","apiVersion":"v1","spec":{"a":1,"a":2}}`:             {{Path: "spec.a"}},

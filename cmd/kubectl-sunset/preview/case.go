@@ -49,7 +49,7 @@ func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*C
 	}
 	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.rules.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
 	page := j.rules.page(c.Kind, self.subject.Namespace)
-	c.Subject, c.Applying, c.Evaluations = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
+	c.Subject, c.Applying, c.Evaluations = page.WithHold(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
 	self.evaluations = c.Evaluations
 	c.Unmarked = w.unmarked
 	if ranks, _ := j.Ranks(c.Kind); ranks && evaluated {

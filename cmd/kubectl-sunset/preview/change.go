@@ -8,14 +8,14 @@ import (
 )
 
 // A What names the difference between a decision and that of the rules in force. The values are stable: JSON and YAML contain them.
-type What string
+type ChangeType string
 
 // An object goes if it is deleted now or later. An object that only a dry run would delete is kept.
 const (
-	NewlyGoes What = "NewlyGoes" // deleted; the rules in force keep it
-	NewlyKept What = "NewlyKept" // kept; the rules in force delete it
-	Sooner    What = "Sooner"    // deleted sooner than by the rules in force
-	Later     What = "Later"     // deleted later than by the rules in force
+	NewlyDeleted ChangeType = "NewlyGoes" // deleted; the rules in force keep it
+	NewlyKept    ChangeType = "NewlyKept" // kept; the rules in force delete it
+	Sooner       ChangeType = "Sooner"    // deleted sooner than by the rules in force
+	Later        ChangeType = "Later"     // deleted later than by the rules in force
 )
 
 // Change is a subject for which the rules in force decide differently. Both decisions are for the same time and the same
@@ -23,13 +23,13 @@ const (
 //
 // Change is also its format in JSON and YAML, which is stable.
 type Change struct {
-	APIVersion string  `json:"apiVersion,omitempty"`
-	Kind       string  `json:"kind"`
-	Namespace  string  `json:"namespace,omitempty"`
-	Name       string  `json:"name"`
-	What       What    `json:"change"`
-	Before     Outcome `json:"before"`
-	After      Outcome `json:"after"`
+	APIVersion string     `json:"apiVersion,omitempty"`
+	Kind       string     `json:"kind"`
+	Namespace  string     `json:"namespace,omitempty"`
+	Name       string     `json:"name"`
+	Type       ChangeType `json:"change"`
+	Before     Outcome    `json:"before"`
+	After      Outcome    `json:"after"`
 }
 
 // Outcome is a decision without its subject.
@@ -44,10 +44,10 @@ func outcomeOf(v policy.Verdict) Outcome { return Outcome{v.Action, v.Reason, Ti
 
 // changeOf returns an empty string if the outcome is the same. Another rule or reason alone is not a change. All due objects
 // are deleted now, no matter how long they have been due.
-func changeOf(before, after policy.Verdict, at time.Time) What {
+func changeOf(before, after policy.Verdict, at time.Time) ChangeType {
 	switch did, does := isDeleted(before), isDeleted(after); {
 	case !did && does:
-		return NewlyGoes
+		return NewlyDeleted
 	case did && !does:
 		return NewlyKept
 	case !did:

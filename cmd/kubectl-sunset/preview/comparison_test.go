@@ -88,7 +88,7 @@ func compared(t *testing.T, inForce, asked, objects string) *preview.Result {
 func changes(r *preview.Result) []string {
 	lines := []string{}
 	for _, c := range r.Changes {
-		lines = append(lines, fmt.Sprintf("%s %s/%s %s %s to %s", c.Kind, c.Namespace, c.Name, c.What, c.Before.Reason, c.After.Reason))
+		lines = append(lines, fmt.Sprintf("%s %s/%s %s %s to %s", c.Kind, c.Namespace, c.Name, c.Type, c.Before.Reason, c.After.Reason))
 	}
 	return lines
 }

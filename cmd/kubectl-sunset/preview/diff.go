@@ -17,11 +17,11 @@ type group struct {
 }
 
 var groups = []group{
-	{"newly deleted now", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action == policy.Delete }},
-	{"newly deleted later", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action != policy.Delete }},
-	{"deleted sooner", func(c *Change) bool { return c.What == Sooner }},
-	{"deleted later", func(c *Change) bool { return c.What == Later }},
-	{"newly kept", func(c *Change) bool { return c.What == NewlyKept }},
+	{"newly deleted now", func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action == policy.Delete }},
+	{"newly deleted later", func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action != policy.Delete }},
+	{"deleted sooner", func(c *Change) bool { return c.Type == Sooner }},
+	{"deleted later", func(c *Change) bool { return c.Type == Later }},
+	{"newly kept", func(c *Change) bool { return c.Type == NewlyKept }},
 }
 
 // writeDiff writes the changes from the rules in force, by namespace.
@@ -84,7 +84,7 @@ func writeDiffOf(w io.Writer, changes []Change, at time.Time) {
 
 // whenChanged returns when the subject is deleted, or would have been deleted. Changes are sorted by this time.
 func whenChanged(c *Change) time.Time {
-	if c.What == NewlyKept {
+	if c.Type == NewlyKept {
 		return c.Before.Due.Time
 	}
 	return c.After.Due.Time

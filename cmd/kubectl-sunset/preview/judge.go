@@ -129,7 +129,7 @@ func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
 		w.results.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
 		return c, false
 	}
-	c.subject, c.image, c.needed = page.See(subject), imageOf(object), engine.BuiltInHold(object)
+	c.subject, c.image, c.needed = page.WithHold(subject), imageOf(object), engine.BuiltInHold(object)
 	c.subject.Namespace = w.results.intern(subject.Namespace)
 	if agreed := w.rules.snapshot.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
 		w.results.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))

@@ -15,8 +15,8 @@ import (
 type ownerGraph map[types.UID]ownerNode
 
 type ownerNode struct {
-	owners   []types.UID
-	obstacle map[engine.Allowed]error // why it cannot be deleted as an owner, by the exceptions of the rule
+	owners  []types.UID
+	reasons map[engine.Allowed]error // why it cannot be deleted as an owner, by the exceptions of the rule
 }
 
 func (k ownerGraph) add(object map[string]any) {
@@ -25,9 +25,9 @@ func (k ownerGraph) add(object map[string]any) {
 	if uid == "" {
 		return
 	}
-	r := ownerNode{obstacle: map[engine.Allowed]error{}}
+	r := ownerNode{reasons: map[engine.Allowed]error{}}
 	for _, allowed := range []engine.Allowed{{}, {Unfinished: true}, {Managed: true}, {Unfinished: true, Managed: true}} {
-		r.obstacle[allowed] = engine.CheckOwnerDeletion(object, allowed)
+		r.reasons[allowed] = engine.CheckOwnerDeletion(object, allowed)
 	}
 	references, _ := meta["ownerReferences"].([]any)
 	for _, entry := range references {
@@ -70,7 +70,7 @@ func (j *Judge) addOwners(result *Result, byWorker []*results) {
 		if row.Verdict.Action == policy.Keep && row.Verdict.Reason != policy.IsDryRun {
 			continue
 		}
-		if why := all.obstacle(owner.UID, rule); why != nil {
+		if why := all.reasonToKeep(owner.UID, rule); why != nil {
 			row.Message = "blocked: owner " + owner.String() + " " + why.Error()
 		}
 	}
@@ -104,11 +104,11 @@ func ownedBy(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool 
 
 var errNotGiven = errors.New("is not among the objects")
 
-// obstacle returns why a rule cannot delete an owner, or nil.
-func (k ownerGraph) obstacle(uid types.UID, rule *policy.Rule) error {
+// reasonToKeep returns why a rule cannot delete an owner, or nil.
+func (k ownerGraph) reasonToKeep(uid types.UID, rule *policy.Rule) error {
 	r, known := k[uid]
 	if !known {
 		return errNotGiven
 	}
-	return r.obstacle[engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}]
+	return r.reasons[engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}]
 }

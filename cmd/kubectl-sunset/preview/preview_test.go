@@ -105,7 +105,7 @@ func TestWhatIsNoSubject(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedIsTold(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string
 		want   preview.Failure
@@ -133,7 +133,7 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 	}
 }
 
-func TestTalliesCountEachSubjectOnce(t *testing.T) {
+func TestCountsCountEachSubjectOnce(t *testing.T) {
 	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset.x-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
 	got := judge(t, text, nil).Counts
 	one := preview.Total{Subjects: 1}

@@ -58,7 +58,7 @@ func (j *Judge) rank(candidates []candidate) {
 func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
 	members, of := membersOf(id, candidates)
 	for i, standing := range ranking.Rank(members) {
-		of[i].Standing = standing
+		of[i].Rank = standing
 	}
 }
 

@@ -18,7 +18,7 @@ type Referred struct {
 	of       []references.Kind
 	by       map[references.Target][]Referrer // sorted, without duplicates
 	failures []Failure                        // why references are unknown; failures without an object first
-	doubts   map[references.Kind]error
+	unknown  map[references.Kind]error
 	unseen   []schema.GroupVersionKind // declared kinds without any object
 }
 
@@ -44,7 +44,7 @@ func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *Uses {
 	if r == nil || kind.Group != "" || !slices.Contains(r.of, of) {
 		return nil
 	}
-	return &Uses{By: r.by[references.Target{Kind: of, Namespace: namespace, Name: name}], Doubt: r.doubts[of]}
+	return &Uses{By: r.by[references.Target{Kind: of, Namespace: namespace, Name: name}], Doubt: r.unknown[of]}
 }
 
 // Failures returns why references are unknown.
@@ -78,15 +78,15 @@ func (u *Uses) References() *engine.References {
 	}}
 }
 
-// doubt is a source of references that is unknown or incomplete.
-type doubt struct {
+// unknownSource is a source of references that is unknown or incomplete.
+type unknownSource struct {
 	to []references.Kind
 	Failure
 }
 
 // summarize combines all doubts about each kind into one error, which names the first.
-func (r *Referred) summarize(all []doubt) {
-	r.doubts = map[references.Kind]error{}
+func (r *Referred) summarize(all []unknownSource) {
+	r.unknown = map[references.Kind]error{}
 	for _, of := range r.of {
 		var about []Failure
 		for _, d := range all {
@@ -102,7 +102,7 @@ func (r *Referred) summarize(all []doubt) {
 		if more := len(about) - 1; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
-		r.doubts[of] = fmt.Errorf("some references to %s objects are unknown: %s", of, text)
+		r.unknown[of] = fmt.Errorf("some references to %s objects are unknown: %s", of, text)
 	}
 	for _, d := range all {
 		r.failures = append(r.failures, d.Failure)

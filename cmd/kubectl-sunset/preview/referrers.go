@@ -21,7 +21,7 @@ type Referrers struct {
 	of       []references.Kind
 	versions map[schema.GroupKind][]schema.GroupVersionKind // the versions at which referring kinds are read
 	mixed    bool                                           // the feed contains other versions too
-	doubts   []doubt
+	unknown  []unknownSource
 }
 
 // Referrers returns nil if none of the rules reads references. References are those that Kubernetes defines, and those that the
@@ -40,12 +40,12 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	whole, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
-			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err)}})
+			r.unknown = append(r.unknown, unknownSource{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err)}})
 		}
 	}
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
-			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is invalid: %s", m.From, m.Why)}})
+			r.unknown = append(r.unknown, unknownSource{m.Kinds(), Failure{Message: fmt.Sprintf("%s is invalid: %s", m.From, m.Why)}})
 		}
 	}
 	r.table = whole.About(r.of)
@@ -86,7 +86,7 @@ func (r *Referrers) Table() *extract.Table { return r.table }
 
 // NoteUnreadable records that the objects of a kind are unknown, and why.
 func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {
-	r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{Message: why.Error() + "; its references are unknown"}})
+	r.unknown = append(r.unknown, unknownSource{r.table.To(kind), Failure{Message: why.Error() + "; its references are unknown"}})
 }
 
 // Read reads the references of all objects of the feed. It returns an error of the feed, or of a batch that cannot be decoded.
@@ -101,9 +101,9 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, doubts := &Referred{of: r.of, by: map[references.Target][]Referrer{}}, slices.Clone(r.doubts)
+	known, unknown := &Referred{of: r.of, by: map[references.Target][]Referrer{}}, slices.Clone(r.unknown)
 	for _, one := range readers {
-		doubts = append(doubts, one.doubts...)
+		unknown = append(unknown, one.unknown...)
 		for target, by := range one.by {
 			known.by[target] = append(known.by[target], by...)
 		}
@@ -112,7 +112,7 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 		slices.SortFunc(by, Referrer.compare)
 		known.by[target] = slices.Compact(by)
 	}
-	known.summarize(doubts)
+	known.summarize(unknown)
 	for _, kind := range r.table.Kinds() {
 		isSeen := slices.ContainsFunc(readers, func(one *reader) bool { return one.seen.Has(kind) })
 		if !isSeen && !r.table.AnyVersion(kind) {
@@ -127,7 +127,7 @@ type reader struct {
 	*Referrers
 	evaluator *engine.Evaluator
 	by        map[references.Target][]Referrer
-	doubts    []doubt
+	unknown   []unknownSource
 	seen      sets.Set[schema.GroupVersionKind]
 }
 
@@ -151,7 +151,7 @@ func (r *reader) read(object map[string]any) {
 // note records the references of one object.
 func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	if found.Err != nil {
-		r.doubts = append(r.doubts, doubt{found.Unread, Failure{
+		r.unknown = append(r.unknown, unknownSource{found.Unread, Failure{
 			Namespace: found.Name.Namespace, Name: found.Name.Name,
 			Message: fmt.Sprintf("the references of this %s are unknown: %v", kind.Kind, found.Err),
 		}})

@@ -53,6 +53,6 @@ func (p *ruleIndex) namespace(name string) policy.Namespace {
 // ranking returns the ranking of a rule, also for namespaces that the input does not describe.
 func (p *ruleIndex) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
 	ranking := p.snapshot.Ranking(kind, id)
-	ranking.Room = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }
+	ranking.Allowance = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }
 	return ranking
 }

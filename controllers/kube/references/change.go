@@ -42,10 +42,10 @@ func (x *Index) touch(kinds []Kind) {
 	for _, k := range kinds {
 		x.whole[k] = struct{}{}
 	}
-	x.ring()
+	x.wakeUp()
 }
 
-func (x *Index) ring() {
+func (x *Index) wakeUp() {
 	select {
 	case x.wake <- struct{}{}:
 	default:
@@ -134,7 +134,7 @@ func (x *Index) link(r *referrer, t Target) {
 		to = &target{Target: t}
 		x.targets[t] = to
 	}
-	to.by = append(to.by, back{r, len(r.edges)})
+	to.by = append(to.by, backEdge{r, len(r.edges)})
 	r.edges = append(r.edges, edge{to, len(to.by) - 1})
 	x.edges[t.Kind]++
 	x.note(t)
@@ -164,10 +164,10 @@ func (x *Index) cut(e edge) {
 		to.by[e.at] = moved
 		moved.from.edges[moved.at].at = e.at
 	}
-	to.by[last] = back{}
+	to.by[last] = backEdge{}
 	to.by = to.by[:last]
 	x.edges[to.Kind]--
-	x.leave(to)
+	x.noteRemoved(to)
 	x.note(to.Target)
 }
 
@@ -183,5 +183,5 @@ func (x *Index) note(t Target) {
 		}
 		clear(x.changed)
 	}
-	x.ring()
+	x.wakeUp()
 }

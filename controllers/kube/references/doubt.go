@@ -19,7 +19,7 @@ func (x *Index) Doubts(kind Kind) []Doubted {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var all []Doubted
-	for name, f := range x.froms {
+	for name, f := range x.sources {
 		if why := f.doubtOf(kind); why != nil {
 			all = append(all, Doubted{name, why})
 		}
@@ -43,7 +43,7 @@ func (x *Index) doubt(kind Kind) error {
 	}
 	var first SourceID
 	var why error
-	for name, f := range x.froms {
+	for name, f := range x.sources {
 		if why == nil || name < first {
 			if err := f.doubtOf(kind); err != nil {
 				first, why = name, err
@@ -72,7 +72,7 @@ func (x *Index) settle(kinds []Kind) {
 // isDoubted reports whether a kind has a source in doubt, or has no source.
 func (x *Index) isDoubted(kind Kind) bool {
 	sources := 0
-	for _, f := range x.froms {
+	for _, f := range x.sources {
 		if !slices.Contains(f.to, kind) {
 			continue
 		}

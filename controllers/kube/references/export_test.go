@@ -4,7 +4,7 @@ package references
 func (x *Index) Remembered() (targets, left int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.targets), len(x.left)
+	return len(x.targets), len(x.tombstones)
 }
 
 // ChangedAtMost limits how many targets wait for Take.

@@ -40,15 +40,15 @@ type Referrer struct {
 type Index struct {
 	clock clock.PassiveClock
 
-	mu       lockorder.Mutex[lockorder.References]
-	froms    map[SourceID]*from
-	complete map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
-	targets  map[Target]*target // targets with references, now or a short while ago
-	edges    map[Kind]int       // the number of references
-	left     []tombstones       // targets without references, and some that have references again; the oldest removal first
-	changed  map[Target]struct{}
-	whole    map[Kind]struct{} // kinds of which every target may have changed
-	wake     chan struct{}     // has one element while there are changes
+	mu         lockorder.Mutex[lockorder.References]
+	sources    map[SourceID]*from
+	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
+	targets    map[Target]*target // targets with references, now or a short while ago
+	edges      map[Kind]int       // the number of references
+	tombstones []tombstone        // targets without references, and some that have references again; the oldest removal first
+	changed    map[Target]struct{}
+	whole      map[Kind]struct{} // kinds of which every target may have changed
+	wake       chan struct{}     // has one element while there are changes
 }
 
 // from is one source.
@@ -76,11 +76,11 @@ type edge struct {
 // target is a target and its references on this side.
 type target struct {
 	Target
-	by   []back
-	less nanos // when a reference was last removed; 0 if never, or longer than remembered ago
+	by          []backEdge
+	lastRemoved nanos // when a reference was last removed; 0 if never, or longer than remembered ago
 }
 
-type back struct {
+type backEdge struct {
 	from *referrer
 	at   int // index of its counterpart in from.edges
 }
@@ -88,7 +88,7 @@ type back struct {
 // New returns an Index without sources.
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
-		clock: clock, froms: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
+		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -100,14 +100,14 @@ var errUnlisted = errors.New("it has not been listed yet")
 func (x *Index) Expect(name SourceID, to ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.froms[name] != nil {
+	if x.sources[name] != nil {
 		return
 	}
 	f := &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
 	for _, kind := range to {
 		f.unread[kind] = &unread{}
 	}
-	x.froms[name] = f
+	x.sources[name] = f
 	x.touch(to)
 }
 
@@ -115,14 +115,14 @@ func (x *Index) Expect(name SourceID, to ...Kind) {
 func (x *Index) Forget(name SourceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f := x.froms[name]
+	f := x.sources[name]
 	if f == nil {
 		return
 	}
 	for uid := range f.referrers {
 		x.remove(f, uid)
 	}
-	delete(x.froms, name)
+	delete(x.sources, name)
 	x.touch(f.to)
 }
 
@@ -130,7 +130,7 @@ func (x *Index) Forget(name SourceID) {
 func (x *Index) Lose(name SourceID, why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f := x.froms[name]; f != nil {
+	if f := x.sources[name]; f != nil {
 		known := f.lost == nil
 		if f.lost = why; known {
 			x.touch(f.to)
@@ -142,7 +142,7 @@ func (x *Index) Lose(name SourceID, why error) {
 func (x *Index) Replace(name SourceID, all []Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f := x.froms[name]
+	f := x.sources[name]
 	if f == nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (x *Index) Replace(name SourceID, all []Referrer) {
 func (x *Index) Put(name SourceID, r Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f := x.froms[name]; f != nil {
+	if f := x.sources[name]; f != nil {
 		x.put(f, &r)
 	}
 }
@@ -175,7 +175,7 @@ func (x *Index) Put(name SourceID, r Referrer) {
 func (x *Index) Remove(name SourceID, uid types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f := x.froms[name]; f != nil {
+	if f := x.sources[name]; f != nil {
 		x.remove(f, uid)
 	}
 }
@@ -202,7 +202,7 @@ func (x *Index) Of(t Target) Uses {
 		return u
 	}
 	u.Count = len(known.by)
-	if less := known.less.time(); u.Doubt == nil && less.After(u.Since) {
+	if less := known.lastRemoved.time(); u.Doubt == nil && less.After(u.Since) {
 		u.Since = less
 	}
 	return u

@@ -15,7 +15,7 @@ func (x *Index) Resume(name SourceID) { x.pause(name, false) }
 func (x *Index) pause(name SourceID, paused bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f := x.froms[name]; f != nil {
+	if f := x.sources[name]; f != nil {
 		f.paused = paused
 	}
 }
@@ -26,7 +26,7 @@ func (x *Index) Paused(kind Kind) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var first SourceID
-	for name, f := range x.froms {
+	for name, f := range x.sources {
 		if f.paused && f.lost == nil && slices.Contains(f.to, kind) && (first == "" || name < first) {
 			first = name
 		}

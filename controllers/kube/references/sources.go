@@ -17,8 +17,8 @@ type Source struct {
 func (x *Index) Sources() []Source {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	all := make([]Source, 0, len(x.froms))
-	for name, f := range x.froms {
+	all := make([]Source, 0, len(x.sources))
+	for name, f := range x.sources {
 		s := Source{From: name, To: slices.Clone(f.to), Referrers: len(f.referrers)}
 		s.Doubted = slices.DeleteFunc(slices.Clone(f.to), func(k Kind) bool { return !f.isDoubted(k) })
 		all = append(all, s)

@@ -10,8 +10,8 @@ import (
 // makes no difference.
 const remembered = 2 * policy.QuietPeriod
 
-// tombstones is a target whose last reference was removed.
-type tombstones struct {
+// tombstone is a target whose last reference was removed.
+type tombstone struct {
 	target *target
 	at     nanos
 }
@@ -28,29 +28,29 @@ func (n nanos) time() time.Time {
 	return time.Unix(0, int64(n)).UTC()
 }
 
-// leave records that a reference to a target was removed.
-func (x *Index) leave(t *target) {
-	t.less = nanosOf(x.clock.Now())
+// noteRemoved records that a reference to a target was removed.
+func (x *Index) noteRemoved(t *target) {
+	t.lastRemoved = nanosOf(x.clock.Now())
 	if len(t.by) == 0 {
-		x.left = append(x.left, tombstones{t, t.less})
+		x.tombstones = append(x.tombstones, tombstone{t, t.lastRemoved})
 	}
 	x.forget() // after t.less is set: otherwise an old tombstone could drop t
 }
 
 // forget drops the targets whose last reference was removed so long ago that it makes no difference.
 func (x *Index) forget() {
-	if len(x.left) == 0 {
+	if len(x.tombstones) == 0 {
 		return
 	}
 	before, n := nanosOf(x.clock.Now().Add(-remembered)), 0
-	for n < len(x.left) && x.left[n].at < before {
-		if t := x.left[n].target; len(t.by) == 0 && t.less == x.left[n].at {
+	for n < len(x.tombstones) && x.tombstones[n].at < before {
+		if t := x.tombstones[n].target; len(t.by) == 0 && t.lastRemoved == x.tombstones[n].at {
 			delete(x.targets, t.Target)
 		}
 		n++
 	}
-	clear(x.left[:n])
-	if x.left = x.left[n:]; len(x.left) == 0 {
-		x.left = nil
+	clear(x.tombstones[:n])
+	if x.tombstones = x.tombstones[n:]; len(x.tombstones) == 0 {
+		x.tombstones = nil
 	}
 }

@@ -36,10 +36,10 @@ func (i *item) GetObjectMeta() metav1.Object {
 
 // decoder reads the references in the JSON of objects of one kind. It implements listwatch.Decoder.
 type decoder struct {
-	row   *extract.Row
-	kind  schema.GroupVersionKind // as it is served
-	heard func() (done func())    // is called for each object, and done when the object has been read
-	lose  func(error)             // is called for each object that cannot be read
+	row         *extract.Row
+	kind        schema.GroupVersionKind // as it is served
+	noteArrival func() (done func())    // is called for each object, and done when the object has been read
+	lose        func(error)             // is called for each object that cannot be read
 
 	mu        sync.Mutex // the ending watch, the next listing and the end of the source may overlap
 	closed    bool
@@ -50,7 +50,7 @@ type decoder struct {
 
 func newDecoder(ctx context.Context, c *engine.Compiler, r *extract.Row, kind schema.GroupVersionKind) *decoder {
 	return &decoder{
-		row: r, kind: kind, heard: func() func() { return func() {} }, lose: func(error) {},
+		row: r, kind: kind, noteArrival: func() func() { return func() {} }, lose: func(error) {},
 		evaluator: c.NewEvaluator(ctx), json: r.NewDecoder(), identity: engine.NewReferrerDecoder(),
 	}
 }
@@ -80,7 +80,7 @@ func (d *decoder) told(with *engine.Decoder, data []byte, read func(map[string]a
 	if d.closed {
 		return nil, errClosed
 	}
-	defer d.heard()()
+	defer d.noteArrival()()
 	object, err := d.decode(with, data)
 	if err == nil {
 		var i *item

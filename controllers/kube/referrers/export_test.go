@@ -40,26 +40,26 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 }
 
 // The states of kinds that are not completely known.
-func (w *Watcher) Troubles() []State {
+func (w *Watcher) Errors() []State {
 	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }
 
-// Contact is an open watch that reports whether it is live.
-type Contact struct{ contact }
+// WatchLiveness is an open watch that reports whether it is live.
+type WatchLiveness struct{ watchLiveness }
 
-// OpenContact opens a watch.
-func OpenContact(clock clock.PassiveClock, tell func(live bool)) *Contact {
-	c := &Contact{contact{clock: clock, tell: tell}}
+// OpenWatchLiveness opens a watch.
+func OpenWatchLiveness(clock clock.PassiveClock, tell func(live bool)) *WatchLiveness {
+	c := &WatchLiveness{watchLiveness{clock: clock, report: tell}}
 	c.opened(false)
 	return c
 }
 
 // Read reads an object that has arrived, which takes as long as during.
-func (c *Contact) Read(during func()) {
-	done := c.hear()
+func (c *WatchLiveness) Read(during func()) {
+	done := c.noteArrival()
 	during()
 	done()
 }
 
 // Settle is called regularly.
-func (c *Contact) Settle() { c.settle() }
+func (c *WatchLiveness) Settle() { c.settle() }

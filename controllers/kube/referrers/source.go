@@ -31,15 +31,15 @@ type source struct {
 	row     *extract.Row
 	stop    context.CancelFunc // nil until it runs
 
-	mu      sync.Mutex
-	closed  bool                 // it reports nothing any more
-	served  schema.GroupResource // where it was last found
-	phase   Phase
-	why     error                 // of phase Unknown
-	listed  []references.Referrer // by a listing whose watch is not open yet
-	waiting bool                  // for that watch
-	contact *contact              // nil while the kind is neither listed nor watched
-	again   time.Time             // when to list everything again; zero for never
+	mu       sync.Mutex
+	closed   bool                 // it reports nothing any more
+	served   schema.GroupResource // where it was last found
+	phase    Phase
+	why      error                 // of phase Unknown
+	listed   []references.Referrer // by a listing whose watch is not open yet
+	waiting  bool                  // for that watch
+	liveness *watchLiveness        // nil while the kind is neither listed nor watched
+	again    time.Time             // when to list everything again; zero for never
 }
 
 var errUnlisted = errors.New("it has not been listed yet")
@@ -74,14 +74,14 @@ func (s *source) found(at *served) {
 
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
 func (s *source) follow(ctx context.Context, at *served) {
-	c := s.touch()
+	c := s.newLiveness()
 	d := newDecoder(ctx, s.watcher.compiler, s.row, at.kind)
-	d.heard, d.lose = c.hear, s.lose
+	d.noteArrival, d.lose = c.noteArrival, s.lose
 	defer d.close()
-	defer s.untouch()
+	defer s.dropLiveness()
 	follower := listwatch.Follower{
 		Name: string(s.from), Clock: s.watcher.clock, Store: store{s},
-		ListerWatcher: &line{source: s, contact: c, Collection: &listwatch.Collection{
+		ListerWatcher: &listWatch{source: s, liveness: c, Collection: &listwatch.Collection{
 			Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d,
 		}},
 		Failed: func(err error) {
@@ -108,19 +108,19 @@ func reason(err error, resource string) error {
 	}
 }
 
-func (s *source) touch() *contact {
+func (s *source) newLiveness() *watchLiveness {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now(), tell: s.tell}
+	s.liveness = &watchLiveness{clock: s.watcher.clock, closed: s.watcher.clock.Now(), report: s.reportLive}
 	if s.closed {
-		s.contact.mute()
+		s.liveness.mute()
 	}
-	s.contact.tell(false)
-	return s.contact
+	s.liveness.report(false)
+	return s.liveness
 }
 
-// tell resumes the source in the index if its watch is live, and pauses it otherwise.
-func (s *source) tell(live bool) {
+// reportLive resumes the source in the index if its watch is live, and pauses it otherwise.
+func (s *source) reportLive(live bool) {
 	if live {
 		s.watcher.index.Resume(s.from)
 	} else {
@@ -128,27 +128,27 @@ func (s *source) tell(live bool) {
 	}
 }
 
-func (s *source) untouch() {
+func (s *source) dropLiveness() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = nil
+	s.liveness = nil
 }
 
 // check makes the references unknown if changes may have been missed. It is called every second.
 func (s *source) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.contact == nil {
+	if s.liveness == nil {
 		return
 	}
-	s.contact.settle()
-	if why := s.contact.doubt(); why != nil && s.phase == Watched {
+	s.liveness.settle()
+	if why := s.liveness.doubt(); why != nil && s.phase == Watched {
 		s.loseLocked(why)
 	}
 	if !s.again.IsZero() && s.watcher.clock.Now().After(s.again) {
 		s.again = time.Time{}
 		s.loseLocked(errUnlisted)
-		s.contact.cut()
+		s.liveness.cut()
 	}
 }
 
@@ -161,8 +161,8 @@ func (s *source) restart() {
 	if s.phase != Unknown {
 		s.loseLocked(errSlept)
 	}
-	if s.contact != nil {
-		s.contact.cut()
+	if s.liveness != nil {
+		s.liveness.cut()
 	}
 }
 
@@ -189,7 +189,7 @@ func (s *source) absent() {
 	if !s.closed && s.phase != Absent {
 		s.phase, s.why = Absent, nil
 		s.watcher.index.Replace(s.from, nil)
-		s.tell(true)
+		s.reportLive(true)
 	}
 }
 
@@ -208,8 +208,8 @@ func (s *source) replace(all []references.Referrer) {
 	for i := range all {
 		s.noteLate(&all[i])
 	}
-	if s.listed, s.waiting = all, true; s.contact.listed() {
-		s.know()
+	if s.listed, s.waiting = all, true; s.liveness.listed() {
+		s.publish()
 	}
 }
 
@@ -226,11 +226,11 @@ func (s *source) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting {
-		s.know()
+		s.publish()
 	}
 }
 
-func (s *source) know() {
+func (s *source) publish() {
 	if s.closed {
 		return
 	}
@@ -242,8 +242,8 @@ func (s *source) know() {
 func (s *source) marked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.contact != nil {
-		s.contact.mark()
+	if s.liveness != nil {
+		s.liveness.mark()
 	}
 }
 
@@ -273,8 +273,8 @@ func (s *source) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.contact != nil {
-		s.contact.mute()
+	if s.liveness != nil {
+		s.liveness.mute()
 	}
 	s.watcher.index.Forget(s.from)
 }

@@ -49,7 +49,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				w.event(fixture.Pods, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
 				w.expectUses("one deleted", site, 1)
 				expect.Equal(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
-				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
+				expect.Equal(t, "troubles", []referrers.State{}, w.Errors())
 			})
 		})
 	}
@@ -64,7 +64,7 @@ func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 		bubble.Pass(time.Minute)
 		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
 		expect.Equal(t, "requests", 0, len(w.requests))
-		expect.Equal(t, "troubles", 26-1, len(w.Troubles()))
+		expect.Equal(t, "troubles", 26-1, len(w.Errors()))
 	})
 }
 
@@ -115,7 +115,7 @@ func TestUseOfTheSameChangesNothing(t *testing.T) {
 	})
 }
 
-func TestRightsAreRefusedAndGranted(t *testing.T) {
+func TestPermissionsAreDeniedAndGranted(t *testing.T) {
 	for name, refuse := range map[string]func(*server, int){
 		"to list and watch": func(s *server, code int) { s.fails[pathOf(fixture.Pods)] = code },
 		"to watch":          func(s *server, code int) { s.watches[pathOf(fixture.Pods)] = code },
@@ -136,20 +136,20 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 				if lists := len(w.asked(pathOf(fixture.Pods))); lists > 60 {
 					t.Errorf("%d requests in a minute", lists)
 				}
-				troubles := w.Troubles()
+				troubles := w.Errors()
 				expect.Equal(t, "troubles", 1, len(troubles))
 				expect.Equal(t, "kind", fixture.Pods, troubles[0].Kind)
 				w.change(func() { refuse(w.server, 0) })
 				bubble.Pass(15 * time.Second)
 				w.expectUses("granted", site, 1)
-				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
+				expect.Equal(t, "troubles", []referrers.State{}, w.Errors())
 			})
 		})
 	}
 }
 
-// TestAnotherKindsTroubleIsNot: an error of a kind that refers only to Secrets does not affect ConfigMaps.
-func TestAnotherKindsTroubleIsNot(t *testing.T) {
+// TestErrorOfAnotherKindIsIgnored: an error of a kind that refers only to Secrets does not affect ConfigMaps.
+func TestErrorOfAnotherKindIsIgnored(t *testing.T) {
 	s := newServer(true)
 	s.fails[pathOf(accountKind)] = 403
 	watching(t, s, func(w *harness) {
@@ -341,7 +341,7 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 		bubble.Pass(time.Second)
 		w.expectDoubt("refused", references.Secret, "the declared references of example.org/v1, Kind=App by object.")
 		w.expectUses("other kind", site, 0)
-		expect.Equal(t, "troubles", 1, len(w.Troubles()))
+		expect.Equal(t, "troubles", 1, len(w.Errors()))
 		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
 		bubble.Pass(time.Second)
 		w.expectDoubt("invalid kind of targets", references.ConfigMap, `to is "Service"`)
@@ -351,8 +351,8 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 	})
 }
 
-// TestWhatIsMisreadMayReferToAnything: an invalid declaration may refer to any object of its kinds of targets, until it is fixed.
-func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
+// TestInvalidReferenceMayReferToAnything: an invalid declaration may refer to any object of its kinds of targets, until it is fixed.
+func TestInvalidReferenceMayReferToAnything(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
@@ -371,8 +371,8 @@ func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 	})
 }
 
-// TestWhatStaysMisreadStaysInDoubt: doubt that ends and begins again would remove marks.
-func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
+// TestInvalidReferenceStaysInDoubt: doubt that ends and begins again would remove marks.
+func TestInvalidReferenceStaysInDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)

@@ -30,9 +30,9 @@ type cluster struct {
 	mu   sync.Mutex
 	node *corev1.Node // nil until the agent has read it, and after its deletion
 
-	asking sync.Mutex // held during a read, so that all waiting callers share it
-	read   time.Time  // when the API server last answered
-	pods   []corev1.Pod
+	reading sync.Mutex // held during a read, so that all waiting callers share it
+	read    time.Time  // when the API server last answered
+	pods    []corev1.Pod
 }
 
 var _ images.Cluster = (*cluster)(nil)
@@ -46,8 +46,8 @@ const podsTimeout = 10 * time.Second
 
 // Pods implements images.Cluster.
 func (c *cluster) Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	if !c.read.IsZero() && lease.Elapsed(c.clock.Now(), c.read) < podsAge {
 		return c.pods, c.read, nil
 	}

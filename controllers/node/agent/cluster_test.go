@@ -107,7 +107,7 @@ func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	h.forget(node.DeepCopy())
 	expect.NoError(t, h.server.Create(t.Context(), node))
 	h.cluster.set(node.DeepCopy()) // the watch delivers this version and no later one
-	h.tell(v1alpha1.Enforce, v1alpha1.Rule{
+	h.sendRules(v1alpha1.Enforce, v1alpha1.Rule{
 		Name: "r", Eligible: "true", TTL: "1m", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}},
 		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
 	})
@@ -115,7 +115,7 @@ func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	expect.NoError(t, h.server.Update(t.Context(), node))
 	at.Step(time.Hour)
 	_, err := h.rules.Check(t.Context(), "")
-	if n := len(h.rules.Book().Rules(v1alpha1.ImageKind.GroupKind())); err == nil && n > 0 {
+	if n := len(h.rules.Snapshot().Rules(v1alpha1.ImageKind.GroupKind())); err == nil && n > 0 {
 		t.Errorf("an hour after the label of the node changed, %d rules that no longer apply to it may remove images", n)
 	}
 }

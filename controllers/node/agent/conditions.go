@@ -13,26 +13,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// standing is the cause of one condition of the report: an error, and a reason for machines.
-type standing struct {
+// conditionCause is the cause of one condition of the report: an error, and a reason for machines.
+type conditionCause struct {
 	condition, reason string
 	err               error // nil if the condition is True
 }
 
-// standing returns the causes of all conditions, in the order in which to fix them.
-func (r *reporter) standing() []standing {
-	runtime, pods := r.node.Trouble(), error(nil)
+// conditionCauses returns the causes of all conditions, in the order in which to fix them.
+func (r *reporter) conditionCauses() []conditionCause {
+	runtime, pods := r.node.LastError(), error(nil)
 	if errors.Is(runtime, images.ErrPods) {
 		runtime, pods = nil, runtime
 	}
-	state := r.history.Trouble()
+	state := r.history.SaveError()
 	if state == nil {
-		state = r.history.Anew()
+		state = r.history.AgesReset()
 	}
-	return []standing{
+	return []conditionCause{
 		{v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", runtime},
 		{v1alpha1.ConditionPodsKnown, "PodsUnknown", pods},
-		{v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.Doubt()},
+		{v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.ConfirmError()},
 		{v1alpha1.ConditionStateKept, "StateNotKept", state},
 		{v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen", r.unseen()},
 	}
@@ -49,9 +49,9 @@ func (r *reporter) unseen() error {
 	return nil
 }
 
-// describeStanding sets the conditions, and Ready to the first error.
-func describeStanding(conditions *[]metav1.Condition, all []standing, now time.Time) {
-	ready := standing{condition: v1alpha1.ConditionReady}
+// setConditions sets the conditions, and Ready to the first error.
+func setConditions(conditions *[]metav1.Condition, all []conditionCause, now time.Time) {
+	ready := conditionCause{condition: v1alpha1.ConditionReady}
 	for _, s := range all {
 		setCondition(conditions, s, now)
 		if ready.err == nil && s.err != nil {
@@ -61,7 +61,7 @@ func describeStanding(conditions *[]metav1.Condition, all []standing, now time.T
 	setCondition(conditions, ready, now)
 }
 
-func setCondition(conditions *[]metav1.Condition, s standing, now time.Time) {
+func setCondition(conditions *[]metav1.Condition, s conditionCause, now time.Time) {
 	c := metav1.Condition{Type: s.condition, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
 	if s.err != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, s.reason, policy.Shorten(s.err.Error(), policy.MaxConditionMessage)

@@ -50,7 +50,7 @@ func (e *estimates) add(s policy.Subject, evaluations []policy.Evaluation) {
 		}
 		image := estimated{Candidate: member}
 		supposed := slices.Clone(evaluations)
-		supposed[i].Standing.Excess = true
+		supposed[i].Rank.Excess = true
 		if policy.Forecast(s, supposed, evaluations[i].Rule.ID.Policy, e.now).Action == policy.Delete {
 			image.bytes = e.weigh(s)
 		}

@@ -31,7 +31,7 @@ func TestAnEstimate(t *testing.T) {
 		"more than all images":                {nil, 1000, 0},
 		"the oldest image is in use":          {func(n int, s *policy.Subject, _, _ *policy.Evaluation) { set(&s.Flags, n == 5, policy.IsInUse) }, 10, 3},
 		"another rule keeps the oldest image": {func(n int, _ *policy.Subject, _, o *policy.Evaluation) { o.Facts.Selected = n == 5 }, 10, 3},
-		"the rule keeps the oldest image as one of the newest": {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Standing.Newest = n == 5 }, 10, 3},
+		"the rule keeps the oldest image as one of the newest": {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Rank.Newest = n == 5 }, 10, 3},
 		"the oldest image is not eligible":                     {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Facts.Eligible = n != 5 }, 10, 3},
 		"all images are too young": {func(_ int, _ *policy.Subject, r, _ *policy.Evaluation) {
 			r.Facts.FirstSeen = estimatedAt
@@ -52,7 +52,7 @@ func TestAnEstimate(t *testing.T) {
 					test.change(n, &s, &evaluations[0], &evaluations[1])
 				}
 				e.add(s, evaluations)
-				if evaluations[0].Standing.Excess {
+				if evaluations[0].Rank.Excess {
 					t.Fatal("the evaluations were changed")
 				}
 			}

@@ -17,17 +17,17 @@ import (
 // a single file and the runtime restarts, the mount still refers to the old socket.
 const mostUnreachable = 2 * time.Minute
 
-// runtimeSight reports the state of the container runtime.
-type runtimeSight interface {
+// runtimeState reports the state of the container runtime.
+type runtimeState interface {
 	Unreachable() time.Duration
-	Trouble() error
+	LastError() error
 }
 
 // alive returns a check that fails once the runtime has been unreachable for longer than mostUnreachable.
-func alive(node runtimeSight) healthz.Checker {
+func alive(node runtimeState) healthz.Checker {
 	return func(*http.Request) error {
 		if gone := node.Unreachable(); gone > mostUnreachable {
-			return fmt.Errorf("the container runtime has not answered for %s: %w", gone.Round(time.Second), node.Trouble())
+			return fmt.Errorf("the container runtime has not answered for %s: %w", gone.Round(time.Second), node.LastError())
 		}
 		return nil
 	}
@@ -35,21 +35,21 @@ func alive(node runtimeSight) healthz.Checker {
 
 // ready returns a check that fails until the agent has read the rules once, and while the runtime does not answer. If the API
 // server is unreachable the agent keeps all images, but stays ready.
-func ready(node runtimeSight, told func() bool) healthz.Checker {
+func ready(node runtimeState, isRead func() bool) healthz.Checker {
 	return func(*http.Request) error {
-		if !told() {
+		if !isRead() {
 			return errNoRules
 		}
-		if trouble := node.Trouble(); trouble != nil && !errors.Is(trouble, images.ErrPods) {
-			return trouble
+		if err := node.LastError(); err != nil && !errors.Is(err, images.ErrPods) {
+			return err
 		}
 		return nil
 	}
 }
 
 // addHealth adds the liveness and readiness checks of the agent to the manager.
-func addHealth(mgr manager.Manager, node runtimeSight, rules *rules, pulses ...*liveness.Heartbeat) error {
-	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.Told)); err != nil {
+func addHealth(mgr manager.Manager, node runtimeState, rules *rules, pulses ...*liveness.Heartbeat) error {
+	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.IsRead)); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("runtime", alive(node)); err != nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 )
 
-// sighted is a runtime with a time for which it has been unreachable, and an error.
-type sighted struct {
+// fakeRuntimeState is a runtime with a time for which it has been unreachable, and an error.
+type fakeRuntimeState struct {
 	away    time.Duration
 	trouble error
 }
 
-func (s sighted) Unreachable() time.Duration { return s.away }
-func (s sighted) Trouble() error             { return s.trouble }
+func (s fakeRuntimeState) Unreachable() time.Duration { return s.away }
+func (s fakeRuntimeState) LastError() error           { return s.trouble }
 
 func TestHealth(t *testing.T) {
 	gone, pods := errors.New("no socket"), fmt.Errorf("%w: timeout", images.ErrPods)
 	for name, test := range map[string]struct {
-		node         sighted
+		node         fakeRuntimeState
 		told         bool
 		alive, ready bool
 	}{
-		"no error":                                {sighted{}, true, true, true},
-		"the rules have not been read":            {sighted{}, false, true, false},
-		"the runtime is unreachable":              {sighted{time.Second, gone}, true, true, false},
-		"the runtime is unreachable for too long": {sighted{mostUnreachable + time.Second, gone}, true, false, false},
-		"the API server is unreachable":           {sighted{0, pods}, true, true, true},
+		"no error":                                {fakeRuntimeState{}, true, true, true},
+		"the rules have not been read":            {fakeRuntimeState{}, false, true, false},
+		"the runtime is unreachable":              {fakeRuntimeState{time.Second, gone}, true, true, false},
+		"the runtime is unreachable for too long": {fakeRuntimeState{mostUnreachable + time.Second, gone}, true, false, false},
+		"the API server is unreachable":           {fakeRuntimeState{0, pods}, true, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := alive(test.node)(nil); (err == nil) != test.alive {

@@ -37,23 +37,23 @@ import (
 type host struct {
 	*testing.T
 	*pressureLoop
-	*shelf
-	server  client.Client
-	cluster *cluster
-	diary   *removalCounters
-	fails   func(o client.Object) error // returns the error of a read; may be nil
-	created func(o client.Object) error // returns the error after an object was created; may be nil
-	lists   int                         // number of lists of Pods
-	updates int                         // number of updates of reports
-	made    int                         // number of created objects
-	spec    int64                       // generation of policy p
+	*fakeRuntime
+	server   client.Client
+	cluster  *cluster
+	counters *removalCounters
+	fails    func(o client.Object) error // returns the error of a read; may be nil
+	created  func(o client.Object) error // returns the error after an object was created; may be nil
+	lists    int                         // number of lists of Pods
+	updates  int                         // number of updates of reports
+	made     int                         // number of created objects
+	spec     int64                       // generation of policy p
 }
 
 const hostName = "node-1"
 
 func newHost(t *testing.T, at clock.WithTicker) *host {
 	t.Helper()
-	h := &host{T: t, shelf: &shelf{images: map[string]cri.Image{}}}
+	h := &host{T: t, fakeRuntime: &fakeRuntime{images: map[string]cri.Image{}}}
 	h.fills(50)
 	h.serve()
 	readings := func() history.Reading {
@@ -63,26 +63,26 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = kept.Close() })
 	compiler := fixture.Compiler(t)
-	disk := &disk{runtime: h.shelf, clock: at, statfs: h.shelf.statfs}
+	disk := &disk{runtime: h.fakeRuntime, clock: at, statfs: h.fakeRuntime.statfs}
 	h.cluster = &cluster{live: h.server, clock: at, name: hostName, disk: disk}
 	h.join("uid-1")
 	node := images.New(images.Options{
-		Runtime: h.shelf, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
+		Runtime: h.fakeRuntime, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
 	})
-	meters, err := newAgentMetrics(prometheus.NewRegistry())
+	metrics, err := newAgentMetrics(prometheus.NewRegistry())
 	expect.NoError(t, err)
-	h.pressureLoop = &pressureLoop{clock: at, node: node, disk: disk, meters: meters}
-	h.diary = &removalCounters{brief: node.Summary, pressed: h.pressureLoop.pressed, meters: meters}
-	node.Late = h.diary.Removed
+	h.pressureLoop = &pressureLoop{clock: at, node: node, disk: disk, metrics: metrics}
+	h.counters = &removalCounters{summary: node.Summary, pressed: h.pressureLoop.pressed, metrics: metrics}
+	node.Late = h.counters.Removed
 	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.pressureLoop.bound}
-	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Live: h.rules, Clock: at, Observer: h.diary, MaxInFlight: 1})
+	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Live: h.rules, Clock: at, Observer: h.counters, MaxInFlight: 1})
 	h.rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
 		h.reconciler.Use(snapshot, programs)
 	}
 	h.reporter = &reporter{
-		client: h.server, clock: at, cluster: h.cluster, node: node, history: kept, rules: h.rules, disk: disk, diary: h.diary,
-		runtime: h.shelf, every: reportEvery,
+		client: h.server, clock: at, cluster: h.cluster, node: node, history: kept, rules: h.rules, disk: disk, counters: h.counters,
+		runtime: h.fakeRuntime, every: reportEvery,
 	}
 	return h
 }
@@ -143,8 +143,8 @@ func (h *host) join(uid types.UID) {
 	h.cluster.set(node)
 }
 
-// tell writes policy p with rules about images, and makes the node read it.
-func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
+// sendRules writes policy p with rules about images, and makes the node read it.
+func (h *host) sendRules(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
 	h.Helper()
 	h.spec++
 	p := &v1alpha1.ClusterRetentionPolicy{
@@ -170,7 +170,7 @@ func (h *host) forget(o client.Object) {
 func (h *host) read() {
 	h.Helper()
 	h.rules.mu.Lock()
-	h.rules.asked = time.Time{}
+	h.rules.confirmedAt = time.Time{}
 	h.rules.mu.Unlock()
 	if _, err := h.rules.Check(h.Context(), ""); err != nil {
 		h.Fatal(err)
@@ -195,14 +195,14 @@ func (h *host) removes(rule string) {
 	id := idOf(99)
 	h.add(id, 7)
 	h.look()
-	h.diary.Removed(retention.Removal{
+	h.counters.Removed(retention.Removal{
 		Subject: policy.Subject{Name: id}, Reason: policy.Expired,
 		Rule: &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, PolicyUID: "uid-p", Kind: v1alpha1.ImageKind},
 	})
 }
 
-// shelf is a container runtime in which all images are unused.
-type shelf struct {
+// fakeRuntime is a container runtime in which all images are unused.
+type fakeRuntime struct {
 	mu     sync.Mutex
 	images map[string]cri.Image
 	away   error // error of its calls
@@ -213,58 +213,58 @@ type shelf struct {
 // idOf returns the full ID of image n.
 func idOf(n int) string { return fmt.Sprintf("sha256:%s%02d", strings.Repeat("0", 62), n) }
 
-func (s *shelf) add(id string, bytes int64) {
+func (s *fakeRuntime) add(id string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.images[id] = cri.Image{ID: id, Tags: []string{"app:" + id[len(id)-2:]}, Digests: []string{"app@" + id}, SizeBytes: bytes}
 }
 
 // fills sets the usage of a filesystem of 1,000 bytes.
-func (s *shelf) fills(percent int32) {
+func (s *fakeRuntime) fills(percent int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage = v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: int64(percent) * 10, UsedPercent: percent}
 }
 
-func (s *shelf) statfs(string) (v1alpha1.NodeImageFilesystem, error) {
+func (s *fakeRuntime) statfs(string) (v1alpha1.NodeImageFilesystem, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.usage, s.blind
 }
 
-func (s *shelf) left() []string {
+func (s *fakeRuntime) left() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.images))
 }
 
-func (s *shelf) Images(context.Context) ([]cri.Image, error) {
+func (s *fakeRuntime) Images(context.Context) ([]cri.Image, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.images)), s.away
 }
 
-func (s *shelf) Image(_ context.Context, id string) (cri.Image, bool, error) {
+func (s *fakeRuntime) Image(_ context.Context, id string) (cri.Image, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.images[id]
 	return i, ok, nil
 }
 
-func (s *shelf) Uses(context.Context) (cri.Uses, error) { return cri.NewUses(), nil }
+func (s *fakeRuntime) Uses(context.Context) (cri.Uses, error) { return cri.NewUses(), nil }
 
-func (s *shelf) Remove(_ context.Context, id string) error {
+func (s *fakeRuntime) Remove(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.images, id)
 	return nil
 }
 
-func (s *shelf) Version(context.Context) (cri.Version, error) {
+func (s *fakeRuntime) Version(context.Context) (cri.Version, error) {
 	return cri.Version{Name: "containerd", Version: "v2"}, s.away
 }
 
-func (s *shelf) Filesystems(context.Context) ([]cri.Filesystem, error) {
+func (s *fakeRuntime) Filesystems(context.Context) ([]cri.Filesystem, error) {
 	return []cri.Filesystem{{Mountpoint: "/images"}}, nil
 }
 

@@ -25,10 +25,10 @@ type pressureLoop struct {
 	rules      *rules
 	reconciler *retention.Reconciler
 	reporter   *reporter
-	meters     agentMetrics
+	metrics    agentMetrics
 	pulse      *liveness.Heartbeat // beats with each count; may be nil
 
-	told memoKey // of the last complete report; only Start uses it
+	reported memoKey // of the last complete report; only Start uses it
 
 	mu    sync.Mutex
 	space space
@@ -57,7 +57,7 @@ func (k *pressureLoop) Start(ctx context.Context) error {
 	for {
 		k.pulse.Beat()
 		next := countEvery
-		if k.keep(ctx) {
+		if k.countOnce(ctx) {
 			next = pressedEvery
 		}
 		select {
@@ -84,15 +84,15 @@ func (k *pressureLoop) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer cancel()
-	k.reporter.next, k.told = time.Time{}, memoKey{}
-	k.keep(ctx)
+	k.reporter.next, k.reported = time.Time{}, memoKey{}
+	k.countOnce(ctx)
 }
 
-// keep counts once. It reports whether to count again soon, because images are being removed to free disk space.
-func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
-	k.meters.present.Set(float64(k.node.Total().Images))
+// countOnce counts once. It reports whether to count again soon, because images are being removed to free disk space.
+func (k *pressureLoop) countOnce(ctx context.Context) (pressed bool) {
+	k.metrics.present.Set(float64(k.node.Total().Images))
 	k.rules.Settle(ctx) // a watch has no events for rules that do not exist
-	snapshot := k.rules.Book()
+	snapshot := k.rules.Snapshot()
 	if snapshot == nil {
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
@@ -100,10 +100,10 @@ func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
 	switch {
 	case k.rules.ReadSpace():
 		k.disk.locate(ctx)
-	case k.isTold(snapshot):
+	case k.isReported(snapshot):
 		return false
 	}
-	now := k.basis(snapshot)
+	now := k.memoKey(snapshot)
 	stats, supposed := k.count(snapshot)
 	usage, err := k.disk.usage()
 	switch {
@@ -117,22 +117,22 @@ func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
 	if err == nil {
 		seen = &usage
 	}
-	if k.told = (memoKey{}); k.reporter.report(ctx, snapshot, stats, seen) {
-		k.told = now
+	if k.reported = (memoKey{}); k.reporter.report(ctx, snapshot, stats, seen) {
+		k.reported = now
 	}
 	return pressed
 }
 
-// isTold reports whether a count by a snapshot would repeat the last report.
-func (k *pressureLoop) isTold(snapshot *policy.Snapshot) bool {
-	now := k.basis(snapshot)
-	age := now.at.Sub(k.told.at)
-	now.at = k.told.at
-	return now == k.told && now.index != nil && 0 <= age && age < recountEvery
+// isReported reports whether a count by a snapshot would repeat the last report.
+func (k *pressureLoop) isReported(snapshot *policy.Snapshot) bool {
+	now := k.memoKey(snapshot)
+	age := now.at.Sub(k.reported.at)
+	now.at = k.reported.at
+	return now == k.reported && now.index != nil && 0 <= age && age < recountEvery
 }
 
-func (k *pressureLoop) basis(snapshot *policy.Snapshot) memoKey {
-	total, _ := k.reporter.diary.said()
+func (k *pressureLoop) memoKey(snapshot *policy.Snapshot) memoKey {
+	total, _ := k.reporter.counters.policies()
 	b := memoKey{snapshot: snapshot, index: k.index(snapshot), removed: total.Images, at: k.clock.Now()}
 	if b.index != nil {
 		b.version = b.index.Version()
@@ -154,7 +154,7 @@ func (k *pressureLoop) press(snapshot *policy.Snapshot, t *policy.Stats, suppose
 	changed, going := k.space.measure(snapshot.Rules(v1alpha1.ImageKind.GroupKind()), usage, count)
 	k.mu.Unlock()
 	if changed {
-		k.rules.Again()
+		k.rules.Republish()
 	}
 	return changed || going
 }

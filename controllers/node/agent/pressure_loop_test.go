@@ -45,12 +45,12 @@ func atWork(t *testing.T, test func(h *host)) {
 func (h *host) counts() *v1alpha1.NodeImageReport {
 	h.Helper()
 	time.Sleep(2 * time.Minute)
-	h.keep(h.Context())
+	h.countOnce(h.Context())
 	return h.report()
 }
 
-// shelve adds images of the given size, one per minute, and waits until they are old enough to be removed.
-func (h *host) shelve(images int, bytes int64) {
+// addImage adds images of the given size, one per minute, and waits until they are old enough to be removed.
+func (h *host) addImage(images int, bytes int64) {
 	for n := range images {
 		h.add(idOf(n), bytes)
 		time.Sleep(time.Minute)
@@ -58,7 +58,7 @@ func (h *host) shelve(images int, bytes int64) {
 	time.Sleep(5 * time.Minute)
 }
 
-func TestWithoutABookTheReportSaysWhy(t *testing.T) {
+func TestReportWithoutRules(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.fails = func(o client.Object) error {
 			if o.GetObjectKind().GroupVersionKind().Kind == v1alpha1.NodeImageRulesKind.Kind {
@@ -66,7 +66,7 @@ func TestWithoutABookTheReportSaysWhy(t *testing.T) {
 			}
 			return nil
 		}
-		if h.keep(h.Context()) || h.rules.Book() != nil {
+		if h.countOnce(h.Context()) || h.rules.Snapshot() != nil {
 			h.Error("images were counted by rules that were not read")
 		}
 		r := h.report()
@@ -80,8 +80,8 @@ func TestWithoutABookTheReportSaysWhy(t *testing.T) {
 // TestNumbersGoWithTheirRules: for an invalid or deleted rule the report has only the number of removed images.
 func TestNumbersGoWithTheirRules(t *testing.T) {
 	atWork(t, func(h *host) {
-		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
-		h.shelve(3, 10)
+		h.sendRules(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+		h.addImage(3, 10)
 		h.removes("r")
 		all := h.counts().Policies
 		if len(all) != 1 || all[0].Matched != 4 || all[0].Due.Week.Images != 4 || all[0].Removed.Images != 1 {
@@ -89,7 +89,7 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 		}
 		wrong := aboutImages("r", "7d", nil)
 		wrong.Eligible = "1 +"
-		h.tell(v1alpha1.DryRun, wrong)
+		h.sendRules(v1alpha1.DryRun, wrong)
 		all = h.counts().Policies
 		if len(all) != 1 || all[0].Generation != 2 || all[0].Matched != 0 || all[0].Due.Week.Images != 0 || all[0].Rules[0].Matched != 0 {
 			h.Errorf("counts of an invalid rule: %+v", all)
@@ -115,16 +115,16 @@ func TestNothingNewIsNotCountedAgain(t *testing.T) {
 		"no change":            {func(*host) { time.Sleep(countEvery) }, true},
 		"the recount interval": {func(*host) { time.Sleep(recountEvery) }, false},
 		"another image":        {func(h *host) { h.add(idOf(7), 10); h.look(); time.Sleep(5 * time.Second) }, false},
-		"other rules":          {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
+		"other rules":          {func(h *host) { h.sendRules(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
 		"a late removal":       {func(h *host) { h.removes("r") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atWork(t, func(h *host) {
-				h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
-				h.shelve(3, 10)
+				h.sendRules(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+				h.addImage(3, 10)
 				h.counts()
 				test.meanwhile(h)
-				expect.Equal(h.T, "already reported", test.told, h.isTold(h.rules.Book()))
+				expect.Equal(h.T, "already reported", test.told, h.isReported(h.rules.Snapshot()))
 			})
 		})
 	}
@@ -132,12 +132,12 @@ func TestNothingNewIsNotCountedAgain(t *testing.T) {
 
 func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 	atWork(t, func(h *host) {
-		h.tell(v1alpha1.Enforce, aboutImages("space", "7d", percents(85, 80)))
-		h.shelve(10, 10)
+		h.sendRules(v1alpha1.Enforce, aboutImages("space", "7d", percents(85, 80)))
+		h.addImage(10, 10)
 		step := func(percent int32, soon bool, left int) {
 			h.Helper()
 			h.fills(percent)
-			expect.Equal(h.T, fmt.Sprintf("at %d %%: counts again soon", percent), soon, h.keep(h.Context()))
+			expect.Equal(h.T, fmt.Sprintf("at %d %%: counts again soon", percent), soon, h.countOnce(h.Context()))
 			time.Sleep(5 * time.Second)
 			if got := h.left(); len(got) != left {
 				h.Fatalf("at %d %%: %d images are left, want %d", percent, len(got), left)
@@ -152,7 +152,7 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 		step(81, true, 7)
 		step(80, true, 7)
 		step(84, false, 7)
-		if total, _ := h.diary.said(); total.Images != 3 {
+		if total, _ := h.counters.policies(); total.Images != 3 {
 			h.Errorf("%+v removed", total)
 		}
 	})
@@ -163,8 +163,8 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 func TestADryRunSaysWhatWouldGo(t *testing.T) {
 	atWork(t, func(h *host) {
 		rule := aboutImages("space", "7d", percents(85, 80))
-		h.tell(v1alpha1.DryRun, rule)
-		h.shelve(10, 30)
+		h.sendRules(v1alpha1.DryRun, rule)
+		h.addImage(10, 30)
 		h.fills(90)
 		h.counts()
 		due := h.counts().Policies[0].Rules[0].Due.Now
@@ -176,10 +176,10 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 		if h.updates != written {
 			h.Error("an unchanged report was written again")
 		}
-		h.tell(v1alpha1.Enforce, rule)
+		h.sendRules(v1alpha1.Enforce, rule)
 		time.Sleep(time.Minute)
 		expect.Equal(h.T, "images after the estimate", 10, len(h.left()))
-		h.keep(h.Context())
+		h.countOnce(h.Context())
 		time.Sleep(5 * time.Second)
 		expect.Equal(h.T, "images after a measurement", 9, len(h.left()))
 	})
@@ -188,8 +188,8 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 // TestTheLastReport: the last report has all removals until shutdown, even if the one before it is recent.
 func TestTheLastReport(t *testing.T) {
 	atWork(t, func(h *host) {
-		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
-		h.shelve(3, 10)
+		h.sendRules(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+		h.addImage(3, 10)
 		h.counts()
 		ctx, cancel := context.WithCancel(h.Context())
 		ended := make(chan struct{})

@@ -16,17 +16,17 @@ import (
 // removalCounters counts removed images, in addition to the counts in the report of the node when the agent started. It
 // implements retention.Observer.
 type removalCounters struct {
-	brief   func(id string) images.Summary
+	summary func(id string) images.Summary
 	pressed func(policy.RuleID) bool // images of the rule are removed to free disk space
-	meters  agentMetrics
+	metrics agentMetrics
 
 	mu      sync.Mutex
 	resumed bool
 	total   v1alpha1.ImageCount
 	removed []v1alpha1.NodeImagePolicyReport // by policy; names and removals only
 
-	reported v1alpha1.ImageCount              // the part of total that the written report has
-	told     []v1alpha1.NodeImagePolicyReport // the part of removed that the written report has
+	reported         v1alpha1.ImageCount              // the part of total that the written report has
+	reportedByPolicy []v1alpha1.NodeImagePolicyReport // the part of removed that the written report has
 }
 
 // resumeOnce adds the counts of the first report that was read. It ignores later reports, which this agent has written.
@@ -48,9 +48,9 @@ func (d *removalCounters) wrote(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reported = r.Removed
-	d.told = nil
+	d.reportedByPolicy = nil
 	for i := range r.Policies {
-		d.told = agentapi.AddRemoved(d.told, &r.Policies[i])
+		d.reportedByPolicy = agentapi.AddRemoved(d.reportedByPolicy, &r.Policies[i])
 	}
 }
 
@@ -61,13 +61,13 @@ func (d *removalCounters) startOver() {
 	defer d.mu.Unlock()
 	d.total = v1alpha1.ImageCount{Images: d.total.Images - d.reported.Images, Bytes: d.total.Bytes - d.reported.Bytes}
 	for i := range d.removed {
-		for k := range d.told {
-			if d.told[k].UID == d.removed[i].UID {
-				agentapi.TakeRemoved(&d.removed[i], &d.told[k])
+		for k := range d.reportedByPolicy {
+			if d.reportedByPolicy[k].UID == d.removed[i].UID {
+				agentapi.TakeRemoved(&d.removed[i], &d.reportedByPolicy[k])
 			}
 		}
 	}
-	d.reported, d.told = v1alpha1.ImageCount{}, nil
+	d.reported, d.reportedByPolicy = v1alpha1.ImageCount{}, nil
 }
 
 // forget drops the counts of deleted policies, which the controller does not add up.
@@ -79,10 +79,10 @@ func (d *removalCounters) forget(exists func(types.UID) bool) {
 
 // Removed implements retention.Observer.
 func (d *removalCounters) Removed(r retention.Removal) {
-	bytes := d.brief(r.Subject.Name).Bytes
+	bytes := d.summary(r.Subject.Name).Bytes
 	reason := d.reasonOf(r)
-	d.meters.removed.WithLabelValues(reason).Inc()
-	d.meters.removedBytes.WithLabelValues(reason).Add(float64(bytes))
+	d.metrics.removed.WithLabelValues(reason).Inc()
+	d.metrics.removedBytes.WithLabelValues(reason).Add(float64(bytes))
 	one := v1alpha1.ImageCount{Images: 1, Bytes: bytes}
 	entry := v1alpha1.NodeImagePolicyReport{
 		Name: r.Rule.ID.Policy, UID: r.Rule.PolicyUID, Removed: one,
@@ -109,8 +109,8 @@ func (d *removalCounters) reasonOf(r retention.Removal) string {
 	}
 }
 
-// said returns what was removed so far. The caller may change the result.
-func (d *removalCounters) said() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
+// policies returns what was removed so far. The caller may change the result.
+func (d *removalCounters) policies() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	copied := make([]v1alpha1.NodeImagePolicyReport, len(d.removed))

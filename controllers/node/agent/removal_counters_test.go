@@ -16,15 +16,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// newDiary returns counters for which every image has ten bytes.
-func newDiary() *removalCounters {
+// newRemovalCounters returns counters for which every image has ten bytes.
+func newRemovalCounters() *removalCounters {
 	meters, err := newAgentMetrics(prometheus.NewRegistry())
 	if err != nil {
 		panic(err) // the registry is empty
 	}
 	return &removalCounters{
-		meters:  meters,
-		brief:   func(string) images.Summary { return images.Summary{Bytes: 10} },
+		metrics: meters,
+		summary: func(string) images.Summary { return images.Summary{Bytes: 10} },
 		pressed: func(policy.RuleID) bool { return false },
 	}
 }
@@ -48,7 +48,7 @@ func reported(images int64) *v1alpha1.NodeImageReport {
 
 func (d *removalCounters) want(t *testing.T, total int64, rules map[string]int64) {
 	t.Helper()
-	all, policies := d.said()
+	all, policies := d.policies()
 	got := map[string]int64{}
 	for _, p := range policies {
 		for _, r := range p.Rules {
@@ -63,8 +63,8 @@ func (d *removalCounters) want(t *testing.T, total int64, rules map[string]int64
 	}
 }
 
-func TestADiaryGoesOnOnce(t *testing.T) {
-	d := newDiary()
+func TestRemovalCountersResumeOnce(t *testing.T) {
+	d := newRemovalCounters()
 	d.remove("p", "a") // before anything was read
 	d.resumeOnce(reported(5))
 	d.want(t, 6, map[string]int64{"a": 6})
@@ -73,8 +73,8 @@ func TestADiaryGoesOnOnce(t *testing.T) {
 	d.want(t, 7, map[string]int64{"a": 6, "b": 1})
 }
 
-func TestADiaryStartsOver(t *testing.T) {
-	d := newDiary()
+func TestRemovalCountersStartOver(t *testing.T) {
+	d := newRemovalCounters()
 	d.resumeOnce(reported(5))
 	d.remove("p", "a")
 	d.wrote(reported(6))
@@ -86,12 +86,12 @@ func TestADiaryStartsOver(t *testing.T) {
 	d.want(t, 2, map[string]int64{"a": 1, "b": 1})
 }
 
-// TestWhatADiarySaysIsTheCallers: the caller may change the result of said.
-func TestWhatADiarySaysIsTheCallers(t *testing.T) {
-	d := newDiary()
+// TestRemovalCountersReturnCopies: the caller may change the result of said.
+func TestRemovalCountersReturnCopies(t *testing.T) {
+	d := newRemovalCounters()
 	d.remove("p", "a")
-	_, said := d.said()
-	said[0].Removed, said[0].Rules[0].Removed = counts(100), counts(100)
+	_, policies := d.policies()
+	policies[0].Removed, policies[0].Rules[0].Removed = counts(100), counts(100)
 	d.want(t, 1, map[string]int64{"a": 1})
 }
 
@@ -112,7 +112,7 @@ func TestWhyAnImageWent(t *testing.T) {
 		"over capacity, and the disk is full":      {policy.OverCapacity, true, true, true, "space"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDiary()
+			d := newRemovalCounters()
 			d.pressed = func(policy.RuleID) bool { return test.pressed }
 			r := retention.Removal{Rule: &policy.Rule{Images: policy.Images{HasThresholds: test.thresholds}}, Reason: test.reason}
 			if test.capacity {
@@ -127,14 +127,14 @@ func TestWhyAnImageWent(t *testing.T) {
 // node counts as one that does not report.
 func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
 	atWork(t, func(h *host) {
-		h.tell(v1alpha1.Enforce, v1alpha1.Rule{
+		h.sendRules(v1alpha1.Enforce, v1alpha1.Rule{
 			Name: "r", Eligible: "true", TTL: "7d",
 			Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
 		})
 		h.add(idOf(1), 7)
 		h.counts()
 		for i := range 3_000 {
-			h.diary.Removed(retention.Removal{
+			h.counters.Removed(retention.Removal{
 				Subject: policy.Subject{Name: idOf(1)}, Reason: policy.Expired,
 				Rule: &policy.Rule{ID: policy.RuleID{Policy: fmt.Sprint("nightly-", i), Rule: "r"}, PolicyUID: types.UID(fmt.Sprint("uid-", i)), Kind: v1alpha1.ImageKind},
 			})

@@ -23,15 +23,15 @@ import (
 
 // reporter writes the NodeImageReport of the node.
 type reporter struct {
-	client  client.Client // bypasses every cache
-	clock   clock.Clock
-	cluster *cluster
-	node    *images.Node
-	history *history.Store
-	rules   *rules
-	disk    *disk
-	diary   *removalCounters
-	runtime interface {
+	client   client.Client // bypasses every cache
+	clock    clock.Clock
+	cluster  *cluster
+	node     *images.Node
+	history  *history.Store
+	rules    *rules
+	disk     *disk
+	counters *removalCounters
+	runtime  interface {
 		Version(ctx context.Context) (cri.Version, error)
 	}
 	every   time.Duration
@@ -80,7 +80,7 @@ func (r *reporter) report(ctx context.Context, snapshot *policy.Snapshot, t *pol
 		return false
 	}
 	r.written = report
-	r.diary.wrote(report)
+	r.counters.wrote(report)
 	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
 	return true
 }
@@ -107,10 +107,10 @@ func (r *reporter) begin(ctx context.Context) error {
 		return err
 	}
 	if r.uid != "" && r.uid != report.UID {
-		r.diary.startOver()
+		r.counters.startOver()
 	}
-	r.diary.resumeOnce(report)
-	r.diary.wrote(report)
+	r.counters.resumeOnce(report)
+	r.counters.wrote(report)
 	r.written, r.uid = report, report.UID
 	return nil
 }
@@ -125,15 +125,15 @@ func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *p
 	if name, uid, ok := r.cluster.identity(); ok {
 		report.OwnerReferences = ownedBy(name, uid) // the node may have been replaced by another of the same name
 	}
-	r.diary.forget(r.rules.Knows)
-	total, removed := r.diary.said()
+	r.counters.forget(r.rules.Knows)
+	total, removed := r.counters.policies()
 	count := r.node.Total()
-	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total
+	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.runtimeVersion(ctx), count.Images, count.Bytes, coarse(usage), total
 	report.PulledAgain = int64(len(r.history.PulledAgain()))
 	if snapshot != nil && t != nil {
 		report.Policies = agentapi.Describe(snapshot.Policies(), t, r.brief, removed)
 	}
-	describeStanding(&report.Conditions, r.standing(), now)
+	setConditions(&report.Conditions, r.conditionCauses(), now)
 	return report
 }
 
@@ -146,9 +146,9 @@ func (r *reporter) brief(id string) (name string, bytes int64) {
 // versionTimeout bounds the request for the version of the runtime: a slow runtime must not delay a report.
 const versionTimeout = time.Second
 
-// asks returns the name and version of the runtime. It asks again after an error, because another runtime may be running.
-func (r *reporter) asks(ctx context.Context) string {
-	if r.version != "" && r.node.Trouble() == nil && r.clock.Now().Sub(r.asked) < refreshEvery {
+// runtimeVersion returns the name and version of the runtime. It asks again after an error, because another runtime may be running.
+func (r *reporter) runtimeVersion(ctx context.Context) string {
+	if r.version != "" && r.node.LastError() == nil && r.clock.Now().Sub(r.asked) < refreshEvery {
 		return r.version
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)

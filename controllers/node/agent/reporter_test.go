@@ -85,8 +85,8 @@ func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestAReportThatIsGoneIsBegunAnew: the controller has added up the counts of the deleted report.
-func TestAReportThatIsGoneIsBegunAnew(t *testing.T) {
+// TestReportIsRecreated: the controller has added up the counts of the deleted report.
+func TestReportIsRecreated(t *testing.T) {
 	for name, lost := range map[string]bool{"created": false, "created, but the response is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newReporting(t)
@@ -138,8 +138,8 @@ func TestAReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
 	expect.Equal(t, "owner", ownedBy(hostName, "uid-2"), owner())
 }
 
-// TestWhatStandsInTheWay: an error sets the condition for it and Ready to False.
-func TestWhatStandsInTheWay(t *testing.T) {
+// TestReportConditions: an error sets the condition for it and Ready to False.
+func TestReportConditions(t *testing.T) {
 	away := errors.New("away")
 	tests := map[string]struct {
 		happens   func(r *reporting)
@@ -149,12 +149,12 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		"no error":                                              {func(*reporting) {}, "", ""},
 		"the runtime does not answer":                           {func(r *reporting) { r.away = away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
 		"the Pods cannot be listed":                             {func(r *reporting) { r.fails = forPods(away) }, v1alpha1.ConditionPodsKnown, "PodsUnknown"},
-		"the rules cannot be read":                              {func(r *reporting) { r.rules.doubt = away }, v1alpha1.ConditionRulesKnown, "RulesUnknown"},
+		"the rules cannot be read":                              {func(r *reporting) { r.rules.confirmErr = away }, v1alpha1.ConditionRulesKnown, "RulesUnknown"},
 		"the ages were lost":                                    {loseAges, v1alpha1.ConditionStateKept, "StateNotKept"},
 		"the disk usage is unknown":                             {func(r *reporting) { r.seesSpace(away) }, v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"},
 		"the disk usage is known":                               {func(r *reporting) { r.seesSpace(nil) }, "", ""},
 		"the disk usage is unknown, and no rule reads it":       {func(r *reporting) { r.blind = away }, "", ""},
-		"an error of the runtime comes before one of the rules": {func(r *reporting) { r.away, r.rules.doubt = away, away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
+		"an error of the runtime comes before one of the rules": {func(r *reporting) { r.away, r.rules.confirmErr = away, away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func loseAges(r *reporting) {
 
 // seesSpace writes a rule with thresholds and sets the error of reading the disk usage.
 func (r *reporting) seesSpace(blind error) {
-	r.tell(v1alpha1.DryRun, aboutImages("space", "7d", percents(85, 80)))
+	r.sendRules(v1alpha1.DryRun, aboutImages("space", "7d", percents(85, 80)))
 	r.disk.locate(r.Context())
 	r.blind = blind
 }

@@ -40,21 +40,21 @@ type rules struct {
 	// publish puts rules in force.
 	publish func(*policy.Snapshot, map[string]*engine.Program)
 
-	mu       sync.Mutex // held during a read, so that all waiting callers share it
-	told     agentapi.Received
-	programs map[string]*engine.Program
-	version  string // resourceVersion of the received rules; empty without any
-	uid      types.UID
-	read     bool      // the rules were read, or found not to exist
-	asked    time.Time // when the rules were last read from the API server
-	unread   error     // error of decoding the rules that were received last
-	doubt    error     // why the received rules must not remove images; nil if they may
-	snapshot *policy.Snapshot
+	mu          sync.Mutex // held during a read, so that all waiting callers share it
+	received    agentapi.Received
+	programs    map[string]*engine.Program
+	version     string // resourceVersion of the received rules; empty without any
+	uid         types.UID
+	read        bool      // the rules were read, or found not to exist
+	confirmedAt time.Time // when the rules were last read from the API server
+	unread      error     // error of decoding the rules that were received last
+	confirmErr  error     // why the received rules must not remove images; nil if they may
+	snapshot    *policy.Snapshot
 }
 
 const (
-	// doubtAge is the minimum time between two reads while the rules are not confirmed: there may be thousands of nodes.
-	doubtAge = 5 * time.Second
+	// unconfirmedAge is the minimum time between two reads while the rules are not confirmed: there may be thousands of nodes.
+	unconfirmedAge = 5 * time.Second
 	// settleAge is that time while no removal waits for the rules.
 	settleAge = time.Minute
 	// absentAge is that time after the API server answered that no rules exist. If they do exist and do not change, a watch has
@@ -67,30 +67,30 @@ const (
 var errNoRules = errors.New("the agent has not read NodeImageRules yet")
 
 // Check implements preflight.Live. It reads the rules and compares them with the current policies, unless it has done so within
-// the last second. After a failure it retries after doubtAge.
+// the last second. After a failure it retries after unconfirmedAge.
 func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	age := now.Sub(r.asked)
-	doubted := r.doubt != nil && !r.asked.IsZero() && age >= 0 && age < doubtAge
-	if !doubted && !preflight.Fresh(now, r.asked) {
-		r.asked, r.doubt = r.confirm(ctx)
+	age := now.Sub(r.confirmedAt)
+	doubted := r.confirmErr != nil && !r.confirmedAt.IsZero() && age >= 0 && age < unconfirmedAge
+	if !doubted && !preflight.Fresh(now, r.confirmedAt) {
+		r.confirmedAt, r.confirmErr = r.confirm(ctx)
 	}
-	return r.asked, r.doubt
+	return r.confirmedAt, r.confirmErr
 }
 
 // Settle reads the rules again while no removal does: if they were never read, if they have not been confirmed for a while, or
 // if there were none.
 func (r *rules) Settle(ctx context.Context) {
 	r.mu.Lock()
-	age := r.clock.Now().Sub(r.asked)
+	age := r.clock.Now().Sub(r.confirmedAt)
 	isOld := func(limit time.Duration) bool { return age < 0 || age >= limit }
-	wait := r.asked.IsZero() && !r.read || r.doubt != nil && isOld(settleAge) ||
-		!r.asked.IsZero() && r.version == "" && isOld(absentAge)
+	wait := r.confirmedAt.IsZero() && !r.read || r.confirmErr != nil && isOld(settleAge) ||
+		!r.confirmedAt.IsZero() && r.version == "" && isOld(absentAge)
 	r.mu.Unlock()
 	if wait {
-		_, _ = r.Check(ctx, "") // Doubt returns the error
+		_, _ = r.Check(ctx, "") // ConfirmError returns the error
 	}
 }
 
@@ -139,7 +139,7 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 			r.enforce()
 		}
 	}
-	return since, r.told.Compare(policies.Items)
+	return since, r.received.Compare(policies.Items)
 }
 
 // Use takes the rules that a watch has delivered; nil if there are none.
@@ -161,24 +161,24 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	if r.read && (version == r.version || r.isOlder(object)) {
 		return r.unread
 	}
-	told := agentapi.Received{}
-	r.unread, r.asked = nil, time.Time{}
+	received := agentapi.Received{}
+	r.unread, r.confirmedAt = nil, time.Time{}
 	if object != nil {
 		data, err := object.MarshalJSON()
 		if err == nil {
-			told, err = agentapi.Read(data, r.off...)
+			received, err = agentapi.Read(data, r.off...)
 		}
 		if r.unread = err; err != nil {
-			r.version, r.doubt = version, err
+			r.version, r.confirmErr = version, err
 			return err
 		}
 	}
 	r.programs = map[string]*engine.Program{}
-	for _, p := range told.Policies {
+	for _, p := range received.Policies {
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
-	r.told, r.version, r.uid, r.read, r.doubt = told, version, uidOf(object), true, nil
-	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(told.Policies), "resourceVersion", version)
+	r.received, r.version, r.uid, r.read, r.confirmErr = received, version, uidOf(object), true, nil
+	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(received.Policies), "resourceVersion", version)
 	r.enforce()
 	return nil
 }
@@ -199,8 +199,8 @@ func uidOf(object *unstructured.Unstructured) types.UID {
 	return object.GetUID()
 }
 
-// Again puts the rules in force again, after the labels of the node or the room on the filesystem have changed.
-func (r *rules) Again() {
+// Republish puts the rules in force again, after the labels of the node or the room on the filesystem have changed.
+func (r *rules) Republish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.read {
@@ -214,19 +214,19 @@ func (r *rules) enforce() {
 	if !known {
 		return
 	}
-	r.snapshot = policy.NewSnapshot(r.bound(r.told.On(labels)), nil, policy.Protection{})
+	r.snapshot = policy.NewSnapshot(r.bound(r.received.On(labels)), nil, policy.Protection{})
 	r.publish(r.snapshot, r.programs)
 }
 
-// Book returns the snapshot in force; nil if there is none.
-func (r *rules) Book() *policy.Snapshot {
+// Snapshot returns the snapshot in force; nil if there is none.
+func (r *rules) Snapshot() *policy.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.snapshot
 }
 
-// Told reports whether the rules have been read, even if there are none.
-func (r *rules) Told() bool {
+// IsRead reports whether the rules have been read, even if there are none.
+func (r *rules) IsRead() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read
@@ -255,15 +255,15 @@ func readsSpace(path string) bool {
 func (r *rules) Knows(uid types.UID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.doubt != nil || r.told.Knows(uid)
+	return r.confirmErr != nil || r.received.Knows(uid)
 }
 
-// Doubt returns why the received rules must not remove images; nil if they may.
-func (r *rules) Doubt() error {
+// ConfirmError returns why the received rules must not remove images; nil if they may.
+func (r *rules) ConfirmError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.doubt == nil && !r.read {
+	if r.confirmErr == nil && !r.read {
 		return errNoRules
 	}
-	return r.doubt
+	return r.confirmErr
 }

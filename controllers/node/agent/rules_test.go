@@ -22,24 +22,24 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// told is the rules of an agent, with a fake API server.
-type told struct {
+// fakeRules is the rules of an agent, with a fake API server.
+type fakeRules struct {
 	*testing.T
 	*rules
 	client.Client
-	time  *clocktesting.FakeClock
-	away  error         // error of reads
-	takes time.Duration // duration of listing policies
-	reads int
-	books int // how often rules were put in force
+	time      *clocktesting.FakeClock
+	away      error         // error of reads
+	takes     time.Duration // duration of listing policies
+	reads     int
+	published int // how often rules were put in force
 }
 
-func newTold(t *testing.T) *told {
+func newFakeRules(t *testing.T) *fakeRules {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	expect.NoError(t, v1alpha1.AddToScheme(scheme))
 	compiler := fixture.Compiler(t)
-	w := &told{T: t, time: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
+	w := &fakeRules{T: t, time: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
 	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
 			w.reads++
@@ -57,13 +57,13 @@ func newTold(t *testing.T) *told {
 		live: w.Client, clock: w.time, compiler: compiler,
 		labels:  func() (map[string]string, bool) { return nil, true },
 		bound:   func(p []*policy.Policy) []*policy.Policy { return p },
-		publish: func(*policy.Snapshot, map[string]*engine.Program) { w.books++ },
+		publish: func(*policy.Snapshot, map[string]*engine.Program) { w.published++ },
 	}
 	return w
 }
 
 // policy writes a ClusterRetentionPolicy about images, and NodeImageRules with it.
-func (w *told) policy() *v1alpha1.ClusterRetentionPolicy {
+func (w *fakeRules) policy() *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	spec := v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{{
 		Name: "r", Eligible: "true", TTL: "7d",
@@ -79,12 +79,12 @@ func (w *told) policy() *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-func (w *told) write(o client.Object) {
+func (w *fakeRules) write(o client.Object) {
 	w.Helper()
 	expect.NoError(w.T, w.Create(w.Context(), o))
 }
 
-func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
+func (w *fakeRules) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.Helper()
 	p.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: hash}
 	if hash == "" {
@@ -94,7 +94,7 @@ func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 }
 
 // want checks the error of Check: empty means none.
-func (w *told) want(doubt string) {
+func (w *fakeRules) want(doubt string) {
 	w.Helper()
 	_, err := w.Check(w.Context(), "")
 	if (err == nil) != (doubt == "") || err != nil && !strings.Contains(err.Error(), doubt) {
@@ -102,20 +102,20 @@ func (w *told) want(doubt string) {
 	}
 }
 
-func TestNoRulesAreNoDoubt(t *testing.T) {
-	w := newTold(t)
-	if !errors.Is(w.Doubt(), errNoRules) {
+func TestConfirmErrorWithoutRules(t *testing.T) {
+	w := newFakeRules(t)
+	if !errors.Is(w.ConfirmError(), errNoRules) {
 		t.Error("rules known before the first read")
 	}
 	w.Settle(t.Context())
-	if w.Doubt() != nil || w.books != 1 {
-		t.Errorf("%v, rules put in force %d times", w.Doubt(), w.books)
+	if w.ConfirmError() != nil || w.published != 1 {
+		t.Errorf("%v, rules put in force %d times", w.ConfirmError(), w.published)
 	}
 }
 
 // TestRulesThatAnAnswerLackedComeBack: a watch has no event for the rules, because they have not changed.
 func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
-	w := newTold(t)
+	w := newFakeRules(t)
 	w.policy()
 	w.want("")
 	w.time.Step(time.Minute)
@@ -127,13 +127,13 @@ func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
 		w.time.Step(10 * time.Second)
 		w.Settle(t.Context())
 	}
-	if n := len(w.Book().Rules(v1alpha1.ImageKind.GroupKind())); n != 1 || w.reads > reads+2 {
+	if n := len(w.Snapshot().Rules(v1alpha1.ImageKind.GroupKind())); n != 1 || w.reads > reads+2 {
 		t.Errorf("%d rules in force after ten minutes, and %d requests", n, w.reads-reads)
 	}
 }
 
 func TestRulesAreConfirmed(t *testing.T) {
-	w := newTold(t)
+	w := newFakeRules(t)
 	w.policy()
 	w.want("")
 	reads := w.reads
@@ -145,20 +145,20 @@ func TestRulesAreConfirmed(t *testing.T) {
 	w.time.Step(1)
 	w.away = errors.New("no answer")
 	w.want("no answer")
-	if w.Doubt() == nil {
+	if w.ConfirmError() == nil {
 		t.Error("no error although the rules cannot be read")
 	}
 	w.away = nil
-	w.time.Step(doubtAge)
+	w.time.Step(unconfirmedAge)
 	w.want("")
-	if w.books != 1 {
-		t.Errorf("the same rules were put in force %d times", w.books)
+	if w.published != 1 {
+		t.Errorf("the same rules were put in force %d times", w.published)
 	}
 }
 
 // TestRulesCountFromTheFirstAnswer: the rules may have changed while the agent listed the policies.
 func TestRulesCountFromTheFirstAnswer(t *testing.T) {
-	w := newTold(t)
+	w := newFakeRules(t)
 	w.policy()
 	w.takes = 2 * time.Second
 	began := w.time.Now()
@@ -170,20 +170,20 @@ func TestRulesCountFromTheFirstAnswer(t *testing.T) {
 
 // TestWhereTheFeatureIsOffRulesKeep: an agent treats all rules as invalid, even if it has received valid ones.
 func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
-	w := newTold(t)
+	w := newFakeRules(t)
 	w.off = Features
 	w.policy()
 	w.want("")
-	rule := w.Book().Rules(v1alpha1.ImageKind.GroupKind())[0]
+	rule := w.Snapshot().Rules(v1alpha1.ImageKind.GroupKind())[0]
 	if !rule.Invalid() || !strings.Contains(rule.Problems[0].Message, "NodeImages") {
 		t.Errorf("problems %v", rule.Problems)
 	}
 }
 
-// TestDoubtEnds: a policy changes, and then changes back to the version that nodes have received. The agent confirms the
+// TestConfirmErrorEnds: a policy changes, and then changes back to the version that nodes have received. The agent confirms the
 // rules without an update of NodeImageRules.
-func TestDoubtEnds(t *testing.T) {
-	w := newTold(t)
+func TestConfirmErrorEnds(t *testing.T) {
+	w := newFakeRules(t)
 	p := w.policy()
 	w.approve(p, "x")
 	w.want("p has changed")
@@ -193,6 +193,6 @@ func TestDoubtEnds(t *testing.T) {
 	if w.reads != reads {
 		t.Error("the agent retried at once")
 	}
-	w.time.Step(doubtAge)
+	w.time.Step(unconfirmedAge)
 	w.want("")
 }

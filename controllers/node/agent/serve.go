@@ -17,7 +17,7 @@ const seeTimeout = 20 * time.Second
 const atATime = 2
 
 // serve returns a handler that lists the images of the node, for every client.
-func serve(see func(context.Context) (*debug.Handler, error), now func() time.Time) http.Handler {
+func serve(see func(context.Context) (*debug.NodeImages, error), now func() time.Time) http.Handler {
 	answering := make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestImagesAreServed(t *testing.T) {
-	seen := &debug.Handler{
+	seen := &debug.NodeImages{
 		Taken: fixture.Now, Node: engine.Node{Name: "worker-1"},
 		Images: []engine.Image{{ID: "sha256:1", Tags: []string{"a:1"}}},
 	}
@@ -32,7 +32,7 @@ func TestImagesAreServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			see := func(ctx context.Context) (*debug.Handler, error) {
+			see := func(ctx context.Context) (*debug.NodeImages, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("the snapshot has no deadline")
 				}

@@ -56,7 +56,7 @@ type Config struct {
 	// Metrics is the registry for the metrics of the agent; nil means the registry that the metrics endpoint serves.
 	Metrics prometheus.Registerer
 
-	meters agentMetrics // set by Run
+	registered agentMetrics // set by Run
 }
 
 // Features are the feature gates of an agent.
@@ -111,10 +111,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer func() { _ = kept.Close() }()
-	if err := kept.Anew(); err != nil {
+	if err := kept.AgesReset(); err != nil {
 		log.FromContext(ctx).Error(err, "image ages lost")
 	}
-	if c.meters, err = newAgentMetrics(c.Metrics, c.Off...); err != nil {
+	if c.registered, err = newAgentMetrics(c.Metrics, c.Off...); err != nil {
 		return err
 	}
 	mgr, err := c.manager()
@@ -174,35 +174,35 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
 	node := images.New(images.Options{
 		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
-		Failed: func(code string) { c.meters.failed.WithLabelValues(code).Inc() },
-		Again:  func(n int) { c.meters.pulledAgain.Add(float64(n)) },
+		Failed:      func(code string) { c.registered.failed.WithLabelValues(code).Inc() },
+		PulledAgain: func(n int) { c.registered.pulledAgain.Add(float64(n)) },
 	})
 	if c.MetricsAddress != noAddress {
-		if err := mgr.AddMetricsServerExtraHandler(debug.Path, serve(node.Sight, c.Clock.Now)); err != nil {
+		if err := mgr.AddMetricsServerExtraHandler(debug.Path, serve(node.DebugImages, c.Clock.Now)); err != nil {
 			return err
 		}
 	}
 	removals, reports := liveness.New("removals", c.Clock), liveness.New("reports", c.Clock)
-	keeper := &pressureLoop{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
-	diary := &removalCounters{brief: node.Summary, pressed: keeper.pressed, meters: c.meters}
-	node.Late = diary.Removed
-	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: keeper.bound}
+	loop := &pressureLoop{clock: c.Clock, node: node, disk: disk, metrics: c.registered, pulse: reports}
+	counters := &removalCounters{summary: node.Summary, pressed: loop.pressed, metrics: c.registered}
+	node.Late = counters.Removed
+	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: loop.bound}
 	reconciler := retention.New(retention.Options{
-		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: diary, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
+		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: counters, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
 	})
 	rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
 		reconciler.Use(snapshot, programs)
 	}
-	keeper.rules, keeper.reconciler = rules, reconciler
+	loop.rules, loop.reconciler = rules, reconciler
 	live, err := client.New(c.Rest, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return err
 	}
-	keeper.reporter = &reporter{
-		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, diary: diary, runtime: runtime, every: c.ReportEvery,
+	loop.reporter = &reporter{
+		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, counters: counters, runtime: runtime, every: c.ReportEvery,
 	}
-	for _, runnable := range []manager.Runnable{reconciler, keeper} {
+	for _, runnable := range []manager.Runnable{reconciler, loop} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func watch(ctx context.Context, mgr manager.Manager, cluster *cluster, rules *ru
 			case !there:
 				cluster.set(nil)
 			case cluster.set(node):
-				rules.Again()
+				rules.Republish()
 			}
 		}},
 		{told, func(object any, there bool) {

@@ -29,7 +29,7 @@ type ReportCollector struct {
 	wanted  bool
 	reports *agentapi.Reports // nil until all have been read
 	version uint64            // changes with every report
-	trouble *retention.SourceError
+	readErr *retention.SourceError
 }
 
 // NewReportCollector returns a ReportCollector without reports.
@@ -63,7 +63,7 @@ func (c *ReportCollector) Version() uint64 {
 func (c *ReportCollector) Unread() *retention.SourceError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.trouble
+	return c.readErr
 }
 
 // Sum returns the sums of all reports. policies must be all policies with rules about images. It returns false until every
@@ -108,7 +108,7 @@ func (c *ReportCollector) Start(ctx context.Context) error {
 			stop()
 			following.Wait()
 			stop = nil
-			c.set(func() { c.reports, c.trouble = nil, nil })
+			c.set(func() { c.reports, c.readErr = nil, nil })
 		}
 		select {
 		case <-ctx.Done():
@@ -130,7 +130,7 @@ func (c *ReportCollector) follow(ctx context.Context) {
 		Name: "NodeImageReports", Clock: c.Clock, ListerWatcher: &listWatch{c.Client}, Expected: &v1alpha1.NodeImageReport{}, Store: store{c},
 		Failed: func(err error) {
 			if err != nil {
-				c.set(func() { c.trouble = troubleOf(err) })
+				c.set(func() { c.readErr = sourceErrorOf(err) })
 			}
 		},
 	}
@@ -140,8 +140,8 @@ func (c *ReportCollector) follow(ctx context.Context) {
 	}
 }
 
-// troubleOf returns the reason of a failed list or watch, and what to do about it.
-func troubleOf(err error) *retention.SourceError {
+// sourceErrorOf returns the reason of a failed list or watch, and what to do about it.
+func sourceErrorOf(err error) *retention.SourceError {
 	switch {
 	case apierrors.IsForbidden(err):
 		return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused("nodeimagereports", "list", "watch")}
@@ -184,7 +184,7 @@ func (s store) Replace(list []any, _ string) error {
 			s.collector.reports = agentapi.NewReports()
 		}
 		s.collector.reports.Replace(all)
-		s.collector.trouble = nil
+		s.collector.readErr = nil
 	})
 	return nil
 }

@@ -39,7 +39,7 @@ type RulePublisher struct {
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
 	missing  sets.Set[types.UID]
-	trouble  error
+	writeErr error
 
 	sent, stored []byte // the last written content, and the content that the API server stored for it
 }
@@ -60,85 +60,85 @@ func NewRulePublisher(o Options) *RulePublisher {
 }
 
 // Use sets the policies to publish.
-func (b *RulePublisher) Use(snapshot *policy.Snapshot) {
-	b.mu.Lock()
-	b.snapshot = snapshot
-	b.mu.Unlock()
-	b.nudge()
+func (p *RulePublisher) Use(snapshot *policy.Snapshot) {
+	p.mu.Lock()
+	p.snapshot = snapshot
+	p.mu.Unlock()
+	p.nudge()
 }
 
 // nudge makes the publisher compare the object with the policies. It never blocks.
-func (b *RulePublisher) nudge() {
+func (p *RulePublisher) nudge() {
 	select {
-	case b.wake <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Missing reports whether the rules of a policy do not fit into the object. Agents then delete nothing by the policy and,
 // unless it is a dry run, keep every image.
-func (b *RulePublisher) Missing(policy types.UID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.missing.Has(policy)
+func (p *RulePublisher) Missing(policy types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.missing.Has(policy)
 }
 
 // Unwritten returns why agents do not receive the current rules; nil if they do.
-func (b *RulePublisher) Unwritten() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.trouble
+func (p *RulePublisher) Unwritten() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writeErr
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader writes.
-func (b *RulePublisher) NeedLeaderElection() bool { return true }
+func (p *RulePublisher) NeedLeaderElection() bool { return true }
 
 // Start keeps the object equal to the policies until ctx ends.
-func (b *RulePublisher) Start(ctx context.Context) error {
+func (p *RulePublisher) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
 	watched := false
-	for next := lookEvery; b.pause(ctx, next, b.wake); b.pause(ctx, writeEvery, nil) {
+	for next := lookEvery; p.pause(ctx, next, p.wake); p.pause(ctx, writeEvery, nil) {
 		next = lookEvery
-		wanted, err := b.keep(ctx)
+		wanted, err := p.keep(ctx)
 		if err != nil {
 			next = tryAgain
 		}
 		if wanted && !watched {
 			watched = true
-			watching.Go(func() { b.watch(ctx) })
+			watching.Go(func() { p.watch(ctx) })
 		}
 	}
 	return nil
 }
 
 // pause waits for the given time, or for a nudge. It returns false if ctx has ended.
-func (b *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
+func (p *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-wake:
-	case <-b.Clock.After(most):
+	case <-p.Clock.After(most):
 	}
 	return true
 }
 
 // watch calls nudge whenever a client changes the object, until ctx ends.
-func (b *RulePublisher) watch(ctx context.Context) {
+func (p *RulePublisher) watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := b.watchOnce(ctx)
+		err := p.watchOnce(ctx)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("watch of NodeImageRules failed", "err", err.Error())
 		}
-		b.nudge()
-		b.pause(ctx, tryAgain, nil)
+		p.nudge()
+		p.pause(ctx, tryAgain, nil)
 	}
 }
 
-func (b *RulePublisher) watchOnce(ctx context.Context) error {
+func (p *RulePublisher) watchOnce(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
-	events, err := b.Client.Watch(ctx, list, client.MatchingFields{metav1.ObjectNameField: v1alpha1.NodeImageRulesName})
+	events, err := p.Client.Watch(ctx, list, client.MatchingFields{metav1.ObjectNameField: v1alpha1.NodeImageRulesName})
 	if err != nil {
 		return err
 	}
@@ -151,45 +151,45 @@ func (b *RulePublisher) watchOnce(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-			b.nudge()
+			p.nudge()
 		}
 	}
 }
 
 // keep makes the object equal to the policies. It reports whether there are rules about images.
-func (b *RulePublisher) keep(ctx context.Context) (wanted bool, err error) {
-	b.mu.Lock()
-	snapshot := b.snapshot
-	b.mu.Unlock()
+func (p *RulePublisher) keep(ctx context.Context) (wanted bool, err error) {
+	p.mu.Lock()
+	snapshot := p.snapshot
+	p.mu.Unlock()
 	if snapshot == nil {
 		return false, nil
 	}
 	rendered := agentapi.Render(snapshot, agentapi.MaxBytes)
-	err = b.write(ctx, rendered)
+	err = p.write(ctx, rendered)
 	if err != nil && ctx.Err() != nil {
 		return false, nil // an error during shutdown is not reported
 	}
-	b.note(ctx, rendered.Missing, err)
+	p.note(ctx, rendered.Missing, err)
 	return len(rendered.Policies) > 0, err
 }
 
 // note stores the result for the status of policies.
-func (b *RulePublisher) note(ctx context.Context, missing sets.Set[types.UID], trouble error) {
-	b.mu.Lock()
-	changed := !missing.Equal(b.missing) || fmt.Sprint(trouble) != fmt.Sprint(b.trouble)
-	b.missing, b.trouble = missing, trouble
-	b.mu.Unlock()
+func (p *RulePublisher) note(ctx context.Context, missing sets.Set[types.UID], err error) {
+	p.mu.Lock()
+	changed := !missing.Equal(p.missing) || fmt.Sprint(err) != fmt.Sprint(p.writeErr)
+	p.missing, p.writeErr = missing, err
+	p.mu.Unlock()
 	if !changed {
 		return
 	}
-	b.Changed()
-	if trouble != nil {
-		log.FromContext(ctx).Error(trouble, "NodeImageRules not written: node agents do not receive changed rules")
+	p.Changed()
+	if err != nil {
+		log.FromContext(ctx).Error(err, "NodeImageRules not written: node agents do not receive changed rules")
 	}
 }
 
 // write creates or updates the object to match r. Without rules about images the object need not exist.
-func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
+func (p *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	wanted, err := contentOf(&v1alpha1.NodeImageRules{Policies: r.Policies, Known: r.Known})
@@ -198,7 +198,7 @@ func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
-	err = b.Client.Get(ctx, types.NamespacedName{Name: v1alpha1.NodeImageRulesName}, object)
+	err = p.Client.Get(ctx, types.NamespacedName{Name: v1alpha1.NodeImageRulesName}, object)
 	switch {
 	case len(r.Policies) == 0 && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err)):
 		return nil // the kind and the permission need not exist either
@@ -206,19 +206,19 @@ func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 		object = &unstructured.Unstructured{}
 		object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
 		object.SetName(v1alpha1.NodeImageRulesName)
-		return b.put(wanted, object, func() error { return b.Client.Create(ctx, object) })
+		return p.put(wanted, object, func() error { return p.Client.Create(ctx, object) })
 	case err != nil:
 		return fmt.Errorf("read NodeImageRules: %w", err)
-	case b.says(object, wanted):
+	case p.isUpToDate(object, wanted):
 		return nil
 	default:
-		return b.put(wanted, object, func() error { return b.Client.Update(ctx, object) }) // with the resourceVersion that was read
+		return p.put(wanted, object, func() error { return p.Client.Update(ctx, object) }) // with the resourceVersion that was read
 	}
 }
 
 // put replaces the content of the object.
-func (b *RulePublisher) put(wanted map[string]any, object *unstructured.Unstructured, write func() error) error {
-	if err := b.Leadership.Check(); err != nil {
+func (p *RulePublisher) put(wanted map[string]any, object *unstructured.Unstructured, write func() error) error {
+	if err := p.Leadership.Check(); err != nil {
 		return err
 	}
 	for key := range content(object) {
@@ -230,15 +230,15 @@ func (b *RulePublisher) put(wanted map[string]any, object *unstructured.Unstruct
 	if err := write(); err != nil {
 		return fmt.Errorf("write NodeImageRules: %w", err)
 	}
-	b.sent, b.stored = textOf(wanted), textOf(content(object))
+	p.sent, p.stored = textOf(wanted), textOf(content(object))
 	return nil
 }
 
-// says reports whether the object has the wanted content, or the content that the API server stored when that was written,
+// isUpToDate reports whether the object has the wanted content, or the content that the API server stored when that was written,
 // perhaps with a default added.
-func (b *RulePublisher) says(object *unstructured.Unstructured, wanted map[string]any) bool {
+func (p *RulePublisher) isUpToDate(object *unstructured.Unstructured, wanted map[string]any) bool {
 	is, should := textOf(content(object)), textOf(wanted)
-	return bytes.Equal(is, should) || bytes.Equal(should, b.sent) && bytes.Equal(is, b.stored)
+	return bytes.Equal(is, should) || bytes.Equal(should, p.sent) && bytes.Equal(is, p.stored)
 }
 
 // contentOf returns the content of rules as unstructured objects hold it.

@@ -102,7 +102,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 	})
 }
 
-func TestTroubleIsToldUntilItEnds(t *testing.T) {
+func TestUnwrittenUntilTheErrorEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		w.fail = errors.New("no")
 		w.use(about("Image", 1))

@@ -39,14 +39,14 @@ type waiter struct {
 
 // round is a group of removals.
 type round struct {
-	pace  *batcher
-	ids   []string      // of the images
-	ranks bool          // whether the rule of one of them compares images
-	seen  *singleflight // the snapshot that all share
+	batcher *batcher
+	ids     []string      // of the images
+	ranks   bool          // whether the rule of one of them compares images
+	seen    *singleflight // the snapshot that all share
 
 	// pace.mu guards the fields below.
 	size, inside int
-	looking      bool
+	started      bool
 	podsStart    bool // or started a moment ago
 	admitted     time.Time
 	began, ended time.Time     // the first removal, and the last so far; zero without removals
@@ -102,7 +102,7 @@ func (p *batcher) admit() {
 	if p.busy || n == 0 {
 		return
 	}
-	r := &round{pace: p, seen: &singleflight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
+	r := &round{batcher: p, seen: &singleflight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
 	for _, w := range p.waiting[:n] {
 		r.ids, r.ranks = append(r.ids, w.id), r.ranks || w.ranks
 	}
@@ -159,49 +159,49 @@ func (p *batcher) learn(r *round) (rest time.Duration) {
 	return rest
 }
 
-// look returns the snapshot that all of a round share. It begins after all have entered.
-func (r *round) look(take func() (*snapshot, error)) (*snapshot, error) {
-	r.pace.mu.Lock()
-	isFirst := !r.looking
-	r.looking = true
-	r.pace.mu.Unlock()
+// snapshot returns the snapshot that all of a round share. It begins after all have entered.
+func (r *round) snapshot(take func() (*snapshot, error)) (*snapshot, error) {
+	r.batcher.mu.Lock()
+	isFirst := !r.started
+	r.started = true
+	r.batcher.mu.Unlock()
 	if isFirst {
-		r.seen.look, r.seen.err = take()
+		r.seen.snapshot, r.seen.err = take()
 		r.notePods()
 		close(r.seen.done)
 	}
 	<-r.seen.done
-	return r.seen.look, r.seen.err
+	return r.seen.snapshot, r.seen.err
 }
 
 // notePods records whether Pods start: whether the youngest container or sandbox in the snapshot is new.
 func (r *round) notePods() {
-	if r.seen.look == nil {
+	if r.seen.snapshot == nil {
 		return
 	}
-	r.pace.mu.Lock()
-	defer r.pace.mu.Unlock()
-	r.podsStart = r.pace.clock.Now().Sub(r.seen.look.youngest) < aMoment
+	r.batcher.mu.Lock()
+	defer r.batcher.mu.Unlock()
+	r.podsStart = r.batcher.clock.Now().Sub(r.seen.snapshot.youngest) < aMoment
 }
 
 // remove executes one removal of the round.
 func (r *round) remove(call func() error) error {
-	r.pace.mu.Lock()
+	r.batcher.mu.Lock()
 	if r.began.IsZero() {
-		r.began = r.pace.clock.Now()
+		r.began = r.batcher.clock.Now()
 	}
-	r.pace.mu.Unlock()
+	r.batcher.mu.Unlock()
 	err := call()
-	r.pace.mu.Lock()
-	defer r.pace.mu.Unlock()
-	r.ended = r.pace.clock.Now()
+	r.batcher.mu.Lock()
+	defer r.batcher.mu.Unlock()
+	r.ended = r.batcher.clock.Now()
 	return err
 }
 
 // leave gives up the place in the round.
 func (r *round) leave() {
-	r.pace.mu.Lock()
-	defer r.pace.mu.Unlock()
+	r.batcher.mu.Lock()
+	defer r.batcher.mu.Unlock()
 	if r.inside--; r.inside == 0 {
 		close(r.over)
 	}

@@ -19,7 +19,7 @@ import (
 // bubble.
 type slow struct {
 	*testing.T
-	*images.Pace
+	*images.Batcher
 	look, all, each time.Duration
 	podsStart       bool
 
@@ -38,7 +38,7 @@ func inBubble(t *testing.T, all, each time.Duration, test func(*slow)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{T: t, look: 10 * ms, all: all, each: each}
-		s.Pace = images.NewPace(clock.RealClock{}, func() { s.lasts++ })
+		s.Batcher = images.NewBatcher(clock.RealClock{}, func() { s.lasts++ })
 		test(s)
 		time.Sleep(10 * time.Second) // until all rests have ended
 	})
@@ -235,7 +235,7 @@ func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
 	})
 }
 
-func TestTheLastRemovalIsToldOf(t *testing.T) {
+func TestBatcherReportsTheLastRemoval(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		s.drain(50)
 		bubble.Pass(time.Second)

@@ -11,11 +11,11 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
-// Pace groups removals into rounds.
-type Pace = batcher
+// Batcher groups removals into rounds.
+type Batcher = batcher
 
-// NewPace returns a Pace, which calls last after a round with removals if no caller waits.
-func NewPace(c clock.Clock, last func()) *Pace { return newBatcher(c, last) }
+// NewBatcher returns a Batcher, which calls last after a round with removals if no caller waits.
+func NewBatcher(c clock.Clock, last func()) *Batcher { return newBatcher(c, last) }
 
 // Go takes a snapshot and removes an image in a round. take returns when the youngest Pod has started.
 func (p *batcher) Go(ctx context.Context, take func() time.Time, remove func()) error {
@@ -24,7 +24,7 @@ func (p *batcher) Go(ctx context.Context, take func() time.Time, remove func()) 
 		return err
 	}
 	defer r.leave()
-	if _, err := r.look(func() (*snapshot, error) { return &snapshot{youngest: take()}, nil }); err != nil {
+	if _, err := r.snapshot(func() (*snapshot, error) { return &snapshot{youngest: take()}, nil }); err != nil {
 		return err
 	}
 	return r.remove(func() error { remove(); return nil })
@@ -39,20 +39,20 @@ func (p *batcher) Pass(ctx context.Context) error {
 	return err
 }
 
-// WasTold records the images that a Source has passed to its Sink, with their versions.
-func (n *Node) WasTold(versions map[types.UID]string) { n.wasTold(versions) }
+// SetReceived records the images that a Source has passed to its Sink, with their versions.
+func (n *Node) SetReceived(versions map[types.UID]string) { n.setReceived(versions) }
 
-// Looks takes numbered snapshots, which concurrent callers share.
-type Looks struct{ looks *snapshots }
+// Snapshots takes numbered snapshots, which concurrent callers share.
+type Snapshots struct{ snapshots *snapshots }
 
-// NewLooks returns Looks. take returns the number of each snapshot.
-func NewLooks(take func() int) Looks {
-	return Looks{&snapshots{take: func(context.Context) (*snapshot, error) { return &snapshot{images: make([]image, take())}, nil }}}
+// NewSnapshots returns Snapshots. take returns the number of each snapshot.
+func NewSnapshots(take func() int) Snapshots {
+	return Snapshots{&snapshots{take: func(context.Context) (*snapshot, error) { return &snapshot{images: make([]image, take())}, nil }}}
 }
 
 // Fresh returns the number of a snapshot that began after the call; 0 after an error.
-func (l Looks) Fresh() int {
-	f, err := l.looks.fresh(context.Background())
+func (l Snapshots) Fresh() int {
+	f, err := l.snapshots.fresh(context.Background())
 	if err != nil {
 		return 0
 	}

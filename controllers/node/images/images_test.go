@@ -152,18 +152,18 @@ const rules = `{
   }]}
 }`
 
-// warrant takes snapshots of the node for a while and then evaluates an image. The permit is not valid if the image is kept.
-func (m *machine) warrant(letter string) policy.DeletePermit {
+// permit takes snapshots of the node for a while and then evaluates an image. The permit is not valid if the image is kept.
+func (m *machine) permit(letter string) policy.DeletePermit {
 	m.Helper()
-	return m.warrantAfter(4, letter)
+	return m.permitAfter(4, letter)
 }
 
-func (m *machine) warrantAfter(looks int, letter string) policy.DeletePermit {
+func (m *machine) permitAfter(looks int, letter string) policy.DeletePermit {
 	m.Helper()
-	return m.warrantFor(looks, letter, policy.RankResult{})
+	return m.permitFor(looks, letter, policy.RankResult{})
 }
 
-func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) policy.DeletePermit {
+func (m *machine) permitFor(looks int, letter string, place policy.RankResult) policy.DeletePermit {
 	m.Helper()
 	document, err := policy.Parse([]byte(rules))
 	expect.NoError(m.T, err)
@@ -184,7 +184,7 @@ func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) 
 		}
 		m.clock.Step(interval)
 	}
-	_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Standing: place, Known: true}}, m.clock.Now())
+	_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Rank: place, Known: true}}, m.clock.Now())
 	return w
 }
 
@@ -216,7 +216,7 @@ func (m *machine) carryOut(w policy.DeletePermit, target policy.Target) retentio
 	return prepared.Send(m.Context(), w, m.clock.Now())
 }
 
-func TestAnImageIsLookedAtAgain(t *testing.T) {
+func TestPrepareReadsTheImageAgain(t *testing.T) {
 	tests := map[string]struct {
 		meanwhile func(m *machine)
 		want      retention.Result
@@ -245,7 +245,7 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			test.meanwhile(m)
 			if o := m.removeBy(w); o.Result != test.want || len(m.removed) != test.asked {
 				t.Errorf("%s (%v) after %d removals, want %s after %d", o.Result, o.Err, len(m.removed), test.want, test.asked)
@@ -265,7 +265,7 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			prepared := m.prepare(w)
 			defer prepared.Release()
 			m.clock.Step(test.age)
@@ -277,8 +277,8 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatGoesIsLookedAt: while nothing has changed a removal lists no images, unless its rule compares images.
-func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
+// TestPrepareReadsOnlyImagesToRemove: while nothing has changed a removal lists no images, unless its rule compares images.
+func TestPrepareReadsOnlyImagesToRemove(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*machine)
 		ranks     bool
@@ -296,7 +296,7 @@ func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			w.Rule().Capacity.Bounded = test.ranks
 			test.meanwhile(m)
 			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
@@ -331,7 +331,7 @@ func TestRanksCountOthers(t *testing.T) {
 		"no image is gone":                     {true, func(*machine) {}, retention.Removed},
 		"another client removed another image": {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
 		"another client removed another image, and the rule does not rank": {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
-		"the agent removed another image just now":                         {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
+		"the agent removed another image just now":                         {true, func(m *machine) { m.removeBy(m.permit("b")) }, retention.Removed},
 		"another image was pulled":                                         {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
 		"an image that the agent removed was pulled again":                 {true, comesBack, retention.Removed},
 		"an image was pulled again, and another client removed it":         {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
@@ -341,8 +341,8 @@ func TestRanksCountOthers(t *testing.T) {
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
 			m.has("go/rest:v1", "d")
-			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
-			w := m.warrant("a")
+			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			w := m.permit("a")
 			w.Rule().Capacity.Bounded = test.ranks
 			test.gone(m)
 			if o := m.removeBy(w); o.Result != test.want {
@@ -354,21 +354,21 @@ func TestRanksCountOthers(t *testing.T) {
 
 // comesBack removes an image and adds it again, as if it had been pulled again some time ago.
 func comesBack(m *machine) {
-	m.removeBy(m.warrant("b"))
+	m.removeBy(m.permit("b"))
 	m.mu.Lock() // a snapshot may be in progress
 	m.has("go/else:v1", "b")
 	m.mu.Unlock()
 	for range 4 {
-		expect.NoError(m.T, m.look())
+		expect.NoError(m.T, m.takeSnapshot())
 	}
 }
 
-// TestOnlyTheImageOfTheWarrantIsRemoved: a removal that was prepared for one permit is not sent with another.
-func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
+// TestPrepareOnlyTheImageOfThePermit: a removal that was prepared for one permit is not sent with another.
+func TestPrepareOnlyTheImageOfThePermit(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	m.has("go/else:v1", "b")
-	w, other := m.warrant("a"), m.warrant("b")
+	w, other := m.permit("a"), m.permit("b")
 	for name, by := range map[string]policy.DeletePermit{"none": {}, "one for another image": other} {
 		prepared := m.prepare(w)
 		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
@@ -430,8 +430,8 @@ func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/app:v2", "b")
-			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
-			alone := m.warrant("a")
+			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			alone := m.permit("a")
 			keeps := *alone.Rule()
 			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode
 			facts := policy.Facts{Selected: true, Eligible: true, Start: alone.Subject().Created, FirstSeen: alone.Subject().Created}
@@ -453,10 +453,10 @@ func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	m.has("go/else:v1", "b")
-	w := m.warrant("a")
+	w := m.permit("a")
 	m.unread = id("a")
-	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.Trouble() != nil {
-		t.Errorf("%s (%v) after %d lists, error %v; want it removed after one list", o.Result, o.Err, lists, m.Trouble())
+	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.LastError() != nil {
+		t.Errorf("%s (%v) after %d lists, error %v; want it removed after one list", o.Result, o.Err, lists, m.LastError())
 	}
 }
 
@@ -474,7 +474,7 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			m.remove = func(id string) error {
 				if test.gone {
 					delete(m.listed, id)
@@ -517,23 +517,23 @@ func TestWhatIsInUseOrYoungStays(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil }
-	if m.warrant("a").Valid() {
+	if m.permit("a").Valid() {
 		t.Error("an image in use is due")
 	}
 	m.usedBy = nil
 	m.clock.Step(10 * interval) // without snapshots
-	if m.warrantAfter(1, "a").Valid() {
+	if m.permitAfter(1, "a").Valid() {
 		t.Error("an image is due that was not observed unused")
 	}
-	if !m.warrant("a").Valid() {
+	if !m.permit("a").Valid() {
 		t.Error("an image that was observed unused for two minutes is not due")
 	}
 }
 
-func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
+func TestSnapshotsAreShared(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
-	w := m.warrant("a")
+	w := m.permit("a")
 	m.lists, m.slow = 0, 20*time.Millisecond
 	target := policy.TargetOf(w.Rule().Kind, w.Subject())
 	m.remove = func(string) error { return nil }

@@ -41,15 +41,15 @@ type Cluster interface {
 
 // Options are the dependencies and settings of a Node.
 type Options struct {
-	Runtime  Runtime
-	Cluster  Cluster
-	History  *history.Store
-	Readings history.Clock // of the clocks of the node
-	Clock    clock.Clock
-	Compiler *engine.Compiler
-	Failed   func(code string) // called with the code of each failed call of Remove; may be nil
-	Again    func(n int)       // called with the number of images that were pulled again within a day after their removal; may be nil
-	Interval time.Duration     // between two snapshots of the node; 0 means DefaultInterval
+	Runtime     Runtime
+	Cluster     Cluster
+	History     *history.Store
+	Readings    history.Clock // of the clocks of the node
+	Clock       clock.Clock
+	Compiler    *engine.Compiler
+	Failed      func(code string) // called with the code of each failed call of Remove; may be nil
+	PulledAgain func(n int)       // called with the number of images that were pulled again within a day after their removal; may be nil
+	Interval    time.Duration     // between two snapshots of the node; 0 means DefaultInterval
 	// Late is called for each removal without an answer whose image is found to be gone; may be nil.
 	Late func(retention.Removal)
 }
@@ -60,27 +60,27 @@ const DefaultInterval = time.Minute
 // Node holds the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks snapshots
-	pace  *batcher
+	snapshots snapshots
+	batcher   *batcher
 
-	mu       sync.Mutex
-	round    int64
-	versions map[string]version // by ID
-	brief    map[string]Summary // by ID, from the last snapshot
-	before   map[string]Summary // by ID, of images that are gone
-	total    v1alpha1.ImageCount
-	trouble  error                      // error of the last snapshot; nil if it succeeded
-	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
-	changed  chan struct{}              // closed and replaced when a snapshot differs from the one before
-	rules    map[string]*engine.Program // in force
-	told     map[types.UID]string       // images that the rules have received, with their versions
-	sent     map[string]time.Time       // when the removal of an image was sent, by ID; kept for sentFor
+	mu            sync.Mutex
+	round         int64
+	versions      map[string]version // by ID
+	summaries     map[string]Summary // by ID, from the last snapshot
+	goneSummaries map[string]Summary // by ID, of images that are gone
+	total         v1alpha1.ImageCount
+	lastErr       error                      // error of the last snapshot; nil if it succeeded
+	away          time.Time                  // since when the runtime has been unreachable; zero if it is reachable
+	changed       chan struct{}              // closed and replaced when a snapshot differs from the one before
+	rules         map[string]*engine.Program // in force
+	received      map[types.UID]string       // images that the rules have received, with their versions
+	sent          map[string]time.Time       // when the removal of an image was sent, by ID; kept for sentFor
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last saved, or needed no save
 	toSave bool      // a save is scheduled
 
-	unsure unacknowledged
+	unacknowledged unacknowledged
 }
 
 // version is the number of one form of an image.
@@ -94,15 +94,15 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, brief: map[string]Summary{}, changed: make(chan struct{})}
-	n.looks.take = n.look
-	n.pace = newBatcher(o.Clock, func() { n.looks.join() }) // a snapshot records the removed images and detects other changes
+	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, summaries: map[string]Summary{}, changed: make(chan struct{})}
+	n.snapshots.take = n.takeSnapshot
+	n.batcher = newBatcher(o.Clock, func() { n.snapshots.join() }) // a snapshot records the removed images and detects other changes
 	return n
 }
 
 // Open implements retention.Sources.
 func (n *Node) Open(q retention.RuleSet) retention.Source {
-	return &source{node: n, asks: q}
+	return &source{node: n, rules: q}
 }
 
 // Use sets the compiled rules in force, by policy.Rule.Key. Images are removed by these rules only.
@@ -112,25 +112,25 @@ func (n *Node) Use(programs map[string]*engine.Program) {
 	n.rules = programs
 }
 
-// wasTold records the images that the rules have received. The caller must not change the map afterwards.
-func (n *Node) wasTold(versions map[types.UID]string) {
+// setReceived records the images that the rules have received. The caller must not change the map afterwards.
+func (n *Node) setReceived(versions map[types.UID]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.told = versions
+	n.received = versions
 }
 
-// toldOf returns the images that the rules received last.
-func (n *Node) toldOf() map[types.UID]string {
+// receivedByRules returns the images that the rules received last.
+func (n *Node) receivedByRules() map[types.UID]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.told
+	return n.received
 }
 
 // sentFor is how long the Node remembers that it has sent a removal: until all decisions take its result into account.
 const sentFor = time.Minute
 
-// sends records that the removal of an image is sent.
-func (n *Node) sends(id string) {
+// noteSent records that the removal of an image is sent.
+func (n *Node) noteSent(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.Clock.Now()
@@ -141,10 +141,10 @@ func (n *Node) sends(id string) {
 }
 
 // hasLost reports whether images that the rules have received are gone, and another client has removed them.
-func (n *Node) hasLost(told map[types.UID]string, l *snapshot) bool {
+func (n *Node) hasLost(received map[types.UID]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for uid := range told {
+	for uid := range received {
 		id := string(uid)
 		if at, sent := n.sent[id]; l.byID[id] == nil && !(sent && n.Clock.Now().Sub(at) <= sentFor) {
 			return true
@@ -177,10 +177,10 @@ type Summary struct {
 func (n *Node) Summary(id string) Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if brief, ok := n.brief[id]; ok {
-		return brief
+	if summary, ok := n.summaries[id]; ok {
+		return summary
 	}
-	return n.before[id]
+	return n.goneSummaries[id]
 }
 
 // Total returns the number of images in the last snapshot and the sum of their bytes.
@@ -191,10 +191,10 @@ func (n *Node) Total() v1alpha1.ImageCount {
 }
 
 // It returns the error of the last snapshot of the node; nil if it succeeded.
-func (n *Node) Trouble() error {
+func (n *Node) LastError() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.trouble
+	return n.lastErr
 }
 
 // Unreachable returns for how long snapshots have failed because the runtime is unreachable; zero if the last one did not.
@@ -212,7 +212,7 @@ func (n *Node) note(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.round++
-	versions, brief := make(map[string]version, len(l.images)), make(map[string]Summary, len(l.images))
+	versions, summaries := make(map[string]version, len(l.images)), make(map[string]Summary, len(l.images))
 	n.total = v1alpha1.ImageCount{Images: int64(len(l.images))}
 	for i := range l.images {
 		image := &l.images[i]
@@ -220,16 +220,16 @@ func (n *Node) note(l *snapshot) {
 		if known.form != form {
 			known = version{form, n.round}
 		}
-		versions[image.ID], brief[image.ID] = known, Summary{nameOf(image), image.SizeBytes}
+		versions[image.ID], summaries[image.ID] = known, Summary{nameOf(image), image.SizeBytes}
 		n.total.Bytes += image.SizeBytes
 		image.version = strconv.FormatInt(known.number, 10)
 	}
-	n.remember(brief)
+	n.remember(summaries)
 	if !maps.Equal(versions, n.versions) {
 		close(n.changed)
 		n.changed = make(chan struct{})
 	}
-	n.versions, n.brief = versions, brief
+	n.versions, n.summaries = versions, summaries
 }
 
 // remembered is how many images that are gone have their summary kept, for the reports of their removal.
@@ -237,12 +237,12 @@ const remembered = 1000
 
 // remember keeps the summaries of images that are no longer in a snapshot.
 func (n *Node) remember(now map[string]Summary) {
-	if len(n.before) > remembered || n.before == nil {
-		n.before = map[string]Summary{}
+	if len(n.goneSummaries) > remembered || n.goneSummaries == nil {
+		n.goneSummaries = map[string]Summary{}
 	}
-	for id, brief := range n.brief {
+	for id, summary := range n.summaries {
 		if _, there := now[id]; !there {
-			n.before[id] = brief
+			n.goneSummaries[id] = summary
 		}
 	}
 }

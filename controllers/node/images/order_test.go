@@ -40,7 +40,7 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 				m := newMachine(t)
 				m.has("go/app:v1", "a")
 				m.has("go/else:v1", "b")
-				w := m.warrant("a")
+				w := m.permit("a")
 				w.Rule().Capacity.Bounded = ranks
 				test.before(m)
 				var once sync.Once
@@ -65,7 +65,7 @@ func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 		m := newMachine(t)
 		m.has("go/app:v1", "a")
 		m.has("go/else:v1", "b")
-		w := m.warrant("a")
+		w := m.permit("a")
 		w.Rule().Capacity.Bounded = ranks
 		m.pods = []corev1.Pod{naming("go/app:v1")}
 		m.during = func(call string) { // only the first list of Pods of each snapshot has it
@@ -109,7 +109,7 @@ func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			m.pods = []corev1.Pod{test.pod}
 			if o := m.removeBy(w); o.Result != test.want {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
@@ -129,7 +129,7 @@ func ended(phase corev1.PodPhase) corev1.Pod {
 func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := 0
-		looks := images.NewLooks(func() int { began++; n := began; time.Sleep(time.Second); return n })
+		looks := images.NewSnapshots(func() int { began++; n := began; time.Sleep(time.Second); return n })
 		got := make([]int, 4)
 		var group sync.WaitGroup
 		for i := range got {
@@ -144,14 +144,14 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	})
 }
 
-// TestARuleThatComparesNeedsALookAtAllImages: a removal that was prepared by reading one image is not sent for a rule that
+// TestRuleThatRanksReadsAllImages: a removal that was prepared by reading one image is not sent for a rule that
 // compares images.
-func TestARuleThatComparesNeedsALookAtAllImages(t *testing.T) {
+func TestRuleThatRanksReadsAllImages(t *testing.T) {
 	for _, compares := range []bool{false, true} {
 		m := newMachine(t)
 		m.has("go/app:v1", "a")
 		m.has("go/else:v1", "b")
-		w := m.warrant("a")
+		w := m.permit("a")
 		prepared := m.prepare(w)
 		w.Rule().Capacity.Bounded = compares
 		o := prepared.Send(t.Context(), w, m.clock.Now())
@@ -179,7 +179,7 @@ func TestNoImageIsRemovedByOldAnswersAboutItsUse(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrant("a")
+			w := m.permit("a")
 			w.Rule().Capacity.Bounded = ranks
 			m.podsAge = test.podsAge
 			lists := 0

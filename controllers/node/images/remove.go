@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	errNoWarrant = errors.New("internal error: removal without a permit for this image")
-	errMoved     = errors.New("the image has changed since it was evaluated")
-	errNode      = errors.New("the node has changed since the image was evaluated")
-	errLate      = errors.New("not sent: the checks before it were more than a second old")
-	errRanks     = errors.New("another client removed images, which changes the ranks of the others")
+	errNoPermit = errors.New("internal error: removal without a permit for this image")
+	errMoved    = errors.New("the image has changed since it was evaluated")
+	errNode     = errors.New("the node has changed since the image was evaluated")
+	errLate     = errors.New("not sent: the checks before it were more than a second old")
+	errRanks    = errors.New("another client removed images, which changes the ranks of the others")
 )
 
 // Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images
@@ -29,8 +29,8 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
 	}
-	told := n.toldOf()
-	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
+	received := n.receivedByRules()
+	round, err := n.batcher.enter(ctx, entry{t.Name, w.Compares()})
 	if err != nil {
 		return retention.Prepared{}, &retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
 	}
@@ -39,7 +39,7 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 		round.leave()
 		return retention.Prepared{}, blocked
 	}
-	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(told, l)}
+	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(received, l)}
 	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.DeletePermit, since time.Time) retention.Outcome {
 		return n.send(ctx, w, t, found, since)
 	}}, nil
@@ -48,14 +48,14 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 // mayRemove returns why a permit does not permit the removal of a target; nil if it does.
 func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
-		return errNoWarrant
+		return errNoPermit
 	}
 	return nil
 }
 
 // examine reads the target image and its use in a round.
 func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapshot, *retention.Outcome) {
-	l, err := n.lookIn(ctx, in, t.Name)
+	l, err := n.snapshotOf(ctx, in, t.Name)
 	if err != nil {
 		return nil, &retention.Outcome{Err: err, Unsent: true}
 	}
@@ -68,7 +68,7 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapsh
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return nil, &retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
-	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
+	if took := n.Clock.Now().Sub(l.began); took < 0 || took > readsAge {
 		return nil, &retention.Outcome{Err: fmt.Errorf("reading the images and Pods of the node took %s: too long to remove an image after it", took), Unsent: true}
 	}
 	return l, nil
@@ -84,22 +84,22 @@ type prepared struct {
 // send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both,
 // provided that it sends a request.
 func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared, since time.Time) retention.Outcome {
-	if err := n.stands(ctx, w, t, p); err != nil {
+	if err := n.stillValid(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
 	if !preflight.Fresh(n.Clock.Now(), since) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}
-	n.unsure.take(t.Name)
+	n.unacknowledged.take(t.Name)
 	outcome := n.remove(ctx, p.round, p.image)
 	if outcome.Unsure && outcome.Result != retention.Refused { // a refusal is an answer
-		n.unsure.put(n.sentFor(w))
+		n.unacknowledged.put(n.sentFor(w))
 	}
 	return outcome
 }
 
-// stands repeats the checks that depend on the state of the node and on other images. It sends no request.
-func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared) error {
+// stillValid repeats the checks that depend on the state of the node and on other images. It sends no request.
+func (n *Node) stillValid(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared) error {
 	if err := mayRemove(w, t); err != nil {
 		return err
 	}
@@ -112,28 +112,28 @@ func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Targe
 	return n.upheld(ctx, w, p.image)
 }
 
-// lookIn returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, or if a
+// snapshotOf returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, or if a
 // rule compares images, it reads all images.
-func (n *Node) lookIn(ctx context.Context, in *round, id string) (*snapshot, error) {
-	l, err := in.look(func() (*snapshot, error) {
+func (n *Node) snapshotOf(ctx context.Context, in *round, id string) (*snapshot, error) {
+	l, err := in.snapshot(func() (*snapshot, error) {
 		if in.ranks {
-			return n.looks.fresh(ctx)
+			return n.snapshots.fresh(ctx)
 		}
-		return n.glance(ctx, in.ids)
+		return n.takePartialSnapshot(ctx, in.ids)
 	})
 	if err != nil || in.ranks || l.byID[id] != nil {
 		return l, err
 	}
-	return n.looks.fresh(ctx)
+	return n.snapshots.fresh(ctx)
 }
 
-// lookAge is the maximum time that all reads before a removal may take, because their result is as old as the first answer.
-const lookAge = 5 * time.Second
+// readsAge is the maximum time that all reads before a removal may take, because their result is as old as the first answer.
+const readsAge = 5 * time.Second
 
 // upheld evaluates the rules that read the node again: the node may have changed although the image has not.
 func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err error) {
-	judge := n.Compiler.NewEvaluator(ctx)
-	defer judge.Close()
+	evaluator := n.Compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
 	holds := w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
 		rule := n.rule(r.Key)
 		if rule == nil {
@@ -146,8 +146,8 @@ func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err
 		if node, err = n.Cluster.Node(); err != nil {
 			return policy.Facts{}, false
 		}
-		judge.SetNode(node)
-		return judge.Facts(rule, i.Object()), true
+		evaluator.SetNode(node)
+		return evaluator.Facts(rule, i.Object()), true
 	}, n.Clock.Now())
 	if err == nil && !holds {
 		err = errNode
@@ -156,7 +156,7 @@ func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err
 }
 
 func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
-	n.sends(i.ID)
+	n.noteSent(i.ID)
 	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
@@ -172,7 +172,7 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 
 // isGone reports whether an image is gone although the request to remove it failed, which is common.
 func (n *Node) isGone(ctx context.Context, id string) bool {
-	l, err := n.looks.fresh(ctx)
+	l, err := n.snapshots.fresh(ctx)
 	return err == nil && l.byID[id] == nil
 }
 

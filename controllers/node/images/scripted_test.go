@@ -24,9 +24,9 @@ func scripted(t *testing.T) (*machine, *critest.Server) {
 	return m, s
 }
 
-// TestF41ARuntimeInTrouble: the socket or the answers of the runtime fail between the decision and the removal. The agent
+// TestF41RuntimeErrors: the socket or the answers of the runtime fail between the decision and the removal. The agent
 // removes nothing, reports the error and does not block for long. Once the runtime has recovered, the agent removes the image.
-func TestF41ARuntimeInTrouble(t *testing.T) {
+func TestF41RuntimeErrors(t *testing.T) {
 	on := func(h critest.Hook, calls ...string) func(*critest.Server) {
 		return func(s *critest.Server) {
 			for _, call := range calls {
@@ -59,22 +59,22 @@ func TestF41ARuntimeInTrouble(t *testing.T) {
 				s.Images[0].Id = id("a")
 				there.Images = s.Images
 			})
-			w := m.warrant("a")
+			w := m.permit("a")
 			test.trouble(s)
 			began := time.Now()
-			outcome, err := m.removeBy(w), m.look()
+			outcome, err := m.removeBy(w), m.takeSnapshot()
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			if outcome.Result == retention.Removed || outcome.Result == retention.Gone || s.Calls("RemoveImage") > 0 || !outcome.Unsent {
 				t.Errorf("%s (%v) after %d removals", outcome.Result, outcome.Err, s.Calls("RemoveImage"))
 			}
-			if trouble := m.Trouble(); err == nil || trouble == nil || !strings.Contains(cri.Code(trouble)+": "+trouble.Error(), test.says) {
+			if trouble := m.LastError(); err == nil || trouble == nil || !strings.Contains(cri.Code(trouble)+": "+trouble.Error(), test.says) {
 				t.Errorf("a snapshot fails with %v and the node reports %v, want %q", err, trouble, test.says)
 			}
 			m.heal(s, there)
-			if outcome := m.removeBy(m.warrant("a")); outcome.Result != retention.Removed || m.Trouble() != nil {
-				t.Errorf("after recovery: %s (%v), error %v", outcome.Result, outcome.Err, m.Trouble())
+			if outcome := m.removeBy(m.permit("a")); outcome.Result != retention.Removed || m.LastError() != nil {
+				t.Errorf("after recovery: %s (%v), error %v", outcome.Result, outcome.Err, m.LastError())
 			}
 		})
 	}
@@ -88,9 +88,9 @@ func (m *machine) heal(s *critest.Server, there critest.State) {
 	}
 	s.Update(func(s *critest.State) { s.Images = there.Images })
 	s.Up()
-	for end := time.Now().Add(30 * time.Second); m.look() != nil; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); m.takeSnapshot() != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			m.Fatalf("the runtime has not recovered: %v", m.Trouble())
+			m.Fatalf("the runtime has not recovered: %v", m.LastError())
 		}
 	}
 }

@@ -40,22 +40,22 @@ var ErrPods = errors.New("list the Pods of the node")
 // byPod is the cri.Use.By of an image that a Pod names.
 const byPod = "Pod"
 
-// look lists the images first and then their use: an image that comes into use in between counts as used.
-func (n *Node) look(ctx context.Context) (*snapshot, error) {
-	l, err := n.see(ctx)
+// takeSnapshot lists the images first and then their use: an image that comes into use in between counts as used.
+func (n *Node) takeSnapshot(ctx context.Context) (*snapshot, error) {
+	l, err := n.readSnapshot(ctx)
 	if err == nil {
 		n.note(l)
 		n.settle(ctx, l)
 	}
-	n.went(err)
+	n.noteResult(err)
 	return l, err
 }
 
-// went records the error of a snapshot; nil if it succeeded.
-func (n *Node) went(err error) {
+// noteResult records the error of a snapshot; nil if it succeeded.
+func (n *Node) noteResult(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.trouble = err
+	n.lastErr = err
 	switch {
 	case !isOfRuntime(err):
 		n.away = time.Time{}
@@ -69,7 +69,7 @@ func isOfRuntime(err error) bool {
 	return err != nil && !errors.Is(err, ErrPods) && cri.Code(err) == codes.Unavailable.String()
 }
 
-func (n *Node) see(ctx context.Context) (*snapshot, error) {
+func (n *Node) readSnapshot(ctx context.Context) (*snapshot, error) {
 	began, at := n.Clock.Now(), n.Readings()
 	listed, err := n.Runtime.Images(ctx)
 	if err != nil {
@@ -143,8 +143,8 @@ func (n *Node) age(at history.Reading, l *snapshot) error {
 	if l.outcome.Doubted {
 		return errEmpty
 	}
-	if again := len(l.outcome.PulledAgain); again > 0 && n.Again != nil {
-		n.Again(again)
+	if again := len(l.outcome.PulledAgain); again > 0 && n.PulledAgain != nil {
+		n.PulledAgain(again)
 	}
 	for i := range l.images {
 		n.date(&l.images[i])
@@ -236,8 +236,8 @@ func formOf(i *engine.Image) string {
 
 // snapshots takes one snapshot at a time. All callers that asked before it began share it.
 type snapshots struct {
-	take   func(context.Context) (*snapshot, error)
-	sights sights
+	take       func(context.Context) (*snapshot, error)
+	debugLimit debugLimit
 
 	mu            sync.Mutex
 	running, next *singleflight
@@ -245,13 +245,13 @@ type snapshots struct {
 }
 
 type singleflight struct {
-	done chan struct{}
-	look *snapshot
-	err  error
+	done     chan struct{}
+	snapshot *snapshot
+	err      error
 }
 
-// lookTimeout bounds one snapshot. In addition, each call has its own deadline.
-const lookTimeout = 2 * time.Minute
+// snapshotTimeout bounds one snapshot. In addition, each call has its own deadline.
+const snapshotTimeout = 2 * time.Minute
 
 // fresh returns a snapshot that began after the call. The error is that of the snapshot, or of ctx.
 func (l *snapshots) fresh(ctx context.Context) (*snapshot, error) {
@@ -260,7 +260,7 @@ func (l *snapshots) fresh(ctx context.Context) (*snapshot, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-f.done:
-		return f.look, f.err
+		return f.snapshot, f.err
 	}
 }
 
@@ -284,9 +284,9 @@ func (l *snapshots) start() {
 	f := l.next
 	l.running, l.next = f, nil
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
 		defer cancel()
-		f.look, f.err = l.take(ctx)
+		f.snapshot, f.err = l.take(ctx)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		close(f.done)

@@ -20,9 +20,9 @@ import (
 
 // source is a retention.Source of the images of a node.
 type source struct {
-	node *Node
-	asks retention.RuleSet
-	late map[types.UID]bool // images whose evaluation took too long: they are evaluated again after the next snapshot
+	node  *Node
+	rules retention.RuleSet
+	late  map[types.UID]bool // images whose evaluation took too long: they are evaluated again after the next snapshot
 }
 
 // Reasons why the images are unknown.
@@ -33,29 +33,29 @@ const (
 
 // Run implements retention.Source. It takes snapshots of the node until ctx ends, and passes the differences to sink.
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
-	var told map[types.UID]string // versions that sink has; nil until it has all images
-	var about string              // fields of the node that the rules have read
+	var known map[types.UID]string // versions that sink has; nil until it has all images
+	var about string               // fields of the node that the rules have read
 	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
 	for ctx.Err() == nil {
 		differs := s.node.differs()
-		rows, versions, node, trouble := s.rows(ctx, told, about)
+		rows, versions, node, sourceErr := s.rows(ctx, known, about)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case trouble != nil:
-			told = nil
-			sink.Lost(trouble)
-			log.FromContext(ctx).V(1).Info("images unknown", "why", trouble.Message)
+		case sourceErr != nil:
+			known = nil
+			sink.Lost(sourceErr)
+			log.FromContext(ctx).V(1).Info("images unknown", "why", sourceErr.Message)
 			s.pause(ctx, delay())
 			continue
-		case told == nil, node != about:
+		case known == nil, node != about:
 			sink.Undeletable(nil)
 			sink.Replace(rows)
 		default:
-			tell(sink, rows, told, versions)
+			tell(sink, rows, known, versions)
 		}
-		told, about = versions, node
-		s.node.wasTold(told)
+		known, about = versions, node
+		s.node.setReceived(known)
 		s.wait(ctx, differs)
 	}
 }
@@ -93,23 +93,23 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 }
 
 // tell passes changed and deleted images to a sink.
-func tell(sink retention.Sink, differ []*index.FactRow, told, versions map[types.UID]string) {
+func tell(sink retention.Sink, differ []*index.FactRow, known, versions map[types.UID]string) {
 	for _, row := range differ {
 		sink.Apply(row)
 	}
-	for uid := range told {
+	for uid := range known {
 		if _, there := versions[uid]; !there {
 			sink.Forget(uid)
 		}
 	}
 }
 
-// rows takes a snapshot of the node. It evaluates each image that differs from the versions in told. It evaluates all images if
-// told is nil, or if the fields of the node that the rules read have changed. It returns the evaluated images, the versions of
+// rows takes a snapshot of the node. It evaluates each image that differs from the versions in known. It evaluates all images if
+// known is nil, or if the fields of the node that the rules read have changed. It returns the evaluated images, the versions of
 // all images, and those fields.
-func (s *source) rows(ctx context.Context, told map[types.UID]string, before string) (
-	differ []*index.FactRow, versions map[types.UID]string, about string, trouble *retention.SourceError) {
-	l, err := s.node.looks.fresh(ctx)
+func (s *source) rows(ctx context.Context, known map[types.UID]string, before string) (
+	differ []*index.FactRow, versions map[types.UID]string, about string, sourceErr *retention.SourceError) {
+	l, err := s.node.snapshots.fresh(ctx)
 	if err != nil {
 		return nil, nil, "", &retention.SourceError{Reason: runtimeUnreachable, Message: err.Error()}
 	}
@@ -124,7 +124,7 @@ func (s *source) rows(ctx context.Context, told map[types.UID]string, before str
 		image := &l.images[i]
 		uid := image.Subject().UID
 		versions[uid] = image.version
-		if told == nil || about != before || told[uid] != image.version || s.late[uid] {
+		if known == nil || about != before || known[uid] != image.version || s.late[uid] {
 			row := s.row(judge, image)
 			differ = append(differ, row)
 			if isLate(row) {
@@ -150,7 +150,7 @@ func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 	evaluator.SetNode(node)
 	about := ""
 	object := node.Object()
-	for _, rule := range s.asks.Rules() {
+	for _, rule := range s.rules.Rules() {
 		for _, path := range rule.NodeReads() {
 			field, _, _ := strings.Cut(path, ".")
 			value, named := object[field]
@@ -166,7 +166,7 @@ func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 var errAgeless = errors.New("image age unknown")
 
 func (s *source) row(judge *engine.Evaluator, i *image) *index.FactRow {
-	subject, object, asked := i.Subject(), i.Object(), s.asks.About("")
+	subject, object, asked := i.Subject(), i.Object(), s.rules.About("")
 	subject.ResourceVersion = i.version
 	facts := make([]policy.Facts, len(asked.Rules))
 	for k, rule := range asked.Rules {
@@ -181,7 +181,7 @@ func (s *source) row(judge *engine.Evaluator, i *image) *index.FactRow {
 
 // Read implements retention.Source.
 func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.FactRow)) error {
-	l, err := s.node.looks.fresh(ctx)
+	l, err := s.node.snapshots.fresh(ctx)
 	if err != nil {
 		return err
 	}

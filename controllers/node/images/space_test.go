@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestNothingGoesForWantOfSpaceThereIs: of many images that are due at the same time, no more are removed than necessary.
-func TestNothingGoesForWantOfSpaceThereIs(t *testing.T) {
+// TestStillTooFull: of many images that are due at the same time, no more are removed than necessary.
+func TestStillTooFull(t *testing.T) {
 	for name, test := range map[string]struct {
 		looks int // after two, the image is not due because of its age
 		used  int32
@@ -23,7 +23,7 @@ func TestNothingGoesForWantOfSpaceThereIs(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrantFor(test.looks, "a", policy.RankResult{Excess: true})
+			w := m.permitFor(test.looks, "a", policy.RankResult{Excess: true})
 			m.used = test.used
 			if o := m.removeBy(w); o.Result != test.want {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)

@@ -24,9 +24,9 @@ type sent struct {
 	until   time.Time // when it can no longer succeed
 }
 
-// unsureFor is how long a removal without an answer may still succeed. If the image disappears later, another client has
+// unacknowledgedFor is how long a removal without an answer may still succeed. If the image disappears later, another client has
 // removed it.
-const unsureFor = 10 * time.Minute
+const unacknowledgedFor = 10 * time.Minute
 
 func (u *unacknowledged) put(s sent) {
 	u.mu.Lock()
@@ -72,13 +72,13 @@ func (n *Node) sentFor(w policy.DeletePermit) sent {
 		removal: retention.Removal{
 			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Outcome: w.Intent().Outcome, Due: w.Due(), At: now,
 		},
-		until: now.Add(unsureFor),
+		until: now.Add(unacknowledgedFor),
 	}
 }
 
 // settle counts removals that had no answer, once a snapshot shows that their images are gone.
 func (n *Node) settle(ctx context.Context, l *snapshot) {
-	for _, s := range n.unsure.ended(l, n.Clock.Now()) {
+	for _, s := range n.unacknowledged.ended(l, n.Clock.Now()) {
 		r := s.removal
 		r.At = n.Clock.Now()
 		log.FromContext(ctx).V(1).Info("image removed after a request without an answer", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)

@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// look takes another snapshot of the node.
-func (m *machine) look() error {
+// takeSnapshot takes another snapshot of the node.
+func (m *machine) takeSnapshot() error {
 	m.clock.Step(interval)
 	source := m.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil))
 	return source.Read(m.Context(), policy.Subject{Name: id("b")}, func(*index.FactRow) {})
@@ -78,14 +78,14 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 			m.has("go/else:v1", "b")
 			var late []retention.Removal
 			m.Late = func(r retention.Removal) { late = append(late, r) }
-			w := m.warrant("a")
+			w := m.permit("a")
 			m.remove = func(string) error { return test.answer }
 			if o := m.removeBy(w); !o.Unsure || o.Unsent {
 				t.Fatalf("%+v", o)
 			}
 			test.then(m, w)
 			for range 3 {
-				expect.NoError(t, m.look())
+				expect.NoError(t, m.takeSnapshot())
 			}
 			if len(late) != test.late {
 				t.Fatalf("counted %d times, want %d", len(late), test.late)
@@ -99,19 +99,19 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 	}
 }
 
-// TestPodsThatAreNotToldAreNoTroubleOfTheRuntime: an API server that does not list the Pods is not an error of the runtime. No
+// TestErrPodsIsNoErrorOfTheRuntime: an API server that does not list the Pods is not an error of the runtime. No
 // image is removed until it does.
-func TestPodsThatAreNotToldAreNoTroubleOfTheRuntime(t *testing.T) {
+func TestErrPodsIsNoErrorOfTheRuntime(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
-	w := m.warrant("a")
+	w := m.permit("a")
 	m.Cluster = silent{api{m}}
-	if o := m.removeBy(w); o.Result != retention.Failed || len(m.removed) > 0 || !errors.Is(m.Trouble(), images.ErrPods) {
-		t.Errorf("%s, %v, error: %v", o.Result, m.removed, m.Trouble())
+	if o := m.removeBy(w); o.Result != retention.Failed || len(m.removed) > 0 || !errors.Is(m.LastError(), images.ErrPods) {
+		t.Errorf("%s, %v, error: %v", o.Result, m.removed, m.LastError())
 	}
 	m.Cluster, m.list = api{m}, errors.New("away")
-	if err := m.look(); err == nil || errors.Is(m.Trouble(), images.ErrPods) {
-		t.Errorf("error: %v", m.Trouble())
+	if err := m.takeSnapshot(); err == nil || errors.Is(m.LastError(), images.ErrPods) {
+		t.Errorf("error: %v", m.LastError())
 	}
 }
 

@@ -37,7 +37,7 @@ type Checker struct {
 	reviews authorizationclient.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
 	clock   clock.Clock
-	wake    chan struct{} // wakes the Loop
+	wake    chan struct{} // wakes the Refresher
 
 	mu      sync.Mutex
 	answers map[question]answer
@@ -51,9 +51,9 @@ type question struct {
 	verbs              string // separated by commas
 }
 
-// owning is the verbs that a rule needs for an owner that it deletes. It needs get, because the result for the subject reveals
+// ownerVerbs is the verbs that a rule needs for an owner that it deletes. It needs get, because the result for the subject reveals
 // facts about the owner.
-const owning = "get,delete"
+const ownerVerbs = "get,delete"
 
 // Missing is a missing permission that can be granted. It wraps ErrMissing.
 type Missing struct {
@@ -88,7 +88,7 @@ func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, e
 // CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second
 // old; since is when it was requested. The error wraps ErrMissing if a permission is missing.
 func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error) {
-	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: owning}, freshFor)
+	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, freshFor)
 }
 
 // Known returns the latest answer about a rule, of any age; ok is false if there is none yet.

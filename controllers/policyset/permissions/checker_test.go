@@ -33,7 +33,7 @@ func TestWhatIsAsked(t *testing.T) {
 	expect.Equal(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
 }
 
-func TestRights(t *testing.T) {
+func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		denied []string
 		rule   *policy.Rule
@@ -70,7 +70,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-func TestRightsToAnOwner(t *testing.T) {
+func TestCheckOwner(t *testing.T) {
 	const namespace = "team-a"
 	tests := map[string]struct {
 		denied []string
@@ -104,8 +104,8 @@ func TestRightsToAnOwner(t *testing.T) {
 	}
 }
 
-// TestRightsToAKindAreNotThoseToAnOwner: an answer to one question does not answer the other.
-func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
+// TestCheckOwnerNeedsMoreThanCheck: an answer to one question does not answer the other.
+func TestCheckOwnerNeedsMoreThanCheck(t *testing.T) {
 	s, _, c := newServedChecker()
 	s.deny("get")
 	if _, err := c.Check(t.Context(), rule()); err != nil {
@@ -119,7 +119,7 @@ func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 	}
 }
 
-func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
+func TestCheckDistinguishesMissingFromErrors(t *testing.T) {
 	s, clock, c := newServedChecker()
 	s.deny("delete")
 	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {

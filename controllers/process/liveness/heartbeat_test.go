@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-func TestPulse(t *testing.T) {
+func TestHeartbeat(t *testing.T) {
 	for name, test := range map[string]struct {
 		loop func(*liveness.Heartbeat, *testingclock.FakePassiveClock)
 		ok   bool

@@ -41,7 +41,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		if row.gone {
 			continue
 		}
-		subject, evaluations := row.seen(), x.rule(row)
+		subject, evaluations := row.effectiveSubject(), x.rule(row)
 		verdict, _ := policy.Decide(subject, evaluations, now)
 		switch {
 		case verdict.Action == policy.Delete:
@@ -53,11 +53,11 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 				x.reschedule(row)
 			}
 		case verdict.Action == policy.Wait:
-			if !row.told && row.expected(subject, evaluations, now).Rule != nil {
+			if !row.handedOver && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)
-				row.told = true
+				row.handedOver = true
 			}
-			x.judgeForLater(row, now)
+			x.setNextDue(row, now)
 			x.reschedule(row)
 		}
 	}
@@ -101,7 +101,7 @@ func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	if row == nil || row.gone {
 		return j, false
 	}
-	return x.judge(row, now), true
+	return x.decide(row, now), true
 }
 
 // PeekAt is Peek for exactly the version of a target. ok is false if the index has another version or none, or is not
@@ -113,11 +113,11 @@ func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 	if row == nil || row.gone || row.version() != t.ResourceVersion || !x.synced {
 		return v, false
 	}
-	return x.judge(row, now).Verdict, true
+	return x.decide(row, now).Verdict, true
 }
 
-func (x *Index) judge(row *FactRow, now time.Time) (j Decision) {
-	subject, evaluations := row.seen(), x.rule(row)
+func (x *Index) decide(row *FactRow, now time.Time) (j Decision) {
+	subject, evaluations := row.effectiveSubject(), x.rule(row)
 	j.Verdict, j.Permit = policy.Decide(subject, evaluations, now)
 	if !j.Permit.Valid() {
 		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)
@@ -135,7 +135,7 @@ func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	if row == nil || row.gone {
 		return j, false
 	}
-	if j = x.judge(row, now); j.Permit.Valid() {
+	if j = x.decide(row, now); j.Permit.Valid() {
 		row.leaving = true
 		x.delist(row, now)
 	}
@@ -147,11 +147,11 @@ func (x *Index) Release(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
-		x.giveBack(row, now)
+		x.release(row, now)
 	}
 }
 
-func (x *Index) giveBack(row *FactRow, now time.Time) {
+func (x *Index) release(row *FactRow, now time.Time) {
 	if row.leaving {
 		row.leaving = false
 		x.enlist(row, now)
@@ -163,9 +163,9 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
-		x.giveBack(row, now)
+		x.release(row, now)
 		x.unschedule(row)
-		x.judgeForLater(row, now)
+		x.setNextDue(row, now)
 		x.reschedule(row)
 	}
 }
@@ -179,7 +179,7 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	switch {
 	case row == nil:
 	case row.version() != s.ResourceVersion:
-		x.giveBack(row, now)
+		x.release(row, now)
 	default:
 		row.gone, row.leaving = true, false
 		row.setDue(time.Time{})

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Consistent returns an error if the schedule or the spaces are inconsistent.
+// Consistent returns an error if the schedule or the partitions are inconsistent.
 func (x *Index) Consistent() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -22,16 +22,16 @@ func (x *Index) Consistent() error {
 			return fmt.Errorf("%s comes after a row with a later due time", row.uid())
 		}
 	}
-	rows := map[*space]int{}
+	rows := map[*partition]int{}
 	for uid, row := range x.rows {
-		if rows[row.space]++; x.space(row.space.place) != row.space {
+		if rows[row.partition]++; x.partition(row.partition.partitionKey) != row.partition {
 			return fmt.Errorf("%s is in an unknown space", uid)
 		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
 			return fmt.Errorf("%s has a slot and is not scheduled", uid)
 		}
 	}
-	for s := range x.eachSpace {
+	for s := range x.eachPartition {
 		if s.rows != rows[s] {
 			return fmt.Errorf("%s has %d rows and counts %d", s.namespace, rows[s], s.rows)
 		}
@@ -43,7 +43,7 @@ func (x *Index) Consistent() error {
 func (x *Index) rankedConsistently() error {
 	members := map[*ranks]int{}
 	for _, row := range x.rows {
-		for i, r := range row.space.page.ranks {
+		for i, r := range row.partition.rules.ranks {
 			if m, ok := row.member(i); ok && !m.Unknown && r != nil {
 				members[r]++
 			}
@@ -60,12 +60,12 @@ func (x *Index) rankedConsistently() error {
 // TakeAtMost is how many subjects one TakeDue hands over.
 const TakeAtMost = takeAtMost
 
-// Spaces returns the number of spaces in memory.
-func (x *Index) Spaces() int {
+// Partitions returns the number of partitions in memory.
+func (x *Index) Partitions() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := 0
-	for range x.eachSpace {
+	for range x.eachPartition {
 		n++
 	}
 	return n

@@ -25,30 +25,30 @@ type Index struct {
 	synced      bool
 	rows        map[types.UID]*FactRow
 	schedule    schedule
-	spaces      map[string][]*space // by namespace; only spaces with rows
+	partitions  map[string][]*partition // by namespace; only partitions with rows
 	ranks       map[policy.RuleID]*ranks
 	returns     returns
 	evaluations []policy.Evaluation // reused
 	version     uint64
 }
 
-// place identifies the rows of one layout in one namespace. While its own rules change, a namespace has rows of two
+// partitionKey identifies the rows of one layout in one namespace. While its own rules change, a namespace has rows of two
 // layouts.
-type place struct {
+type partitionKey struct {
 	namespace string
 	layout    *Columns
 }
 
-// space is a place and the rules that apply there.
-type space struct {
-	place
+// partition is a place and the rules that apply there.
+type partition struct {
+	partitionKey
 	rows  int
-	again int // rows with facts that should be requested again
-	page  page
+	stale int // rows with facts that should be requested again
+	rules partitionRules
 }
 
-// page has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
-type page struct {
+// partitionRules has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
+type partitionRules struct {
 	*policy.EffectiveRules
 	known   bool // the labels of the namespace are known
 	ledger  bool // a rule records its deletions first
@@ -56,8 +56,8 @@ type page struct {
 	ranks   []*ranks // of each rule; nil for a rule without a ranking
 }
 
-// same reports whether both pages give the same verdicts about the same rows.
-func (p *page) same(o *page) bool {
+// same reports whether both give the same verdicts about the same rows.
+func (p *partitionRules) same(o *partitionRules) bool {
 	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
@@ -65,12 +65,12 @@ func (p *page) same(o *page) bool {
 // the index.
 func New(kind schema.GroupKind, wake func()) *Index {
 	return &Index{
-		kind:     kind,
-		wake:     wake,
-		snapshot: &policy.Snapshot{},
-		rows:     map[types.UID]*FactRow{},
-		spaces:   map[string][]*space{},
-		ranks:    map[policy.RuleID]*ranks{},
+		kind:       kind,
+		wake:       wake,
+		snapshot:   &policy.Snapshot{},
+		rows:       map[types.UID]*FactRow{},
+		partitions: map[string][]*partition{},
+		ranks:      map[policy.RuleID]*ranks{},
 	}
 }
 
@@ -91,36 +91,36 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
 	x.version++
-	changed := map[*space]page{} // the previous pages
-	for s := range x.eachSpace {
-		next := x.page(s.place)
-		if !next.same(&s.page) {
-			changed[s] = s.page
+	changed := map[*partition]partitionRules{} // the previous rules
+	for s := range x.eachPartition {
+		next := x.rulesOf(s.partitionKey)
+		if !next.same(&s.rules) {
+			changed[s] = s.rules
 		}
-		s.page = next
+		s.rules = next
 	}
-	standing := x.followRankings()
-	if len(changed) == 0 && len(standing) == 0 {
+	ranked := x.followRankings()
+	if len(changed) == 0 && len(ranked) == 0 {
 		return
 	}
 	soonest := x.soonest()
 	for _, row := range x.rows {
-		if before, ok := changed[row.space]; ok {
-			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { standing = append(standing, uids...) })
+		if before, ok := changed[row.partition]; ok {
+			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
 		}
 	}
 	for _, row := range x.rows {
-		if before, ok := changed[row.space]; ok {
+		if before, ok := changed[row.partition]; ok {
 			if row.isEdited(&before) {
 				row.streak = 0 // a user has edited the rule
 			}
-			row.told = false // another rule may decide now, and its ledger has no entry
-			x.judgeForLater(row, now)
+			row.handedOver = false // another rule may decide now, and its ledger has no entry
+			x.setNextDue(row, now)
 		}
 	}
-	for _, uid := range standing {
+	for _, uid := range ranked {
 		if row := x.rows[uid]; row != nil {
-			x.judgeForLater(row, now)
+			x.setNextDue(row, now)
 		}
 	}
 	x.rebuild(soonest)
@@ -165,7 +165,7 @@ func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
-		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return s.again > 0 || x.column(s.layout, r.Key) < 0 })
+		!slices.ContainsFunc(x.partitions[r.Namespace], func(s *partition) bool { return s.stale > 0 || x.column(s.layout, r.Key) < 0 })
 }
 
 // Lacking returns the namespaces that lack facts, for the listing with that ID. In them the listing does not have the
@@ -177,14 +177,14 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []s
 	if x.listing.ID != from {
 		return nil
 	}
-	for namespace, here := range x.spaces {
-		if wanted[namespace] == nil && slices.ContainsFunc(here, func(s *space) bool { return s.again > 0 }) {
+	for namespace, here := range x.partitions {
+		if wanted[namespace] == nil && slices.ContainsFunc(here, func(s *partition) bool { return s.stale > 0 }) {
 			namespaces = append(namespaces, namespace)
 		}
 	}
 	for namespace, want := range wanted {
-		lacks := func(s *space) bool { return s.again > 0 || !s.layout.covers(want) }
-		if !x.listing.layoutIn(namespace).covers(want) || slices.ContainsFunc(x.spaces[namespace], lacks) {
+		lacks := func(s *partition) bool { return s.stale > 0 || !s.layout.covers(want) }
+		if !x.listing.layoutIn(namespace).covers(want) || slices.ContainsFunc(x.partitions[namespace], lacks) {
 			namespaces = append(namespaces, namespace)
 		}
 	}
@@ -197,7 +197,7 @@ func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[s.UID]
-	return row != nil && !row.again() && row.version() == s.ResourceVersion && row.space.layout.covers(l)
+	return row != nil && !row.isStale() && row.version() == s.ResourceVersion && row.partition.layout.covers(l)
 }
 
 // column returns the column with the facts of a rule in a layout; -1 for none. Facts that were read at another version of
@@ -227,7 +227,7 @@ func (x *Index) Scan(visit func(policy.Subject, []policy.Evaluation)) {
 
 // ScanAfter is Scan, but visit also gets a function that evaluates the same subject by an earlier snapshot.
 func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
-	past := &past{index: x, pages: map[pastPlace]*page{}}
+	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
 	for rows := range slices.Chunk(x.copyRows(), scanAtOnce) {
 		x.visit(rows, past, visit)
 	}
@@ -245,27 +245,27 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 	for _, row := range rows {
 		if !row.gone && x.rows[row.uid()] == row {
 			past.row = row
-			visit(row.seen(), x.rule(row), past.was)
+			visit(row.effectiveSubject(), x.rule(row), past.was)
 		}
 	}
 }
 
-// judgeForLater sets the time of the next evaluation of a row.
-func (x *Index) judgeForLater(row *FactRow, now time.Time) {
+// setNextDue sets the time of the next evaluation of a row.
+func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	row.setDue(time.Time{})
 	if row.gone {
 		return
 	}
-	subject, evaluations := row.seen(), x.rule(row)
+	subject, evaluations := row.effectiveSubject(), x.rule(row)
 	verdict, _ := policy.Decide(subject, evaluations, now)
 	early := verdict.Due.Add(-Ahead)
-	row.told = row.told && verdict.Action == policy.Wait && !early.After(now)
+	row.handedOver = row.handedOver && verdict.Action == policy.Wait && !early.After(now)
 	switch {
 	case policy.NeedsEligibleSincePatch(subject, evaluations):
 		row.setDue(now)
-	case verdict.Action == policy.Wait && row.space.page.ledger && early.After(now):
+	case verdict.Action == policy.Wait && row.partition.rules.ledger && early.After(now):
 		row.setDue(early)
-	case verdict.Action == policy.Wait && !row.told && row.expected(subject, evaluations, now).Rule != nil:
+	case verdict.Action == policy.Wait && !row.handedOver && row.expected(subject, evaluations, now).Rule != nil:
 		row.setDue(now)
 	case verdict.Action != policy.Keep:
 		row.setDue(verdict.Due)
@@ -275,7 +275,7 @@ func (x *Index) judgeForLater(row *FactRow, now time.Time) {
 // expected returns the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is
 // nil.
 func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
-	if !r.space.page.ledger {
+	if !r.partition.rules.ledger {
 		return policy.Intent{}
 	}
 	if i, ok := policy.PredictIntent(subject, evaluations, now.Add(Ahead)); ok && i.Rule.Ledger {
@@ -286,7 +286,7 @@ func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluati
 
 // rule returns the evaluation of each rule that applies to the row. The slice is valid until the next call.
 func (x *Index) rule(row *FactRow) []policy.Evaluation {
-	p := &row.space.page
+	p := &row.partition.rules
 	trusted := x.synced && p.known
 	x.evaluations = x.evaluations[:0]
 	for i, r := range p.Rules {
@@ -295,15 +295,15 @@ func (x *Index) rule(row *FactRow) []policy.Evaluation {
 			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), trusted
 		}
 		if p.ranks[i] != nil {
-			evaluation.Standing = p.ranks[i].set.Standing(row.uid())
+			evaluation.Rank = p.ranks[i].set.Result(row.uid())
 		}
 		x.evaluations = append(x.evaluations, evaluation)
 	}
 	return x.evaluations
 }
 
-func (x *Index) page(at place) page {
-	p := page{EffectiveRules: x.snapshot.Effective(x.kind, at.namespace), known: x.snapshot.Knows(at.namespace)}
+func (x *Index) rulesOf(at partitionKey) partitionRules {
+	p := partitionRules{EffectiveRules: x.snapshot.Effective(x.kind, at.namespace), known: x.snapshot.Knows(at.namespace)}
 	for _, r := range p.Rules {
 		p.columns = append(p.columns, x.column(at.layout, r.Key))
 		p.ranks = append(p.ranks, nil)

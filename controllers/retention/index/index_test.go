@@ -159,22 +159,22 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 		"a deleted subject":                    {func(w *harness) { w.Forget(current.ID, "known", now) }, never},
 		"a deleted subject of another listing": {func(w *harness) { w.Forget(other.ID, "known", now) }, []string{"known"}},
 		"a deleted subject that was unknown":   {func(w *harness) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
-		"unsynced":                             {func(w *harness) { w.Unsync(current.ID) }, never},
-		"another listing is unsynced":          {func(w *harness) { w.Unsync(other.ID) }, []string{"known"}},
+		"unsynced":                             {func(w *harness) { w.MarkIncomplete(current.ID) }, never},
+		"another listing is unsynced":          {func(w *harness) { w.MarkIncomplete(other.ID) }, []string{"known"}},
 		"a new listing":                        {func(w *harness) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
 		"a new listing without the subject":    {func(w *harness) { w.Replace(other, nil, now) }, never},
 		"a new listing after Unsync": {func(w *harness) {
-			w.Unsync(current.ID)
+			w.MarkIncomplete(current.ID)
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 		}, []string{"listed"}},
 		"a late change of the previous listing": {func(w *harness) {
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 			w.Apply(current.ID, row("listed", now, at("0")), now)
 			w.Forget(current.ID, "listed", now)
-			w.Unsync(current.ID)
+			w.MarkIncomplete(current.ID)
 		}, []string{"listed"}},
 		"a change while unsynced": {func(w *harness) {
-			w.Unsync(current.ID)
+			w.MarkIncomplete(current.ID)
 			w.Apply(current.ID, row("new", due), now)
 		}, never},
 	}
@@ -209,7 +209,7 @@ func TestLenAndHas(t *testing.T) {
 	expect.Equal(t, "has facts", true, w.has(fixture.Rule("a")))
 	expect.Equal(t, "has facts evaluated with another snapshot", false, w.Has(snapshotOf(fixture.Rule("a")), fixture.Rule("a")))
 	expect.Equal(t, "has facts of another rule", false, w.has(fixture.Rule("b")))
-	w.Unsync(w.listing.ID)
+	w.MarkIncomplete(w.listing.ID)
 	_, synced = w.Len()
 	expect.Equal(t, "synced after Unsync", false, synced)
 	expect.Equal(t, "has facts after Unsync", false, w.has(fixture.Rule("a")))
@@ -275,7 +275,7 @@ func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
 	expect.Equal(t, "second", never, w.take(later))
 }
 
-func TestJudge(t *testing.T) {
+func TestClaim(t *testing.T) {
 	tests := map[string]struct {
 		row  *index.FactRow
 		want policy.Reason
@@ -304,14 +304,14 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeOfTheUnknown(t *testing.T) {
+func TestClaimUnknown(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now))
 	j, ok := w.Claim("y", now.Add(time.Hour))
 	expect.Equal(t, "known", false, ok)
 	expect.Equal(t, "permit", false, j.Permit.Valid())
 }
 
-func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
+func TestClaimNamesTheEvaluatedVersion(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now, at("7")))
 	j, _ := w.Claim("x", now.Add(time.Hour))
 	expect.Equal(t, "version", "7", j.Permit.Subject().ResourceVersion)
@@ -353,7 +353,7 @@ func TestReconsider(t *testing.T) {
 	}{
 		"still due":          {func(*harness) {}, []string{"x"}},
 		"due later":          {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
-		"kept":               {func(w *harness) { w.Unsync(w.listing.ID) }, never},
+		"kept":               {func(w *harness) { w.MarkIncomplete(w.listing.ID) }, never},
 		"forgotten":          {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, never},
 		"deleted":            {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, never},
 		"still scheduled":    {func(w *harness) { w.Reconsider("x", due) }, []string{"x"}},
@@ -435,7 +435,7 @@ func TestRefreshBringsBackNobody(t *testing.T) {
 	expect.Equal(t, "subjects", 0, n)
 }
 
-func TestSetBook(t *testing.T) {
+func TestSetSnapshot(t *testing.T) {
 	due := now.Add(time.Hour)
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 	tests := map[string]struct {
@@ -512,7 +512,7 @@ func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	expect.Equal(t, "due after the hold is removed", []string{"x"}, w.take(due))
 }
 
-func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
+func TestSetSnapshotEvaluatesOnlyChanges(t *testing.T) {
 	// The first due subject is in team-a, which has its own rule. If it were evaluated again, it would be first again and
 	// wake the owner.
 	bookWith := func(d time.Duration) *policy.Snapshot {
@@ -591,7 +591,7 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		"a deletion of another version": {func(w *harness) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
 		"a forgotten subject":           {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, true},
 		"a forgotten unknown subject":   {func(w *harness) { w.Forget(w.listing.ID, "y", now) }, false},
-		"unsynced":                      {func(w *harness) { w.Unsync(w.listing.ID) }, true},
+		"unsynced":                      {func(w *harness) { w.MarkIncomplete(w.listing.ID) }, true},
 		"a listing":                     {func(w *harness) { w.Replace(w.listing, nil, now) }, true},
 		"rules":                         {func(w *harness) { w.SetSnapshot(snapshotOf(), now) }, true},
 	}
@@ -613,7 +613,7 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 		w.Forget(w.listing.ID, types.UID(uid), now)
 	}
 	w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now)
-	if n := w.Spaces(); n > 10 {
+	if n := w.Partitions(); n > 10 {
 		t.Errorf("%d namespaces without a subject in memory", n)
 	}
 }
@@ -622,7 +622,7 @@ func TestKind(t *testing.T) {
 	expect.Equal(t, "kind", fixture.Jobs.GroupKind(), newHarness(t, nil).Kind())
 }
 
-func TestLookAt(t *testing.T) {
+func TestPeekAt(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
 	target := func(uid, version string) policy.Target {
 		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
@@ -642,7 +642,7 @@ func TestLookAt(t *testing.T) {
 	if _, ok := w.PeekAt(target("y", "1"), now); ok {
 		t.Error("a deleted subject is known")
 	}
-	w.Unsync(w.listing.ID)
+	w.MarkIncomplete(w.listing.ID)
 	if v, ok := w.PeekAt(target("x", "1"), now); ok || v.Action != policy.Keep {
 		t.Errorf("an unsynced index: %+v, %v", v, ok)
 	}

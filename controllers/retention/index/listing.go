@@ -38,7 +38,7 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	known, gap := x.rows, !x.synced
 	x.listing, x.version = from, x.version+1
 	x.rows = make(map[types.UID]*FactRow, len(rows))
-	x.spaces = map[string][]*space{}
+	x.partitions = map[string][]*partition{}
 	for _, row := range rows {
 		if twin := x.rows[row.uid()]; twin != nil {
 			x.drop(twin) // listed twice: pages of a list may overlap
@@ -46,20 +46,20 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 		x.join(row)
 		old := known[row.uid()]
 		if old == nil {
-			x.arrive(row, now)
+			x.setStreak(row, now)
 		}
 		row.succeed(old, gap, now)
 		x.rows[row.uid()] = row
 	}
 	for uid, row := range known {
 		if (row.leaving || row.gone) && x.rows[uid] == nil {
-			x.depart(row, now)
+			x.recordDeparture(row, now)
 		}
 	}
 	x.synced = true
 	x.rankAll()
 	for _, row := range x.rows {
-		x.judgeForLater(row, now)
+		x.setNextDue(row, now)
 	}
 	x.rebuild(time.Time{})
 }
@@ -76,8 +76,8 @@ func (x *Index) Apply(from uint64, row *FactRow, now time.Time) {
 // isLate reports whether the index already has this version of the subject, evaluated for other rules, and the rules of
 // this row no longer apply in its namespace.
 func (x *Index) isLate(row *FactRow) bool {
-	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0 &&
-		row.space.layout != x.rows[row.uid()].space.layout
+	return row.partition.layout != x.listing.layoutIn(row.partition.namespace) && x.compare(row) == 0 &&
+		row.partition.layout != x.rows[row.uid()].partition.layout
 }
 
 // Refresh applies a subject that was read live, if it is newer than the version from the watch.
@@ -130,12 +130,12 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 	if old != nil {
 		x.drop(old)
 	} else {
-		x.arrive(row, now)
+		x.setStreak(row, now)
 	}
 	x.rows[row.uid()] = row
 	x.version++
 	x.enlist(row, now)
-	x.judgeForLater(row, now)
+	x.setNextDue(row, now)
 	x.reschedule(row)
 }
 
@@ -143,7 +143,7 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 // result. Then an attempt for the subject that is in progress continues.
 func (r *FactRow) saysNothingNew(old *FactRow) bool {
 	return old != nil && old.text == r.text && old.created == r.created && old.createdNanos == r.createdNanos && old.flags == r.flags &&
-		old.ownTTL == r.ownTTL && old.space.layout == r.space.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
+		old.ownTTL == r.ownTTL && old.partition.layout == r.partition.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
 }
 
 // is reports whether the facts are equal.
@@ -163,30 +163,30 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	if old := x.rows[uid]; old != nil {
 		x.delist(old, now)
 		x.drop(old)
-		x.depart(old, now)
+		x.recordDeparture(old, now)
 		x.version++
 	}
 }
 
-// join counts a row in its space, which the rows of the place share.
+// join counts a row in its partition, which the rows of the key share.
 func (x *Index) join(row *FactRow) {
-	at := row.space.place
-	shared := x.space(at)
+	at := row.partition.partitionKey
+	shared := x.partition(at)
 	if shared == nil {
-		shared = &space{place: at, page: x.page(at)}
+		shared = &partition{partitionKey: at, rules: x.rulesOf(at)}
 		x.linkRanks(shared)
-		x.spaces[at.namespace] = append(x.spaces[at.namespace], shared)
+		x.partitions[at.namespace] = append(x.partitions[at.namespace], shared)
 	}
 	shared.rows++
-	if row.again() {
-		shared.again++
+	if row.isStale() {
+		shared.stale++
 	}
-	row.space = shared
+	row.partition = shared
 }
 
-// space returns the space of a place; nil if it has no rows.
-func (x *Index) space(at place) *space {
-	for _, s := range x.spaces[at.namespace] {
+// partition returns the partition of a key; nil if it has no rows.
+func (x *Index) partition(at partitionKey) *partition {
+	for _, s := range x.partitions[at.namespace] {
 		if s.layout == at.layout {
 			return s
 		}
@@ -194,9 +194,9 @@ func (x *Index) space(at place) *space {
 	return nil
 }
 
-// eachSpace yields the spaces that have rows.
-func (x *Index) eachSpace(visit func(*space) bool) {
-	for _, here := range x.spaces {
+// eachPartition yields the partitions that have rows.
+func (x *Index) eachPartition(visit func(*partition) bool) {
+	for _, here := range x.partitions {
 		for _, s := range here {
 			if !visit(s) {
 				return
@@ -205,26 +205,26 @@ func (x *Index) eachSpace(visit func(*space) bool) {
 	}
 }
 
-// drop removes a row, and its space if it was the last row there.
+// drop removes a row, and its partition if it was the last row there.
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
-	if row.again() {
-		row.space.again--
+	if row.isStale() {
+		row.partition.stale--
 	}
-	if row.space.rows--; row.space.rows > 0 {
+	if row.partition.rows--; row.partition.rows > 0 {
 		return
 	}
-	here := x.spaces[row.space.namespace]
-	if here = slices.DeleteFunc(here, func(s *space) bool { return s == row.space }); len(here) == 0 {
-		delete(x.spaces, row.space.namespace)
+	here := x.partitions[row.partition.namespace]
+	if here = slices.DeleteFunc(here, func(s *partition) bool { return s == row.partition }); len(here) == 0 {
+		delete(x.partitions, row.partition.namespace)
 	} else {
-		x.spaces[row.space.namespace] = here
+		x.partitions[row.partition.namespace] = here
 	}
 }
 
-// Unsync records that the index may be incomplete: all subjects are kept until the next Replace.
-func (x *Index) Unsync(from uint64) {
+// MarkIncomplete records that the index may be incomplete: all subjects are kept until the next Replace.
+func (x *Index) MarkIncomplete(from uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID != from {

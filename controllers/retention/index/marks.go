@@ -21,7 +21,7 @@ func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 		if !f.marked {
 			continue
 		}
-		before := old.factsUnder(r.space.layout.Columns[i])
+		before := old.factsUnder(r.partition.layout.Columns[i])
 		switch {
 		case f.eligible:
 			f.since(before, gap, now)
@@ -61,7 +61,7 @@ func (r *FactRow) factsUnder(key string) *fact {
 	if r == nil {
 		return nil
 	}
-	if c := r.space.layout.column(key); c >= 0 {
+	if c := r.partition.layout.column(key); c >= 0 {
 		return &r.facts[c]
 	}
 	return nil

@@ -55,9 +55,9 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 		return func(w *harness, now time.Time) { w.Refresh(w.listing.ID, r, now) }
 	}
 	relaid := func(r *index.FactRow) func(*harness, time.Time) {
-		return func(w *harness, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
+		return func(w *harness, now time.Time) { w.ReplaceNamespace(w.replaceNamespace(), []*index.FactRow{r}, now) }
 	}
-	doubt := func(w *harness, _ time.Time) { w.Unsync(w.listing.ID) }
+	doubt := func(w *harness, _ time.Time) { w.MarkIncomplete(w.listing.ID) }
 	type steps []func(*harness, time.Time)
 	tests := map[string]struct {
 		steps     steps

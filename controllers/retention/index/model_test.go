@@ -107,17 +107,17 @@ func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
 	page := m.snapshot.Effective(fixture.Jobs.GroupKind(), row.Namespace)
 	var evaluations []policy.Evaluation
 	for _, r := range page.Rules {
-		evaluation := policy.Evaluation{Rule: r, Standing: m.standing(r.ID, row.UID)}
+		evaluation := policy.Evaluation{Rule: r, Rank: m.rank(r.ID, row.UID)}
 		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == fixture.Jobs {
 			evaluation.Facts, evaluation.Known = facts, m.synced && m.snapshot.Knows(row.Namespace)
 		}
 		evaluations = append(evaluations, evaluation)
 	}
-	return page.See(row.Subject), evaluations
+	return page.WithHold(row.Subject), evaluations
 }
 
-// standing ranks all rows to get the result of one.
-func (m *model) standing(id policy.RuleID, uid types.UID) policy.RankResult {
+// rank ranks all rows to get the result of one.
+func (m *model) rank(id policy.RuleID, uid types.UID) policy.RankResult {
 	if !slices.Contains(m.snapshot.Ranked(fixture.Jobs.GroupKind()), id) {
 		return policy.RankResult{}
 	}
@@ -203,7 +203,7 @@ func newPlayer(seed int64) *player {
 	p.harness.Index = index.New(fixture.Jobs.GroupKind(), func() { p.harness.wakes++ })
 	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
-		p.setBook()
+		p.setSnapshot()
 	}
 	p.replace()
 	return p
@@ -347,7 +347,7 @@ func (p *player) applyStale() {
 	p.harness.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
 	p.harness.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
 	p.harness.Forget(1<<40, p.uid(), p.now)
-	p.harness.Unsync(1 << 40)
+	p.harness.MarkIncomplete(1 << 40)
 	uid := types.UID("u0")
 	p.harness.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
@@ -380,9 +380,9 @@ func (p *player) refresh() {
 	}
 }
 
-// relay gives a namespace another layout, with a list of versions that are newer than, equal to or older than the known
+// replaceNamespace gives a namespace another layout, with a list of versions that are newer than, equal to or older than the known
 // ones.
-func (p *player) relay() {
+func (p *player) replaceNamespace() {
 	namespace, to := places[p.Intn(2)], p.layout(slices.Concat(cluster, own))
 	p.alive[namespace] = append(p.alive[namespace], to)
 	next := p.model.listing
@@ -413,13 +413,13 @@ func (p *player) forget() {
 	delete(p.model.rows, uid)
 }
 
-func (p *player) distrust() {
-	p.harness.Unsync(p.model.listing.ID)
+func (p *player) markIncomplete() {
+	p.harness.MarkIncomplete(p.model.listing.ID)
 	p.model.synced = false
 }
 
-// setBook changes the policies, or only the namespaces.
-func (p *player) setBook() {
+// setSnapshot changes the policies, or only the namespaces.
+func (p *player) setSnapshot() {
 	if p.Intn(2) == 0 {
 		p.policies = p.anyPolicies()
 	}
@@ -528,8 +528,8 @@ func (p *player) fail() {
 	}
 }
 
-// judge handles a due subject as a worker does.
-func (p *player) judge(t *testing.T, uid types.UID) {
+// claim handles a due subject as a worker does.
+func (p *player) claim(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
 	subject, evaluations := p.model.rule(row)
 	want, _ := policy.Decide(subject, evaluations, p.now)
@@ -555,8 +555,8 @@ func (p *player) wait() {
 // step makes a random call and compares.
 func (p *player) step(t *testing.T) {
 	moves := map[string]func(){
-		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
-		"forget": p.forget, "distrust": p.distrust, "book": p.setBook, "gone": p.markGone, "back": p.putBack, "fail": p.fail, "wait": p.wait,
+		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.replaceNamespace,
+		"forget": p.forget, "distrust": p.markIncomplete, "book": p.setSnapshot, "gone": p.markGone, "back": p.putBack, "fail": p.fail, "wait": p.wait,
 	}
 	names := []string{
 		"replace", "apply", "apply", "apply", "apply", "late", "again", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
@@ -590,7 +590,7 @@ func (p *player) step(t *testing.T) {
 		}
 		if uid := types.UID(uid); !p.out[uid] {
 			if p.out[uid] = true; p.Intn(3) == 0 {
-				p.judge(t, uid)
+				p.claim(t, uid)
 				p.compare(t)
 			} else {
 				p.reconsider(uid)
@@ -601,8 +601,8 @@ func (p *player) step(t *testing.T) {
 
 // shown is what Scan passes about a subject.
 type shown struct {
-	Subject policy.Subject
-	Rulings []policy.Evaluation
+	Subject     policy.Subject
+	Evaluations []policy.Evaluation
 }
 
 // compare compares the index with the model for every subject, and checks that the index is consistent.
@@ -622,7 +622,7 @@ func (p *player) compare(t *testing.T) {
 		got[s.UID] = shown{s, slices.Clone(evaluations)}
 	})
 	if !maps.EqualFunc(want, got, func(a, b shown) bool {
-		return a.Subject == b.Subject && slices.EqualFunc(a.Rulings, b.Rulings, sameRuling)
+		return a.Subject == b.Subject && slices.EqualFunc(a.Evaluations, b.Evaluations, sameEvaluation)
 	}) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
@@ -638,8 +638,8 @@ func (p *player) compare(t *testing.T) {
 	}
 }
 
-func sameRuling(a, b policy.Evaluation) bool {
-	return a.Rule == b.Rule && a.Standing == b.Standing && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
+func sameEvaluation(a, b policy.Evaluation) bool {
+	return a.Rule == b.Rule && a.Rank == b.Rank && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
 }
 
 // TestAgainstTheModel: after any sequence of calls, every subject has the rank result of ranking all of them. At every time

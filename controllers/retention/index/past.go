@@ -6,12 +6,12 @@ import "github.com/sunset-k8s/sunset/policy"
 type past struct {
 	index       *Index
 	row         *FactRow
-	pages       map[pastPlace]*page
+	rules       map[pastKey]*partitionRules
 	evaluations []policy.Evaluation // reused
 }
 
-type pastPlace struct {
-	place
+type pastKey struct {
+	partitionKey
 	snapshot *policy.Snapshot
 }
 
@@ -20,27 +20,27 @@ type pastPlace struct {
 // subjects as newly due.
 func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 	x, row := p.index, p.row
-	at := pastPlace{row.space.place, snapshot}
-	before := p.pages[at]
+	at := pastKey{row.partition.partitionKey, snapshot}
+	before := p.rules[at]
 	if before == nil {
-		before = &page{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
+		before = &partitionRules{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
 		for _, r := range before.Rules {
 			before.columns = append(before.columns, x.column(at.layout, r.Key))
 		}
-		p.pages[at] = before
+		p.rules[at] = before
 	}
 	p.evaluations = p.evaluations[:0]
 	for i, r := range before.Rules {
-		evaluation := policy.Evaluation{Rule: r, Standing: policy.RankResult{Newest: r.Keep > 0}}
+		evaluation := policy.Evaluation{Rule: r, Rank: policy.RankResult{Newest: r.Keep > 0}}
 		if c := before.columns[i]; c >= 0 {
 			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), x.synced && before.known
 		}
-		for k, is := range row.space.page.Rules {
-			if ranks := row.space.page.ranks[k]; is.ID == r.ID && ranks != nil && is.RanksAtLeastLike(r) {
-				evaluation.Standing = ranks.set.Standing(row.uid())
+		for k, is := range row.partition.rules.Rules {
+			if ranks := row.partition.rules.ranks[k]; is.ID == r.ID && ranks != nil && is.RanksAtLeastLike(r) {
+				evaluation.Rank = ranks.set.Result(row.uid())
 			}
 		}
 		p.evaluations = append(p.evaluations, evaluation)
 	}
-	return before.See(row.Subject()), p.evaluations
+	return before.WithHold(row.Subject()), p.evaluations
 }

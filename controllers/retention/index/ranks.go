@@ -13,10 +13,10 @@ import (
 // ranks is the ranking of one rule: the verdict of the rule about one subject depends on the others.
 type ranks struct{ set *rank.Set }
 
-// linkRanks sets the rankings of the rules that apply in a space.
-func (x *Index) linkRanks(s *space) {
-	for i, r := range s.page.Rules {
-		s.page.ranks[i] = x.ranks[r.ID]
+// linkRanks sets the rankings of the rules that apply in a partition.
+func (x *Index) linkRanks(s *partition) {
+	for i, r := range s.rules.Rules {
+		s.rules.ranks[i] = x.ranks[r.ID]
 	}
 }
 
@@ -29,7 +29,7 @@ func (x *Index) rankAll() {
 	}
 }
 
-// followRankings updates the rankings for the snapshot, and returns the UIDs whose rank result has changed. Rows of spaces
+// followRankings updates the rankings for the snapshot, and returns the UIDs whose rank result has changed. Rows of partitions
 // with changed rules must be ranked after that.
 func (x *Index) followRankings() (changed []types.UID) {
 	ranked := map[policy.RuleID]bool{}
@@ -46,7 +46,7 @@ func (x *Index) followRankings() (changed []types.UID) {
 			delete(x.ranks, id)
 		}
 	}
-	for s := range x.eachSpace {
+	for s := range x.eachPartition {
 		x.linkRanks(s)
 	}
 	return changed
@@ -54,20 +54,20 @@ func (x *Index) followRankings() (changed []types.UID) {
 
 // enlist ranks a row that is new or has changed, and evaluates again the rows whose rank result changes because of it.
 func (x *Index) enlist(row *FactRow, now time.Time) {
-	x.rank(row, func(changed []types.UID) { x.rejudge(changed, row, now) })
+	x.rank(row, func(changed []types.UID) { x.reevaluate(changed, row, now) })
 }
 
 // delist removes a deleted row from every ranking.
 func (x *Index) delist(row *FactRow, now time.Time) {
-	for _, ranks := range row.space.page.ranks {
+	for _, ranks := range row.partition.rules.ranks {
 		if ranks != nil {
-			x.rejudge(ranks.set.Remove(row.uid()), row, now)
+			x.reevaluate(ranks.set.Remove(row.uid()), row, now)
 		}
 	}
 }
 
 func (x *Index) rank(row *FactRow, changed func([]types.UID)) {
-	for i, ranks := range row.space.page.ranks {
+	for i, ranks := range row.partition.rules.ranks {
 		if ranks == nil {
 			continue
 		}
@@ -82,35 +82,35 @@ func (x *Index) rank(row *FactRow, changed func([]types.UID)) {
 // rankElsewhere ranks a row whose rules have changed, and removes it from the rankings of rules that no longer apply.
 func (x *Index) rankElsewhere(row *FactRow, before []*ranks, changed func([]types.UID)) {
 	for _, ranks := range before {
-		if ranks != nil && !slices.Contains(row.space.page.ranks, ranks) {
+		if ranks != nil && !slices.Contains(row.partition.rules.ranks, ranks) {
 			changed(ranks.set.Remove(row.uid()))
 		}
 	}
 	x.rank(row, changed)
 }
 
-// member returns the row as a candidate for the ranking of a rule of its page; ok is false if the rule does not rank it.
+// member returns the row as a candidate for the ranking of a rule of its partition; ok is false if the rule does not rank it.
 func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 	if r.gone || r.leaving {
 		return m, false
 	}
 	subject, facts := r.Subject(), policy.Facts{}
-	column := r.space.page.columns[rule]
+	column := r.partition.rules.columns[rule]
 	if column >= 0 {
 		facts = r.facts[column].unpack()
 	}
 	return policy.CandidateOf(&subject, &facts, column >= 0)
 }
 
-// rejudge evaluates the rows again whose rank result has changed, except the one that its caller evaluates.
-func (x *Index) rejudge(changed []types.UID, but *FactRow, now time.Time) {
+// reevaluate evaluates the rows again whose rank result has changed, except the one that its caller evaluates.
+func (x *Index) reevaluate(changed []types.UID, but *FactRow, now time.Time) {
 	for _, uid := range changed {
 		row := x.rows[uid]
 		if row == nil || row == but || uid == but.uid() {
 			continue
 		}
 		x.unschedule(row)
-		x.judgeForLater(row, now)
+		x.setNextDue(row, now)
 		x.reschedule(row)
 		x.version++
 	}

@@ -53,8 +53,8 @@ func (r *returns) key(n objectName) uint64 {
 	return maphash.Comparable(r.seed, n)
 }
 
-// left records that an object was deleted. Another call records that it still existed until now.
-func (r *returns) left(n objectName, uid types.UID, streak uint8, now time.Time) {
+// record records that an object was deleted. Another call records that it still existed until now.
+func (r *returns) record(n objectName, uid types.UID, streak uint8, now time.Time) {
 	key := r.key(n)
 	if len(r.young) >= departuresKept {
 		r.old, r.young = r.young, map[uint64]departure{}
@@ -98,25 +98,25 @@ func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 	return d.streak
 }
 
-// arrive sets how often the object of a new row, or the owner that would be deleted in its place, was re-created.
-func (x *Index) arrive(row *FactRow, now time.Time) {
+// setStreak sets how often the object of a new row, or the owner that would be deleted in its place, was re-created.
+func (x *Index) setStreak(row *FactRow, now time.Time) {
 	row.streak = x.returns.streak(x.nameOf(row), row.uid(), now)
 	for i := range row.facts {
 		if n := row.facts[i].note; n != nil && n.owner != nil {
-			row.streak = max(row.streak, x.returns.streak(ownerName(n.owner, row.space.namespace), n.owner.UID, now))
+			row.streak = max(row.streak, x.returns.streak(ownerName(n.owner, row.partition.namespace), n.owner.UID, now))
 		}
 	}
 }
 
-// depart records that a row no longer exists. If a DELETE is in flight, it counts as Sunset's deletion: the watch may be
+// recordDeparture records that a row no longer exists. If a DELETE is in flight, it counts as Sunset's deletion: the watch may be
 // faster than the answer.
-func (x *Index) depart(row *FactRow, now time.Time) {
+func (x *Index) recordDeparture(row *FactRow, now time.Time) {
 	name := x.nameOf(row)
 	switch d, known := x.returns.departed(name, row.uid()); {
 	case known:
-		x.returns.left(name, row.uid(), d.streak, now)
+		x.returns.record(name, row.uid(), d.streak, now)
 	case row.leaving:
-		x.returns.left(name, row.uid(), row.nextStreak(), now)
+		x.returns.record(name, row.uid(), row.nextStreak(), now)
 	default:
 		x.returns.forget(name)
 	}
@@ -131,15 +131,15 @@ func (x *Index) Deleted(i policy.Intent, now time.Time) {
 	d, _ := x.returns.departed(name, i.Subject.UID)
 	if row := x.rows[i.Subject.UID]; row != nil {
 		d.streak = row.nextStreak()
-		x.returns.left(name, i.Subject.UID, d.streak, now)
+		x.returns.record(name, i.Subject.UID, d.streak, now)
 	}
 	if i.Owner != nil && d.streak > 0 {
-		x.returns.left(ownerName(i.Owner, i.Subject.Namespace), i.Owner.UID, d.streak, now)
+		x.returns.record(ownerName(i.Owner, i.Subject.Namespace), i.Owner.UID, d.streak, now)
 	}
 }
 
 func (x *Index) nameOf(row *FactRow) objectName {
-	return objectName{x.kind, row.space.namespace, row.text[:row.nameEnds]}
+	return objectName{x.kind, row.partition.namespace, row.text[:row.nameEnds]}
 }
 
 func ownerName(o *policy.Owner, namespace string) objectName {
@@ -167,14 +167,14 @@ func (r *FactRow) isPrompt() bool {
 	return true
 }
 
-// isEdited reports whether a rule that finds the subject eligible was edited since a page. Edits of other rules do not end
+// isEdited reports whether a rule that finds the subject eligible was edited since then. Edits of other rules do not end
 // a loop: otherwise frequent edits of any rule would keep it running.
-func (r *FactRow) isEdited(before *page) bool {
+func (r *FactRow) isEdited(before *partitionRules) bool {
 	for i, was := range before.Rules {
 		if c := before.columns[i]; c < 0 || !r.facts[c].selected || !r.facts[c].eligible {
 			continue
 		}
-		for _, is := range r.space.page.Rules {
+		for _, is := range r.partition.rules.Rules {
 			if is.ID == was.ID && is.EditedSince(was) {
 				return true
 			}

@@ -62,7 +62,7 @@ func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
 		l.Forget(1, uid, l.now)
 	case "a list":
 		answered()
-		l.Unsync(1)
+		l.MarkIncomplete(1)
 		l.Replace(l.listing, nil, l.now)
 	case "nothing": // another client deletes it
 		l.Release(uid, l.now)

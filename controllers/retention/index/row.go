@@ -13,23 +13,23 @@ import (
 // FactRow is one subject with the facts about it, packed, because there is one for each object in the cluster. Create it
 // with NewFactRow. Once a row is passed to the index, only the index may use it.
 type FactRow struct {
-	space   *space // its namespace; shared with the other rows there
-	text    string // name, UID and resourceVersion
-	facts   []fact // one for each column of the space's layout
-	created seconds
-	due     seconds // when to evaluate again; zero if only a change can make it due
-	ownTTL  time.Duration
+	partition *partition // its namespace; shared with the other rows there
+	text      string     // name, UID and resourceVersion
+	facts     []fact     // one for each column of the partition's layout
+	created   seconds
+	due       seconds // when to evaluate again; zero if only a change can make it due
+	ownTTL    time.Duration
 	// Nanoseconds of the times above.
 	createdNanos, dueNanos int32
 
-	slot     int32  // 1 + index in the schedule; 0 if it is not scheduled
-	uidEnds  uint32 // end of the UID in text
-	nameEnds uint16
-	flags    policy.Flags
-	streak   uint8 // how often in a row an object of its name was re-created; see returns
-	gone     bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Undelete
-	leaving  bool  // a DELETE is in flight
-	told     bool  // it waits, and was handed over Ahead of its due time
+	slot       int32  // 1 + index in the schedule; 0 if it is not scheduled
+	uidEnds    uint32 // end of the UID in text
+	nameEnds   uint16
+	flags      policy.Flags
+	streak     uint8 // how often in a row an object of its name was re-created; see returns
+	gone       bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Undelete
+	leaving    bool  // a DELETE is in flight
+	handedOver bool  // it waits, and was handed over Ahead of its due time
 }
 
 // fact is policy.Facts, packed.
@@ -53,7 +53,7 @@ type note struct {
 	notBefore      seconds
 	notBeforeNanos int32
 	unpullable     bool
-	again          bool // the rule should be evaluated again because of the error
+	stale          bool // the rule should be evaluated again because of the error
 	outdated       bool // the mark on the object does not count; without known references: they were known before
 }
 
@@ -92,13 +92,13 @@ func (l *Columns) covers(o *Columns) bool {
 func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]
 	r := &FactRow{
-		space:    &space{place: place{s.Namespace, l}}, // until it joins an index
-		ownTTL:   s.OwnTTL,
-		text:     s.Name + string(s.UID) + s.ResourceVersion,
-		facts:    make([]fact, len(facts)),
-		nameEnds: uint16(len(s.Name)),
-		uidEnds:  uint32(len(s.Name) + len(s.UID)),
-		flags:    s.Flags,
+		partition: &partition{partitionKey: partitionKey{s.Namespace, l}}, // until it joins an index
+		ownTTL:    s.OwnTTL,
+		text:      s.Name + string(s.UID) + s.ResourceVersion,
+		facts:     make([]fact, len(facts)),
+		nameEnds:  uint16(len(s.Name)),
+		uidEnds:   uint32(len(s.Name) + len(s.UID)),
+		flags:     s.Flags,
 	}
 	r.created, r.createdNanos = pack(s.Created)
 	for i := range facts {
@@ -107,19 +107,19 @@ func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	return r
 }
 
-// AskAgain sets whether the facts with an error should be requested again, because a rule was not evaluated when the row
+// EvaluateAgain sets whether the facts with an error should be requested again, because a rule was not evaluated when the row
 // was read.
-func (r *FactRow) AskAgain(again bool) *FactRow {
+func (r *FactRow) EvaluateAgain(again bool) *FactRow {
 	for _, f := range r.facts {
 		if f.note != nil && f.note.err != nil {
-			f.note.again = again
+			f.note.stale = again
 		}
 	}
 	return r
 }
 
-func (r *FactRow) again() bool {
-	return slices.ContainsFunc(r.facts, func(f fact) bool { return f.note != nil && f.note.again })
+func (r *FactRow) isStale() bool {
+	return slices.ContainsFunc(r.facts, func(f fact) bool { return f.note != nil && f.note.stale })
 }
 
 func packFacts(f *policy.Facts) fact {
@@ -132,7 +132,7 @@ func packFacts(f *policy.Facts) fact {
 // Subject returns the version of the subject that the row describes.
 func (r *FactRow) Subject() policy.Subject {
 	s := policy.Subject{
-		Namespace: r.space.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
+		Namespace: r.partition.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
 		Created: unpack(r.created, r.createdNanos), Flags: r.flags, OwnTTL: r.ownTTL,
 	}
 	if r.streak >= maxReturns {
@@ -141,8 +141,8 @@ func (r *FactRow) Subject() policy.Subject {
 	return s
 }
 
-// seen returns the subject as its namespace presents it. The row must have joined an index.
-func (r *FactRow) seen() policy.Subject { return r.space.page.See(r.Subject()) }
+// effectiveSubject returns the subject as its namespace presents it. The row must have joined an index.
+func (r *FactRow) effectiveSubject() policy.Subject { return r.partition.rules.WithHold(r.Subject()) }
 
 func (r *FactRow) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
 func (r *FactRow) version() string { return r.text[r.uidEnds:] }

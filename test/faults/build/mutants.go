@@ -62,15 +62,15 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A leader counts only its own deletions, and starts at zero.
 	"limits-in-memory": {{
-		File: "policy/ledger/keeper.go",
+		File: "policy/ledger/machine.go",
 		Old:  "\treturn k.adopt(stored)\n",
 		New:  "\tif k.stored == nil {\n\t\tstored.Open, stored.Spent = nil, nil\n\t}\n\treturn k.adopt(stored)\n",
 	}},
 	// A failed deletion is not retried.
 	"no-retry": {{
 		File: "controllers/retention/remove.go",
-		Old:  "\t}\n\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
-		New:  "\t}\n\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
+		Old:  "\t}\n\tp.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))\n",
+		New:  "\t}\n\t_ = p.backoffs.again(it, i.Subject.ResourceVersion, o.Result)\n",
 	}},
 	// Slow or failing namespaces share the workers of all others, which wait for each answer.
 	"no-throttling": {{
@@ -78,9 +78,9 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tl.good, l.until = 0, now.Add(throttledFor)\n\treturn news\n",
 		New:  "\tl.throttled, l.until = false, now.Add(throttledFor)\n\treturn news\n",
 	}, {
-		File: "controllers/retention/place.go",
-		Old:  "\tmay := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)\n",
-		New:  "\tmay := p.owner.given.Add(1) < 0\n",
+		File: "controllers/retention/worker_slots.go",
+		Old:  "\tmay := p.owner.slotsGivenUp.Add(1) <= int64(mostGivenUp*p.owner.MaxInFlight)\n",
+		New:  "\tmay := p.owner.slotsGivenUp.Add(1) < 0\n",
 	}},
 	// A new leader trusts every mark, including marks that the status distrusts.
 	"believes-marks": {{

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // fault draws a fault of a replica that starts at a moment and lasts for a while.
@@ -25,10 +25,10 @@ func (d *drawing) fault(at time.Duration) {
 		d.lasting(at, last, skew{i, pick(d, -time.Minute, 8*time.Second, time.Hour), last})
 	case 7:
 		d.add(at, kill{i, d.chance(60)})
-		d.add(at+last, restart{i, pick(d, scene.A, scene.B)})
+		d.add(at+last, restart{i, pick(d, scenario.A, scenario.B)})
 	case 8:
 		d.add(at, stop{i})
-		d.add(at+d.while(2*most), goOn{i})
+		d.add(at+d.while(2*most), resume{i})
 	default:
 		d.add(at, turn{i})
 	}
@@ -42,18 +42,18 @@ func (d *drawing) lasting(at, last time.Duration, a undone) {
 
 var watched = []string{"configmaps", "jobs", "pods", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
 
-// strike is a fault of some requests of every replica.
-type strike struct {
+// requestFault is a fault of some requests of every replica.
+type requestFault struct {
 	verb, resource string
-	gate.Fault
+	proxy.Fault
 }
 
-func (s strike) String() string {
+func (s requestFault) String() string {
 	what := fmt.Sprintf("delayed by %s", s.Delay)
 	switch {
-	case s.Drop == gate.Before:
+	case s.Drop == proxy.Before:
 		what = "lost before the server"
-	case s.Drop == gate.After:
+	case s.Drop == proxy.After:
 		what = "lost after the server's answer"
 	case s.Answer != nil:
 		what = fmt.Sprintf("answered with %d", s.Answer.Code)
@@ -61,35 +61,35 @@ func (s strike) String() string {
 	return fmt.Sprintf("%d of %s %s of each replica, after %d, %s", s.Times, s.verb, s.resource, s.Skip, what)
 }
 
-func (d *drawing) strike() strike {
-	s := strike{verb: "delete", resource: pick(d, "configmaps", "configmaps", "jobs", "pods")}
+func (d *drawing) strike() requestFault {
+	s := requestFault{verb: "delete", resource: pick(d, "configmaps", "configmaps", "jobs", "pods")}
 	if d.chance(50) {
 		of := pick(d, [2]string{"update", "retentionledgers"}, [2]string{"list", "clusterretentionpolicies"}, [2]string{"list", "retentionpolicies"},
 			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"},
 			[2]string{"list", "jobs"}, [2]string{"list", "pods"})
 		s.verb, s.resource = of[0], of[1]
 	}
-	s.Fault = gate.Fault{Match: gate.Requests(s.verb, s.resource), Skip: d.IntN(3), Times: 1 + d.IntN(4)}
+	s.Fault = proxy.Fault{Match: proxy.Requests(s.verb, s.resource), Skip: d.IntN(3), Times: 1 + d.IntN(4)}
 	switch d.IntN(5) {
 	case 0, 1:
 		s.Delay = d.while(most)
 	case 2:
-		s.Drop = gate.Before
+		s.Drop = proxy.Before
 	case 3:
-		s.Drop = gate.After
+		s.Drop = proxy.After
 	default:
 		s.Answer = pick(d,
-			&gate.Answer{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Headers: map[string]string{"Retry-After": "1"}},
-			&gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError},
-			&gate.Answer{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
-			&gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
+			&proxy.Answer{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Headers: map[string]string{"Retry-After": "1"}},
+			&proxy.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError},
+			&proxy.Answer{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
+			&proxy.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
 	}
 	return s
 }
 
-func (s strike) on(t *stage) {
+func (s requestFault) on(t *stage) {
 	for _, r := range t.replicas {
-		t.armed = append(t.armed, r.Gate.Arm(s.Fault))
+		t.armed = append(t.armed, r.Proxy.Arm(s.Fault))
 	}
 }
 
@@ -120,7 +120,7 @@ func (f freeze) String() string {
 func (f freeze) on(t *stage) { t.begin(f) }
 
 func (f freeze) begin(t *stage) func() {
-	return t.replicas[f.replica].Gate.Freeze(gate.Requests("watch", f.resource))
+	return t.replicas[f.replica].Proxy.Freeze(proxy.Requests("watch", f.resource))
 }
 
 // frames duplicates or drops events of watches.
@@ -150,7 +150,7 @@ func (f frames) on(t *stage) { t.begin(f) }
 
 func (f frames) begin(t *stage) func() {
 	n := 0
-	return t.replicas[f.replica].Gate.Frames(gate.Requests("watch", f.resource), func(event []byte) [][]byte {
+	return t.replicas[f.replica].Proxy.Frames(proxy.Requests("watch", f.resource), func(event []byte) [][]byte {
 		n++
 		switch {
 		case n%f.every != 0:
@@ -176,8 +176,8 @@ func (k skew) String() string {
 func (k skew) on(t *stage) { t.begin(k) }
 
 func (k skew) begin(t *stage) func() {
-	t.replicas[k.replica].Gate.Skew(k.by)
-	return func() { t.replicas[k.replica].Gate.Skew(0) }
+	t.replicas[k.replica].Proxy.Skew(k.by)
+	return func() { t.replicas[k.replica].Proxy.Skew(0) }
 }
 
 // kill ends a replica with SIGKILL or SIGTERM.
@@ -205,7 +205,7 @@ func (k kill) on(t *stage) {
 // restart starts a replica again, at one of the API servers.
 type restart struct {
 	replica int
-	server  scene.Server
+	server  scenario.Server
 }
 
 func (r restart) String() string {
@@ -214,10 +214,10 @@ func (r restart) String() string {
 
 func (r restart) on(t *stage) {
 	t.stopped[r.replica] = false
-	t.replicas[r.replica].Restart(func(s *scene.Start) { s.Server = r.server })
+	t.replicas[r.replica].Restart(func(s *scenario.Start) { s.Server = r.server })
 }
 
-// stop suspends a replica, and goOn resumes it.
+// stop suspends a replica, and resume resumes it.
 type stop struct{ replica int }
 
 func (s stop) String() string { return fmt.Sprintf("replica %d: is suspended", s.replica) }
@@ -230,11 +230,11 @@ func (s stop) on(t *stage) {
 	}
 }
 
-type goOn struct{ replica int }
+type resume struct{ replica int }
 
-func (g goOn) String() string { return fmt.Sprintf("replica %d: resumes", g.replica) }
+func (g resume) String() string { return fmt.Sprintf("replica %d: resumes", g.replica) }
 
-func (g goOn) on(t *stage) {
+func (g resume) on(t *stage) {
 	if t.stopped[g.replica] {
 		t.replicas[g.replica].Cont()
 		t.stopped[g.replica] = false
@@ -248,4 +248,4 @@ func (u turn) String() string {
 	return fmt.Sprintf("replica %d: all connections are closed", u.replica)
 }
 
-func (u turn) on(t *stage) { t.replicas[u.replica].Gate.Cut() }
+func (u turn) on(t *stage) { t.replicas[u.replica].Proxy.Cut() }

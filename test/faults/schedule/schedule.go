@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // Schedule is a sequence of events in one scenario.
@@ -63,7 +63,7 @@ func Draw(r *rand.Rand, servers bool) Schedule {
 }
 
 // Options returns the options of the scenario that the schedule needs.
-func (s Schedule) Options() scene.Options { return scene.Options{Alone: s.alone} }
+func (s Schedule) Options() scenario.Options { return scenario.Options{Alone: s.alone} }
 
 // String lists the schedule.
 func (s Schedule) String() string {

@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
 // A fault of a whole server, in words for the schedule.
-type trouble string
+type serverFault string
 
 const (
-	lags       trouble = "API server B is disconnected from etcd and lags behind"
-	pausesA    trouble = "API server A is suspended"
-	pausesB    trouble = "API server B is suspended"
-	pausesEtcd trouble = "etcd is suspended"
-	killsEtcd  trouble = "etcd is killed"
+	lags       serverFault = "API server B is disconnected from etcd and lags behind"
+	pausesA    serverFault = "API server A is suspended"
+	pausesB    serverFault = "API server B is suspended"
+	pausesEtcd serverFault = "etcd is suspended"
+	killsEtcd  serverFault = "etcd is killed"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 
 // outage is a fault of a whole server for a while.
 type outage struct {
-	trouble
+	serverFault
 	last time.Duration
 }
 
@@ -57,18 +57,18 @@ func (d *drawing) outages() {
 
 // begins returns the API servers at which a replica may start during the outage: the lagging server, the one that still
 // answers, or any.
-func (o outage) begins() []scene.Server {
-	switch o.trouble {
+func (o outage) begins() []scenario.Server {
+	switch o.serverFault {
 	case lags, pausesA:
-		return []scene.Server{scene.B}
+		return []scenario.Server{scenario.B}
 	case pausesB:
-		return []scene.Server{scene.A}
+		return []scenario.Server{scenario.A}
 	default:
-		return []scene.Server{scene.A, scene.B}
+		return []scenario.Server{scenario.A, scenario.B}
 	}
 }
 
-func (o outage) String() string { return string(o.trouble) }
+func (o outage) String() string { return string(o.serverFault) }
 
 func (o outage) on(t *stage) { t.begin(o) }
 
@@ -79,24 +79,24 @@ func (o outage) begin(t *stage) func() {
 	end := o.strike(t)
 	return func() {
 		end()
-		t.Client, t.outage = t.Scene.Client, false
+		t.Client, t.outage = t.Scenario.Client, false
 	}
 }
 
 // asks returns the client that users have during the outage.
 func (o outage) asks(t *stage) client.Client {
-	switch o.trouble {
+	switch o.serverFault {
 	case lags, pausesB:
-		return t.Through(scene.A, patience)
+		return t.Through(scenario.A, patience)
 	case pausesA:
-		return t.Through(scene.B, patience)
+		return t.Through(scenario.B, patience)
 	default:
-		return t.Through(scene.A, haste)
+		return t.Through(scenario.A, haste)
 	}
 }
 
 func (o outage) strike(t *stage) (end func()) {
-	switch o.trouble {
+	switch o.serverFault {
 	case lags:
 		t.Cluster.Relay().Stall()
 		return t.Cluster.Relay().Heal
@@ -141,7 +141,7 @@ func (t *stage) awaitServers() {
 	if !t.alone || t.outage {
 		return
 	}
-	for _, server := range []scene.Server{scene.A, scene.B} {
+	for _, server := range []scenario.Server{scenario.A, scenario.B} {
 		c := t.Through(server, patience)
 		t.Eventually(func() error {
 			return c.Get(t.Context(), client.ObjectKey{Name: t.Namespace}, &corev1.Namespace{})

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/faults/scene"
-	"github.com/sunset-k8s/sunset/test/gate"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 const (
@@ -31,45 +31,45 @@ const (
 
 // stage is a scenario that runs a schedule.
 type stage struct {
-	*scene.Scene
+	*scenario.Scenario
 	client.Client        // at an API server that answers
 	alone         bool   // exclusive use of the control plane: whole servers may fail
 	outage        bool   // a server is failing now
 	beside        string // the second namespace
-	replicas      [replicas]*scene.Replica
+	replicas      [replicas]*scenario.Replica
 	stopped       [replicas]bool
 	hit           int // number of ended or suspended replicas and of server faults
-	armed         []*gate.Armed
+	armed         []*proxy.Armed
 	ends          map[action]func() // functions that end running actions
 }
 
 // Run runs a schedule in its own scenario, which checks it when the test ends. The run is void if no fault fired. Run returns
 // when objects do not change any more, with the number of faults that fired.
-func (s Schedule) Run(in *scene.Scene) (struck int) {
+func (s Schedule) Run(in *scenario.Scenario) (struck int) {
 	in.Helper()
-	t := &stage{Scene: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
+	t := &stage{Scenario: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
 	for i := range t.replicas {
-		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i), Failover: true})
+		t.replicas[i] = in.Sunset(scenario.Start{Server: scenario.Server(i), Failover: true})
 	}
 	for _, p := range s.policies {
 		t.writePolicy(p)
 	}
 	in.Cleanup(t.endAll)
-	in.ExpectThat("a fault that fired", func() bool { return t.struck() > 0 })
+	in.ExpectThat("a fault that fired", func() bool { return t.hitByFault() > 0 })
 	in.Leader()
 	began := time.Now()
 	for _, step := range s.steps {
 		time.Sleep(time.Until(began.Add(step.at)))
 		step.do.on(t)
 	}
-	t.mend(s.blind)
+	t.repair(s.blind)
 	t.settle()
-	return t.struck()
+	return t.hitByFault()
 }
 
-// struck returns how many faults are known to have fired: faults of requests, counted for each replica; replicas that were
+// hitByFault returns how many faults are known to have fired: faults of requests, counted for each replica; replicas that were
 // ended or suspended while running; and faults of servers.
-func (t *stage) struck() int {
+func (t *stage) hitByFault() int {
 	n := t.hit
 	for _, a := range t.armed {
 		if a.Fired() > 0 {
@@ -148,14 +148,14 @@ func (t *stage) endAll() {
 }
 
 // All faults end here, and blind replicas restart.
-func (t *stage) mend(blind bool) {
+func (t *stage) repair(blind bool) {
 	t.endAll()
 	t.awaitServers()
 	for _, a := range t.armed {
 		a.Lift()
 	}
 	for i, r := range t.replicas {
-		goOn{i}.on(t)
+		resume{i}.on(t)
 		if blind {
 			r.Restart()
 		}
@@ -166,7 +166,7 @@ func (t *stage) mend(blind bool) {
 // renewing its lease. settle then restarts the ended replica, as a cluster would, and waits again.
 func (t *stage) settle() {
 	t.Helper()
-	var leads *scene.Replica
+	var leads *scenario.Replica
 	last, since := "", time.Now()
 	for deadline := since.Add(unrest); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
 		for _, r := range t.replicas {

@@ -200,8 +200,8 @@ func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 	at := reading(9 * interval) // so late that the time in between does not count
 	s, err := history.OpenOn(d, at, options)
 	expect.NoError(t, err)
-	if s.Anew() != nil {
-		t.Errorf("a crash has left a bad file: %v", s.Anew())
+	if s.AgesReset() != nil {
+		t.Errorf("a crash has left a bad file: %v", s.AgesReset())
 	}
 	known = s.Len() > 0
 	s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})
@@ -271,7 +271,7 @@ func TestNothingOldIsLeftWhenAUseCannotBeSaved(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, errFull) || !errors.Is(s.Trouble(), errFull) {
+		if !errors.Is(err, errFull) || !errors.Is(s.SaveError(), errFull) {
 			t.Errorf("step %d: %v", step, err)
 		}
 		if a, ok := s.Of("b"); !ok || a.UnusedFor != 3*interval {
@@ -294,7 +294,7 @@ func TestWhatWasRefusedIsTriedAgain(t *testing.T) {
 		t.Fatal("it was saved")
 	}
 	d.fail = nil
-	expect.NoError(t, errors.Join(s.Save(reading(3*interval)), s.Trouble()))
+	expect.NoError(t, errors.Join(s.Save(reading(3*interval)), s.SaveError()))
 	d.crash(rand.New(rand.NewPCG(1, 1)))
 	if a, b, known := tale(t, d); !known || a.UnusedFor != newA || b.UnusedFor != oldB+interval {
 		t.Errorf("%+v and %+v", a, b)

@@ -69,10 +69,10 @@ func checkFile(t *testing.T, data []byte) {
 	d := newDisk()
 	d.names[history.Name] = &inode{data, data}
 	s := openOn(t, d, reading(time.Hour))
-	if s.Anew() != nil {
+	if s.AgesReset() != nil {
 		aside := slices.DeleteFunc(slices.Collect(maps.Keys(d.names)), func(name string) bool { return !strings.HasPrefix(name, history.Name+".bad-") })
 		if len(aside) != 1 || !bytes.Equal(d.names[aside[0]].data, data) {
-			t.Errorf("%v, but the file was not set aside unchanged: %v", s.Anew(), aside)
+			t.Errorf("%v, but the file was not set aside unchanged: %v", s.AgesReset(), aside)
 		}
 	}
 	for i := range 3 {
@@ -81,8 +81,8 @@ func checkFile(t *testing.T, data []byte) {
 		expect.NoError(t, s.Save(at))
 	}
 	r, known := s.Of("a")
-	if used, ok := s.Of("b"); !known || !ok || used.UnusedFor != 0 || r.UnusedFor < 0 || s.Anew() != nil && r.UnusedFor > 2*interval {
-		t.Errorf("a is %+v, b is %+v; ages lost: %v", r, used, s.Anew())
+	if used, ok := s.Of("b"); !known || !ok || used.UnusedFor != 0 || r.UnusedFor < 0 || s.AgesReset() != nil && r.UnusedFor > 2*interval {
+		t.Errorf("a is %+v, b is %+v; ages lost: %v", r, used, s.AgesReset())
 	}
 	expect.NoError(t, s.Close())
 	after := reading(time.Hour + 3*interval)
@@ -91,8 +91,8 @@ func checkFile(t *testing.T, data []byte) {
 	next, _ := again.Of("a")
 	switch {
 	case r.UnusedFor > 100*365*24*time.Hour: // the store does not use such a file
-	case again.Anew() != nil, next.UnusedFor-r.UnusedFor > interval, next.UnusedFor < r.UnusedFor-time.Millisecond:
-		t.Errorf("a was %+v and is %+v after it was written and read; ages lost: %v", r, next, again.Anew())
+	case again.AgesReset() != nil, next.UnusedFor-r.UnusedFor > interval, next.UnusedFor < r.UnusedFor-time.Millisecond:
+		t.Errorf("a was %+v and is %+v after it was written and read; ages lost: %v", r, next, again.AgesReset())
 	}
 }
 

@@ -34,7 +34,7 @@ type Outcome struct {
 	// Paused means that the time since the last listing does not count: it was too long, or that listing was in another boot.
 	Paused bool
 	// The ages of all images start again, because an empty listing has turned out to be correct.
-	Anew bool
+	AgesReset bool
 	// Moved means that the times of all images have changed, not only those of images used since.
 	Moved bool
 	// Untracked is the number of images without a record: there are MaxImages already, or their ID is invalid.
@@ -90,10 +90,10 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	var o Outcome
 	o.Paused, o.Moved = h.pass(at)
 	missing, hasNew := h.match(seen)
-	o.Anew = missing && (h.doubted || isEmpty)
+	o.AgesReset = missing && (h.doubted || isEmpty)
 	h.begun, h.doubted = true, false
-	if o.Anew {
-		h.beginAnew()
+	if o.AgesReset {
+		h.resetAges()
 	}
 	if hasNew {
 		h.welcome(seen, at, &o)
@@ -157,7 +157,7 @@ func (h *History) match(seen []Seen) (missing, hasNew bool) {
 	return true, hasNew
 }
 
-func (h *History) beginAnew() {
+func (h *History) resetAges() {
 	h.shorten()
 	for _, r := range h.images {
 		r.begin(h.observed)

@@ -45,8 +45,8 @@ type Store struct {
 	mu        sync.Mutex
 	held      io.Closer // the lock; nil if it could not be acquired
 	closed    bool
-	anew      error
-	trouble   error
+	agesReset error
+	saveErr   error
 	saved     uint64  // number of the last change that is on disk
 	triedWhen Reading // when the last save was attempted
 }
@@ -66,11 +66,11 @@ func open(d disk, at Reading, o Options) (*Store, error) {
 		return nil, errors.New("options Machine and Gap are required")
 	}
 	s := &Store{History: New(o.Gap), disk: d, options: o}
-	switch s.trouble = s.hold(); {
-	case errors.Is(s.trouble, ErrLocked):
-		return nil, s.trouble
-	case s.trouble != nil:
-		s.anew = fmt.Errorf("image ages start again from zero: %w", s.trouble)
+	switch s.saveErr = s.hold(); {
+	case errors.Is(s.saveErr, ErrLocked):
+		return nil, s.saveErr
+	case s.saveErr != nil:
+		s.agesReset = fmt.Errorf("image ages start again from zero: %w", s.saveErr)
 	default:
 		s.load(at)
 	}
@@ -100,11 +100,11 @@ func (s *Store) load(at Reading) {
 	}
 	aside, asideErr := s.setAside(at)
 	if asideErr != nil {
-		s.trouble = fmt.Errorf("rename unusable %s: %w", Name, asideErr)
-		s.anew = errors.Join(fmt.Errorf("image ages start again from zero, because the agent cannot use %s: %w", Name, err), s.trouble)
+		s.saveErr = fmt.Errorf("rename unusable %s: %w", Name, asideErr)
+		s.agesReset = errors.Join(fmt.Errorf("image ages start again from zero, because the agent cannot use %s: %w", Name, err), s.saveErr)
 		return
 	}
-	s.anew = fmt.Errorf("image ages start again from zero, because the agent cannot use %s, which it keeps as %s: %w", Name, aside, err)
+	s.agesReset = fmt.Errorf("image ages start again from zero, because the agent cannot use %s, which it keeps as %s: %w", Name, aside, err)
 }
 
 // setAside renames the file. It keeps only the last few of the renamed files.
@@ -127,18 +127,18 @@ const toldFor = 24 * time.Hour
 
 // It returns why the ages started again when the Store was opened, although there was a file or may have been one. It returns
 // nil if they did not, and once a day has been observed since then.
-func (s *Store) Anew() error {
+func (s *Store) AgesReset() error {
 	if s.observedSoFar() >= toldFor {
 		return nil
 	}
-	return s.anew
+	return s.agesReset
 }
 
 // It returns why the current state is not on disk; nil if it is. The ages stay correct as long as the process lives.
-func (s *Store) Trouble() error {
+func (s *Store) SaveError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trouble
+	return s.saveErr
 }
 
 // Save writes the state if necessary. Call it after each Observe, before a decision depends on that listing, and after
@@ -153,9 +153,9 @@ func (s *Store) Save(at Reading) error {
 	changed, isShorter := s.since(s.saved)
 	if passed, ok := at.since(s.triedWhen); isShorter || changed && (!ok || passed < 0 || passed >= s.options.Every) {
 		s.triedWhen = at
-		s.trouble = s.write(isShorter)
+		s.saveErr = s.write(isShorter)
 	}
-	return s.trouble
+	return s.saveErr
 }
 
 // since reports whether there were changes after the given one, and whether they made an age shorter.
@@ -204,7 +204,7 @@ func (s *Store) Close() error {
 	var err error
 	if changed, isShorter := s.since(s.saved); changed {
 		err = s.write(isShorter)
-		s.trouble = err
+		s.saveErr = err
 	}
 	if s.held != nil {
 		err = errors.Join(err, s.held.Close())

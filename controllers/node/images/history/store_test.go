@@ -44,8 +44,8 @@ func written(t testing.TB) (dir, file string) {
 func TestReopened(t *testing.T) {
 	dir, _ := written(t)
 	s := open(t, dir, reading(3*interval))
-	if _, ok := s.Of("a"); ok || errors.Join(s.Anew(), s.Trouble()) != nil {
-		t.Errorf("known before a listing: %v; ages lost: %v; error: %v", ok, s.Anew(), s.Trouble())
+	if _, ok := s.Of("a"); ok || errors.Join(s.AgesReset(), s.SaveError()) != nil {
+		t.Errorf("known before a listing: %v; ages lost: %v; error: %v", ok, s.AgesReset(), s.SaveError())
 	}
 	o := s.Observe(reading(3*interval), listed("a b c"))
 	if a, _ := s.Of("a"); a.UnusedFor != 3*interval || !a.LastUsed.IsZero() || o.Paused {
@@ -64,7 +64,7 @@ func TestReopened(t *testing.T) {
 func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
 	dir, _ := written(t)
 	s := open(t, dir, reading(3*interval))
-	if o := s.Observe(reading(3*interval), nil); !o.Anew || o.Doubted {
+	if o := s.Observe(reading(3*interval), nil); !o.AgesReset || o.Doubted {
 		t.Errorf("%+v", o)
 	}
 	s.Observe(reading(4*interval), listed("a b"))
@@ -80,7 +80,7 @@ func TestADoubtOutlivesARestart(t *testing.T) {
 	s.Observe(reading(4*interval), nil)
 	shut(t, s)
 	s = open(t, dir, reading(5*interval))
-	if o := s.Observe(reading(5*interval), listed("a c")); !o.Anew {
+	if o := s.Observe(reading(5*interval), listed("a c")); !o.AgesReset {
 		t.Errorf("%+v", o)
 	}
 	if a, ok := s.Of("a"); !ok || a.UnusedFor != 0 {
@@ -115,7 +115,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 				t.Fatalf("the file is unchanged: %s", data)
 			}
 			expect.NoError(t, os.WriteFile(file, harmed, 0o600))
-			expectAnew(t, open(t, dir, reading(3*interval)), c.says)
+			expectAgesReset(t, open(t, dir, reading(3*interval)), c.says)
 			aside := file + ".bad-" + start.Add(3*interval).Format("20060102T150405Z")
 			if kept, err := os.ReadFile(aside); err != nil || !bytes.Equal(kept, harmed) {
 				t.Errorf("%v, %s", err, kept)
@@ -129,19 +129,19 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		s, err := history.Open(dir, reading(3*interval), foreign)
 		expect.NoError(t, err)
 		defer s.Close()
-		expectAnew(t, s, `it was written by machine "node-1", and this is machine "node-2"`)
+		expectAgesReset(t, s, `it was written by machine "node-1", and this is machine "node-2"`)
 	})
 	t.Run("a directory is in its place", func(t *testing.T) {
 		dir := t.TempDir()
 		expect.NoError(t, os.MkdirAll(filepath.Join(dir, history.Name, "x"), 0o700))
-		expectAnew(t, open(t, dir, reading(3*interval)), "is a directory")
+		expectAgesReset(t, open(t, dir, reading(3*interval)), "is a directory")
 	})
 }
 
-func expectAnew(t *testing.T, s *history.Store, says string) {
+func expectAgesReset(t *testing.T, s *history.Store, says string) {
 	t.Helper()
-	if s.Anew() == nil || !strings.Contains(s.Anew().Error(), says) || s.Trouble() != nil {
-		t.Errorf("ages lost: %v; error: %v", s.Anew(), s.Trouble())
+	if s.AgesReset() == nil || !strings.Contains(s.AgesReset().Error(), says) || s.SaveError() != nil {
+		t.Errorf("ages lost: %v; error: %v", s.AgesReset(), s.SaveError())
 	}
 	s.Observe(reading(3*interval), listed("a"))
 	if a, _ := s.Of("a"); a.UnusedFor != 0 {
@@ -152,7 +152,7 @@ func expectAnew(t *testing.T, s *history.Store, says string) {
 	}
 }
 
-func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
+func TestAgesResetIsReportedForADay(t *testing.T) {
 	dir := t.TempDir()
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600))
 	s := open(t, dir, reading(0))
@@ -163,12 +163,12 @@ func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
 	}
 	pass(0, 24*time.Hour-interval)
 	s.Observe(reading(100*time.Hour), listed("a")) // no listings in between
-	if s.Anew() == nil {
+	if s.AgesReset() == nil {
 		t.Error("the loss is no longer reported although no day was observed")
 	}
 	pass(100*time.Hour, 100*time.Hour+interval)
-	if s.Anew() != nil {
-		t.Errorf("a day later: %v", s.Anew())
+	if s.AgesReset() != nil {
+		t.Errorf("a day later: %v", s.AgesReset())
 	}
 }
 
@@ -202,8 +202,8 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	expect.NoError(t, os.WriteFile(place, nil, 0o600))
 	dir := filepath.Join(place, "state")
 	s := open(t, dir, reading(0))
-	if s.Trouble() == nil || s.Anew() == nil {
-		t.Errorf("error: %v, ages lost: %v", s.Trouble(), s.Anew())
+	if s.SaveError() == nil || s.AgesReset() == nil {
+		t.Errorf("error: %v, ages lost: %v", s.SaveError(), s.AgesReset())
 	}
 	for i := range 3 {
 		at := reading(time.Duration(i) * interval)
@@ -216,7 +216,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	expect.NoError(t, os.Remove(place))
-	if err := errors.Join(s.Save(reading(3*interval)), s.Trouble()); err != nil {
+	if err := errors.Join(s.Save(reading(3*interval)), s.SaveError()); err != nil {
 		t.Errorf("the save was not retried: %v", err)
 	}
 	if _, err := history.Open(dir, reading(0), options); !errors.Is(err, history.ErrLocked) {

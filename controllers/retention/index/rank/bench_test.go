@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	many       = 100_000
-	manySpaces = 1_000
+	many           = 100_000
+	manyNamespaces = 1_000
 )
 
 // mode is one kind of rule. About half of the members stay. Only keepNewest has groups.
@@ -25,8 +25,8 @@ type mode struct {
 }
 
 var modes = map[string]mode{
-	"keepNewest":   {policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: 5} }}, 10},
-	"PerNamespace": {policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Limit: policy.AtMost(50)} }}, 1},
+	"keepNewest":   {policy.Ranking{Allowance: func(string) policy.Allowance { return policy.Allowance{Keep: 5} }}, 10},
+	"PerNamespace": {policy.Ranking{Allowance: func(string) policy.Allowance { return policy.Allowance{Limit: policy.AtMost(50)} }}, 1},
 	"Fair":         {policy.Ranking{Fair: policy.AtMost(many / 2)}, 1},
 }
 
@@ -35,8 +35,8 @@ func manyMembers(groups int) []policy.Candidate {
 	members := make([]policy.Candidate, many)
 	for i := range members {
 		members[i] = policy.Candidate{
-			Namespace: fmt.Sprintf("team-%03d", i%manySpaces),
-			Group:     fmt.Sprintf("app-%d", i/manySpaces%groups),
+			Namespace: fmt.Sprintf("team-%03d", i%manyNamespaces),
+			Group:     fmt.Sprintf("app-%d", i/manyNamespaces%groups),
 			Start:     now.Add(time.Duration(i*7919%many) * time.Second),
 			UID:       types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
 		}

@@ -20,8 +20,8 @@ func (c *changes) settle() []types.UID {
 	var changed []types.UID
 	for _, m := range c.touched {
 		m.touched = false
-		if now := m.standing(); now != m.told {
-			m.told = now
+		if now := m.result(); now != m.reported {
+			m.reported = now
 			changed = append(changed, m.uid)
 		}
 	}

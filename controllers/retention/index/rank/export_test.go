@@ -14,10 +14,10 @@ func (s *Set) Consistent() error {
 	places := map[string]int{}
 	for _, m := range s.members {
 		if m.group != nil {
-			places[m.space.name] += len(slices.Collect(m.group.each))
+			places[m.namespace.name] += len(slices.Collect(m.group.each))
 		}
 	}
-	for name, p := range s.spaces {
+	for name, p := range s.namespaces {
 		if p.stay.len() == 0 {
 			return fmt.Errorf("%s has no members", name)
 		}
@@ -37,8 +37,8 @@ func (s *Set) Consistent() error {
 	if sum != s.pool.sum {
 		return fmt.Errorf("the sums are %v, want %v", s.pool.sum, sum)
 	}
-	if n := s.pool.givers.Len() + s.pool.takers.Len(); n > 2*len(s.spaces) {
-		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.spaces))
+	if n := s.pool.givers.Len() + s.pool.takers.Len(); n > 2*len(s.namespaces) {
+		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.namespaces))
 	}
 	return nil
 }

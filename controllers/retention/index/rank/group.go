@@ -15,7 +15,7 @@ type group struct {
 }
 
 // groupOf returns the group of a new member.
-func (p *space) groupOf(o policy.Candidate) *group {
+func (p *namespace) groupOf(o policy.Candidate) *group {
 	if len(o.Also) == 0 {
 		return p.group(o.Group)
 	}
@@ -27,7 +27,7 @@ func (p *space) groupOf(o policy.Candidate) *group {
 }
 
 // group returns the group with that name, and creates it if necessary.
-func (p *space) group(name string) *group {
+func (p *namespace) group(name string) *group {
 	g := p.groups[name]
 	if g == nil {
 		g = &group{name: name}

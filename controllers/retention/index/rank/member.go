@@ -8,13 +8,13 @@ import (
 
 // member is a policy.Candidate, packed, because there is one for each subject.
 type member struct {
-	uid     types.UID
-	space   *space // nil after it was removed
-	group   *group
-	seconds int64 // its start, in seconds since 1970
-	nanos   int32
-	told    policy.RankResult // its rank result at the end of the last call
-	touched bool              // it is among the changes of this call
+	uid       types.UID
+	namespace *namespace // nil after it was removed
+	group     *group
+	seconds   int64 // its start, in seconds since 1970
+	nanos     int32
+	reported  policy.RankResult // its rank result at the end of the last call
+	touched   bool              // it is among the changes of this call
 }
 
 // newer orders members like policy.Ranking.
@@ -31,14 +31,14 @@ func newer(a, b *member) bool {
 
 // is reports whether the member already has these values, and so its place.
 func (m *member) is(o policy.Candidate) bool {
-	return m.space != nil && m.space.name == o.Namespace && m.group.is(o) &&
+	return m.namespace != nil && m.namespace.name == o.Namespace && m.group.is(o) &&
 		m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
 }
 
-// standing returns its current rank result.
-func (m *member) standing() policy.RankResult {
-	if m.space == nil {
+// result returns its current rank result.
+func (m *member) result() policy.RankResult {
+	if m.namespace == nil {
 		return policy.RankResult{}
 	}
-	return policy.RankResult{Newest: m.group.keeps(m), Excess: !m.space.stay.isFirst(m)}
+	return policy.RankResult{Newest: m.group.keeps(m), Excess: !m.namespace.stay.isFirst(m)}
 }

@@ -13,21 +13,21 @@ import (
 // model is a set, with a copy of its input. policy.Ranking ranks the copy again after every call.
 type model struct {
 	*rank.Set
-	members map[types.UID]policy.Candidate
-	rooms   map[string]policy.Allowance
-	fair    policy.Limit
-	before  map[types.UID]policy.RankResult // rank results that are not zero
+	members    map[types.UID]policy.Candidate
+	allowances map[string]policy.Allowance
+	fair       policy.Limit
+	before     map[types.UID]policy.RankResult // rank results that are not zero
 }
 
 func newModel() *model {
-	w := &model{members: map[types.UID]policy.Candidate{}, rooms: map[string]policy.Allowance{}}
+	w := &model{members: map[types.UID]policy.Candidate{}, allowances: map[string]policy.Allowance{}}
 	w.Set = rank.New(w.ranking())
 	return w
 }
 
 // ranking uses the current rooms: the set must not use a changed room before Review or Use.
 func (w *model) ranking() policy.Ranking {
-	return policy.Ranking{Fair: w.fair, Room: func(namespace string) policy.Allowance { return w.rooms[namespace] }}
+	return policy.Ranking{Fair: w.fair, Allowance: func(namespace string) policy.Allowance { return w.allowances[namespace] }}
 }
 
 func (w *model) put(m policy.Candidate) []types.UID {
@@ -42,8 +42,8 @@ func (w *model) remove(uid types.UID) []types.UID {
 	return w.Remove(uid)
 }
 
-func (w *model) setRoom(namespace string, room policy.Allowance) []types.UID {
-	w.rooms[namespace] = room
+func (w *model) setAllowance(namespace string, room policy.Allowance) []types.UID {
+	w.allowances[namespace] = room
 	return w.Review(namespace)
 }
 
@@ -71,7 +71,7 @@ func (w *model) want() (standings map[types.UID]policy.RankResult, excess map[st
 func (w *model) got(namespaces []string) (standings map[types.UID]policy.RankResult, excess map[string]int) {
 	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
 	for uid := range w.members {
-		if s := w.Standing(uid); s != (policy.RankResult{}) {
+		if s := w.Result(uid); s != (policy.RankResult{}) {
 			standings[uid] = s
 		}
 	}

@@ -15,7 +15,7 @@ type weight struct{ stay, excess int }
 // entry is a namespace in the pool.
 type entry struct {
 	stay  int
-	space *space
+	space *namespace
 }
 
 func newPool() pool {
@@ -31,7 +31,7 @@ func lighter(a, b entry) bool {
 }
 
 // weigh updates the pool after members of a namespace were added, removed or moved.
-func (l *pool) weigh(p *space) {
+func (l *pool) weigh(p *namespace) {
 	is := weight{stay: p.stay.first.len(), excess: p.stay.rest.len()}
 	if is == p.weight {
 		return
@@ -41,14 +41,14 @@ func (l *pool) weigh(p *space) {
 	l.note(p)
 }
 
-func (l *pool) forget(p *space) {
+func (l *pool) forget(p *namespace) {
 	l.sum.stay -= p.weight.stay
 	l.sum.excess -= p.weight.excess
 	l.givers.Delete(entry{p.weight.stay, p})
 	l.takers.Delete(entry{p.weight.stay, p})
 }
 
-func (l *pool) note(p *space) {
+func (l *pool) note(p *namespace) {
 	l.sum.stay += p.weight.stay
 	l.sum.excess += p.weight.excess
 	if p.weight.stay > 0 {

@@ -81,17 +81,17 @@ func (w *model) random(r *rand.Rand) (call string, changed []types.UID) {
 	case n < 84:
 		return fmt.Sprintf("remove %s", uid), w.remove(uid)
 	case n < 94:
-		room := randomRoom(r)
-		return fmt.Sprintf("room of %s %+v", namespace, room), w.setRoom(namespace, room)
+		room := randomAllowance(r)
+		return fmt.Sprintf("room of %s %+v", namespace, room), w.setAllowance(namespace, room)
 	case n < 98 && w.fair.Bounded:
 		fair := policy.AtMost(r.Intn(50) - 1)
 		return fmt.Sprintf("fair %+v", fair), w.setFair(fair)
 	default:
 		for _, namespace := range namespaces {
-			w.rooms[namespace] = randomRoom(r)
+			w.allowances[namespace] = randomAllowance(r)
 		}
 		fair := randomLimit(r, 50)
-		return fmt.Sprintf("rooms %+v, fair %+v", w.rooms, fair), w.setFair(fair)
+		return fmt.Sprintf("rooms %+v, fair %+v", w.allowances, fair), w.setFair(fair)
 	}
 }
 
@@ -105,7 +105,7 @@ func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Candidat
 // also has further groups; most members have none.
 var also = [][]string{nil, nil, nil, nil, nil, {"z"}, {"z1", "z2"}, {"z2"}}
 
-func randomRoom(r *rand.Rand) policy.Allowance {
+func randomAllowance(r *rand.Rand) policy.Allowance {
 	return policy.Allowance{Keep: r.Intn(6) - 1, Limit: randomLimit(r, 12)}
 }
 
@@ -118,7 +118,7 @@ func TestTheWayToAStateDoesNotMatter(t *testing.T) {
 		r := rand.New(rand.NewSource(seed))
 		w := newModel()
 		for _, namespace := range namespaces {
-			w.rooms[namespace] = randomRoom(r)
+			w.allowances[namespace] = randomAllowance(r)
 		}
 		w.setFair(randomLimit(r, 50))
 		for range 300 {
@@ -129,7 +129,7 @@ func TestTheWayToAStateDoesNotMatter(t *testing.T) {
 			straight.Put(w.members[uid])
 		}
 		for uid := range w.members {
-			if diff := cmp.Diff(straight.Standing(uid), w.Standing(uid)); diff != "" {
+			if diff := cmp.Diff(straight.Result(uid), w.Result(uid)); diff != "" {
 				t.Fatalf("seed %d: %+v: -straight +roundabout\n%s", seed, w.members[uid], diff)
 			}
 		}
@@ -141,7 +141,7 @@ func TestAsManyStayAsShould(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	w := newModel()
 	for _, namespace := range namespaces {
-		w.rooms[namespace] = policy.Allowance{Keep: 2, Limit: policy.AtMost(3)}
+		w.allowances[namespace] = policy.Allowance{Keep: 2, Limit: policy.AtMost(3)}
 	}
 	for range 5000 {
 		uid := types.UID(fmt.Sprint(r.Intn(40)))
@@ -158,7 +158,7 @@ func (w *model) expectStaying(t *testing.T, keep, most int) {
 	t.Helper()
 	size, newest, all, stay := map[[2]string]int{}, map[[2]string]int{}, map[string]int{}, map[string]int{}
 	for uid, m := range w.members {
-		s, group := w.Standing(uid), [2]string{m.Namespace, m.Group}
+		s, group := w.Result(uid), [2]string{m.Namespace, m.Group}
 		size[group]++
 		all[m.Namespace]++
 		if s.Newest {

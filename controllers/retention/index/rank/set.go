@@ -8,21 +8,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Set has the members of one rule. Create it with New. Its methods return the UIDs whose Standing they changed, in no
-// order. These include members that were added or removed, because the Standing of a UID without a member is the zero
+// Set has the members of one rule. Create it with New. Its methods return the UIDs whose Result they changed, in no
+// order. These include members that were added or removed, because the Result of a UID without a member is the zero
 // value.
 type Set struct {
-	ranking policy.Ranking
-	members map[types.UID]*member
-	spaces  map[string]*space // namespaces with members
-	pool    pool
-	changes changes
+	ranking    policy.Ranking
+	members    map[types.UID]*member
+	namespaces map[string]*namespace // namespaces with members
+	pool       pool
+	changes    changes
 }
 
 // New returns an empty set. The ranking's Room is called when a namespace gets its first member, and otherwise only by
 // Review and Use. It must not call the set.
 func New(ranking policy.Ranking) *Set {
-	return &Set{ranking: ranking, members: map[types.UID]*member{}, spaces: map[string]*space{}, pool: newPool()}
+	return &Set{ranking: ranking, members: map[types.UID]*member{}, namespaces: map[string]*namespace{}, pool: newPool()}
 }
 
 // Put adds a member, or updates it. A member that is Unknown is removed, and takes no place.
@@ -59,7 +59,7 @@ func (s *Set) Remove(uid types.UID) []types.UID {
 
 // Review gets the room of a namespace again.
 func (s *Set) Review(namespace string) []types.UID {
-	p := s.spaces[namespace]
+	p := s.namespaces[namespace]
 	if p == nil {
 		return nil
 	}
@@ -73,16 +73,16 @@ func (s *Set) Use(ranking policy.Ranking) []types.UID {
 		s.release()
 	}
 	s.ranking = ranking
-	for _, p := range s.spaces {
+	for _, p := range s.namespaces {
 		s.review(p)
 	}
 	return s.changes.settle()
 }
 
-// Standing returns the rank result of a member.
-func (s *Set) Standing(uid types.UID) policy.RankResult {
+// Result returns the rank result of a member.
+func (s *Set) Result(uid types.UID) policy.RankResult {
 	if m := s.members[uid]; m != nil {
-		return m.told
+		return m.reported
 	}
 	return policy.RankResult{}
 }
@@ -95,15 +95,15 @@ func (s *Set) Excess() int { return s.pool.sum.excess }
 
 // ExcessIn returns the number of members of a namespace beyond the capacity.
 func (s *Set) ExcessIn(namespace string) int {
-	if p := s.spaces[namespace]; p != nil {
+	if p := s.namespaces[namespace]; p != nil {
 		return p.weight.excess
 	}
 	return 0
 }
 
 func (s *Set) enter(m *member, o policy.Candidate) {
-	p := s.space(o.Namespace)
-	m.space = p
+	p := s.namespace(o.Namespace)
+	m.namespace = p
 	s.changes.touch(m)
 	m.group = p.groupOf(o)
 	p.join(m, &s.changes)
@@ -112,32 +112,32 @@ func (s *Set) enter(m *member, o policy.Candidate) {
 
 // leave removes a member from its place, if it has one.
 func (s *Set) leave(m *member) {
-	p := m.space
+	p := m.namespace
 	if p == nil {
 		return
 	}
 	s.changes.touch(m)
 	p.quit(m, &s.changes)
 	s.bound(p)
-	m.space, m.group = nil, nil
+	m.namespace, m.group = nil, nil
 	if p.stay.len() == 0 {
-		delete(s.spaces, p.name)
+		delete(s.namespaces, p.name)
 	}
 }
 
-// space returns the namespace with that name for a new member.
-func (s *Set) space(name string) *space {
-	p := s.spaces[name]
+// namespace returns the namespace with that name for a new member.
+func (s *Set) namespace(name string) *namespace {
+	p := s.namespaces[name]
 	if p == nil {
-		p = &space{name: name, room: s.ranking.In(name), groups: map[string]*group{}}
-		s.spaces[name] = p
+		p = &namespace{name: name, allowance: s.ranking.In(name), groups: map[string]*group{}}
+		s.namespaces[name] = p
 	}
 	return p
 }
 
-func (s *Set) review(p *space) {
-	if room := s.ranking.In(p.name); room != p.room {
-		p.room = room
+func (s *Set) review(p *namespace) {
+	if room := s.ranking.In(p.name); room != p.allowance {
+		p.allowance = room
 		for _, g := range p.groups {
 			g.newest.fit(room.Keep, &s.changes)
 		}
@@ -146,19 +146,19 @@ func (s *Set) review(p *space) {
 }
 
 // bound applies the capacity after a change in a namespace.
-func (s *Set) bound(p *space) {
+func (s *Set) bound(p *namespace) {
 	if s.ranking.Fair.Bounded {
 		s.pool.weigh(p)
 		s.pool.level(s.ranking.Fair.Places(), &s.changes)
 		return
 	}
-	p.stay.fit(p.room.Limit.Places(), &s.changes)
+	p.stay.fit(p.allowance.Limit.Places(), &s.changes)
 	s.pool.weigh(p)
 }
 
 // release lets all members stay, so that another kind of capacity can be applied.
 func (s *Set) release() {
-	for _, p := range s.spaces {
+	for _, p := range s.namespaces {
 		p.stay.fit(math.MaxInt, &s.changes)
 		s.pool.weigh(p)
 	}

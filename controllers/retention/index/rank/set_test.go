@@ -22,9 +22,9 @@ func TestTheLatestStringIsHeld(t *testing.T) {
 	}
 }
 
-func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
+func TestSetReadsAllowancesWhenNeeded(t *testing.T) {
 	asked := 0
-	s := rank.New(policy.Ranking{Room: func(string) policy.Allowance {
+	s := rank.New(policy.Ranking{Allowance: func(string) policy.Allowance {
 		asked++
 		return policy.Allowance{Keep: asked}
 	}})

@@ -1,0 +1,126 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	// The evaluation of the rules of RetentionPolicies is free within these limits. Other time becomes a debt of their namespace.
+	freeTime  = time.Millisecond       // on one object
+	freeOfOne = 100 * time.Millisecond // in one second in one namespace
+	freeOfAll = 250 * time.Millisecond // in one second in all namespaces together; each namespace may always use its own part
+
+	mostDebt = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
+	// A namespace pays back a tenth of the time that passes, and all namespaces together half of it.
+	shareOfOne, shareOfAll = 10, 2
+)
+
+var errNoTime = fmt.Errorf("not evaluated yet, Sunset retries: the rules of the RetentionPolicies in this namespace used up their evaluation time "+
+	"(beyond %s on one object or %s in a second: %s at once, then a tenth of the time that passes); simplify the expressions", freeTime, freeOfOne, mostDebt)
+
+// evaluationBudget limits how long the rules of each namespace's RetentionPolicies are evaluated, so that every other evaluation waits
+// for at most one of them.
+type evaluationBudget struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	debts map[string]time.Duration // by namespace; only namespaces in debt
+	paid  time.Time                // when debts were last paid back
+
+	second  time.Time                // when the current second began
+	free    map[string]time.Duration // free time that each namespace used in this second
+	freeAll time.Duration            // free time that all namespaces used in this second
+	users   int                      // how many namespaces used free time in the second before
+}
+
+// evaluate evaluates the rules on an object. If the object's namespace has no time left, the facts of that namespace's rules have an
+// error instead. again is true if some facts should be evaluated again later.
+func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
+	rules, general := q.About(namespace).Rules, len(q.Everywhere.Rules)
+	facts = make([]policy.Facts, len(rules))
+	var left, took time.Duration
+	if len(rules) > general {
+		left = a.left(namespace)
+	}
+	for i, rule := range rules {
+		switch {
+		case i < general:
+			facts[i] = e.Facts(rule, object)
+		case took >= left:
+			facts[i] = e.UnevaluatedFacts(rule, object, errNoTime)
+		default:
+			began := a.clock.Now()
+			facts[i] = e.Facts(rule, object)
+			took += a.clock.Since(began)
+		}
+		again = again || errors.Is(facts[i].Err, errNoTime) || errors.Is(facts[i].Err, engine.ErrDeadline)
+	}
+	if took > 0 {
+		a.owe(namespace, took)
+	}
+	return facts, again
+}
+
+// left returns how long the rules of a namespace may take now.
+func (a *evaluationBudget) left(namespace string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.payBack()
+	return mostDebt - a.debts[namespace]
+}
+
+// owe adds the time that the rules of a namespace took on one object to the namespace's debt, unless the time is free.
+func (a *evaluationBudget) owe(namespace string, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.payBack()
+	if a.isFree(namespace, took) {
+		return
+	}
+	if a.debts == nil {
+		a.debts = map[string]time.Duration{}
+	}
+	a.debts[namespace] += took
+}
+
+// isFree reports whether the time that rules took on one object is free. If so, it counts the time as used.
+func (a *evaluationBudget) isFree(namespace string, took time.Duration) bool {
+	if a.free == nil || a.paid.Sub(a.second) >= time.Second {
+		a.users = len(a.free)
+		a.second, a.free, a.freeAll = a.paid, map[string]time.Duration{}, 0
+	}
+	used := a.free[namespace] + took
+	own := freeOfAll / time.Duration(max(a.users, len(a.free), 1)) // no other namespace can use up this part
+	if took > freeTime || used > freeOfOne || a.freeAll+took > freeOfAll && used > own {
+		return false
+	}
+	a.free[namespace] += took
+	a.freeAll += took
+	return true
+}
+
+func (a *evaluationBudget) payBack() {
+	now := a.clock.Now()
+	passed := now.Sub(a.paid)
+	a.paid = now
+	if len(a.debts) == 0 {
+		return
+	}
+	part := min(passed/shareOfOne, passed/shareOfAll/time.Duration(len(a.debts)))
+	for namespace, debt := range a.debts {
+		if debt <= part {
+			delete(a.debts, namespace)
+		} else {
+			a.debts[namespace] = debt - part
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+// changes passes changes of references to all reevaluators. The index reports a change once, but several reevaluators may need
+// it: the next listing of a kind runs beside the last.
+type changes struct {
+	index *references.Index
+
+	mu        sync.Mutex
+	followers map[*reevaluator]struct{}
+}
+
+func newChanges(x *references.Index) *changes {
+	return &changes{index: x, followers: map[*reevaluator]struct{}{}}
+}
+
+func (c *changes) join(m *reevaluator) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.followers[m] = struct{}{}
+}
+
+func (c *changes) leave(m *reevaluator) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.followers, m)
+}
+
+// distribute passes the latest changes to all followers.
+func (c *changes) distribute() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := c.index.Take()
+	if len(changed.Targets) == 0 && len(changed.Whole) == 0 {
+		return
+	}
+	for m := range c.followers {
+		m.pending.add(references.Kind(m.kind.Kind), changed)
+	}
+}
+
+// pendingObjects is the objects to evaluate again.
+type pendingObjects struct {
+	wake chan struct{} // has an element while objects wait
+
+	mu    sync.Mutex
+	names map[types.NamespacedName]struct{}
+	all   bool
+}
+
+func newPendingObjects() pendingObjects {
+	return pendingObjects{wake: make(chan struct{}, 1), names: map[types.NamespacedName]struct{}{}}
+}
+
+// pendingAtMost limits how many objects wait by name. If there are more, all objects wait.
+const pendingAtMost = 10_000
+
+// add adds the changed objects of a kind.
+func (w *pendingObjects) add(of references.Kind, c references.Changes) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range c.Targets {
+		if t.Kind == of {
+			w.names[types.NamespacedName{Namespace: t.Namespace, Name: t.Name}] = struct{}{}
+		}
+	}
+	for _, kind := range c.Whole {
+		w.all = w.all || kind == of
+	}
+	if len(w.names) > pendingAtMost {
+		w.all = true
+		clear(w.names)
+	}
+	if !w.all && len(w.names) == 0 {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeNames takes the objects that wait by name.
+func (w *pendingObjects) takeNames() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := make([]types.NamespacedName, 0, len(w.names))
+	for name := range w.names {
+		names = append(names, name)
+	}
+	clear(w.names)
+	return names
+}
+
+// takeAll reports whether all objects wait, and resets that.
+func (w *pendingObjects) takeAll() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = false
+	return all
+}

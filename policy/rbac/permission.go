@@ -1,0 +1,123 @@
+package rbac
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Permission is a permission: verbs on resources.
+type Permission struct {
+	Policy string // Name of the policy.Policy that needs it
+	// Namespace and Account are the ServiceAccount that needs the permission; both are empty for Sunset itself.
+	Namespace, Account string
+
+	For       string // purpose: the resource that rules target, or References
+	Resources []schema.GroupResource
+	Verbs     []string // in the order of order
+}
+
+// References is the purpose of a Permission for rules that read references.
+const References = "references"
+
+// Missing is a permission with the verbs that are not allowed.
+type Missing struct {
+	Permission
+	Denied []string
+}
+
+// String says who lacks which permission.
+func (m Missing) String() string {
+	who, what := "Sunset", m.For
+	if m.Account != "" {
+		who = "ServiceAccount " + m.Account
+	}
+	if m.For == References {
+		what = "all kinds that may refer to ConfigMaps and Secrets"
+	}
+	text := fmt.Sprintf("%s may not %s %s", who, strings.Join(m.Denied, ", "), what)
+	if m.Namespace != "" {
+		text += " in namespace " + m.Namespace
+	}
+	return text
+}
+
+// order is the order of verbs in a Permission.
+var order = []string{"list", "watch", "get", "delete", "patch"}
+
+// OfSunset is the permission that Sunset needs to enforce the policy, for a resource that serves a kind (see policy.StoredAs). It
+// has no verbs if no rule targets the kind. It does not include owners that rules delete, because only objects name their owners.
+func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupResource) Permission {
+	permission := on(p, resource)
+	for _, r := range about(p, kind) {
+		permission = permission.And("list", "watch")
+		if !r.Owner {
+			permission = permission.And("delete")
+		}
+		if r.Owner || r.Ledger { // Sunset reads the object after the DELETE
+			permission = permission.And("get")
+		}
+		if r.Mark != "" {
+			permission = permission.And("patch")
+		}
+	}
+	return permission
+}
+
+// OfOwners is the permission that Sunset needs for a kind of owners that rules of a policy delete.
+func OfOwners(p *policy.Policy, resource schema.GroupResource) Permission {
+	return on(p, resource).And("get", "delete")
+}
+
+// OfReferences is the permission that Sunset needs for all kinds that may refer to the objects that rules of a policy ask about.
+func OfReferences(p *policy.Policy, referrers ...schema.GroupResource) Permission {
+	return Permission{Policy: p.Name, For: References, Resources: referrers}.And("list", "watch")
+}
+
+func on(p *policy.Policy, resource schema.GroupResource) Permission {
+	return Permission{Policy: p.Name, For: resource.String(), Resources: []schema.GroupResource{resource}}
+}
+
+// OfAccount is the permission that the ServiceAccount of a RetentionPolicy needs, in addition to those of Sunset.
+func OfAccount(p *policy.Policy, kind schema.GroupKind, resource schema.GroupResource) Permission {
+	permission := on(p, resource)
+	permission.Namespace, permission.Account = p.Namespace, p.ServiceAccount
+	for _, r := range about(p, kind) {
+		permission = permission.And(AccountVerbs(r)...)
+	}
+	return permission
+}
+
+// AccountVerbs are the verbs that the ServiceAccount of a rule needs for the kind that the rule targets.
+func AccountVerbs(r *policy.Rule) []string {
+	if r.Mark != "" {
+		return []string{"list", "delete", "patch"}
+	}
+	return []string{"list", "delete"}
+}
+
+// about are the valid rules that target a kind of API objects.
+func about(p *policy.Policy, kind schema.GroupKind) (rules []*policy.Rule) {
+	for _, r := range p.Rules {
+		if policy.StoredAs(r.Kind) == kind && !r.Invalid() && !r.OnNodes() {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// And is the permission with more verbs.
+func (r Permission) And(verbs ...string) Permission {
+	had := r.Verbs
+	r.Verbs = nil
+	for _, verb := range order {
+		if slices.Contains(had, verb) || slices.Contains(verbs, verb) {
+			r.Verbs = append(r.Verbs, verb)
+		}
+	}
+	return r
+}

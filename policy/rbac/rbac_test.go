@@ -1,0 +1,219 @@
+package rbac_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	yamlv2 "go.yaml.in/yaml/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubectl "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+var (
+	jobs   = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+	job    = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pod    = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// of is a policy with rules.
+func of(name string, rules ...policy.Rule) *policy.Policy {
+	p := &policy.Policy{Name: name}
+	if namespace, _, found := strings.Cut(name, "/"); found {
+		p.Namespace, p.ServiceAccount = namespace, "cleaner"
+	}
+	for _, r := range rules {
+		p.Rules = append(p.Rules, &r)
+	}
+	return p
+}
+
+func TestAPolicyNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules []policy.Rule
+		want  string
+	}{
+		"list, watch and delete":       {[]policy.Rule{{Kind: job}}, "list watch delete"},
+		"get for a ledger":             {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
+		"get for owners":               {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
+		"patch for marks":              {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
+		"the verbs of all rules":       {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
+		"no verbs for other kinds":     {[]policy.Rule{{Kind: pod, Mark: "m"}, {Kind: job}}, "list watch delete"},
+		"no verbs without a rule":      {[]policy.Rule{{Kind: pod}}, ""},
+		"no verbs for an invalid rule": {[]policy.Rule{{Kind: job, Problems: []policy.Problem{{}}}}, ""},
+		"no verbs for images":          {[]policy.Rule{{Kind: v1alpha1.ImageKind}}, ""},
+		"the same verbs for a dry run": {[]policy.Rule{{Kind: job, Mode: v1alpha1.DryRun}}, "list watch delete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := rbac.OfSunset(of("batch", test.rules...), job.GroupKind(), jobs)
+			expect.Equal(t, "join", test.want, strings.Join(got.Verbs, " "))
+		})
+	}
+	if permission := rbac.OfSunset(of("e", policy.Rule{Kind: events}), policy.StoredAs(events), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}); len(permission.Verbs) != 3 {
+		t.Errorf("verbs for events.k8s.io: %v", permission)
+	}
+}
+
+func TestOfSunset(t *testing.T) {
+	text := rbac.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs).YAML()
+	const want = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: "sunset:batch:jobs.batch"
+  labels: {rbac.sunset.x-k8s.io/aggregate-to-controller: "true"}
+rules:
+- {apiGroups: ["batch"], resources: ["jobs"], verbs: [list, watch, delete]}
+`
+	expect.Equal(t, "text", want, text)
+}
+
+func TestOfAccount(t *testing.T) {
+	text := rbac.OfAccount(of("123/on", policy.Rule{Kind: pod, Mark: "m"}), pod.GroupKind(), schema.GroupResource{Resource: "pods"}).YAML()
+	role, binding := &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	for i, document := range strings.Split(text, rbac.Between) {
+		if err := yaml.UnmarshalStrict([]byte(document), []any{role, binding}[i]); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+	}
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "delete", "patch"}}}
+	if diff := cmp.Diff(rules, role.Rules); diff != "" || role.Namespace != "123" || role.Name != "sunset:on:pods" || role.Kind != "Role" {
+		t.Errorf("%s\n%s", text, diff)
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "123", Name: "cleaner"}}
+	if diff := cmp.Diff(subjects, binding.Subjects); diff != "" || binding.Namespace != "123" || binding.Name != role.Name || binding.RoleRef.Name != role.Name {
+		t.Errorf("%s\n%s", text, diff)
+	}
+}
+
+// TestNoPolicyTakesAwayFromAnother: each policy and resource has a role with a different name.
+func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range []string{"batch", "batch.jobs", "batch-jobs", "a/batch", "a/b", "a.b", "a-b"} {
+		for _, resource := range []string{"jobs", "batch-jobs"} {
+			permission := rbac.OfSunset(of(p, policy.Rule{Kind: job}), job.GroupKind(), schema.GroupResource{Group: "batch", Resource: resource})
+			_, name, _ := strings.Cut(permission.YAML(), "name: ")
+			name, _, _ = strings.Cut(name, "\n")
+			if names[name] {
+				t.Errorf("%s is not unique", name)
+			}
+			names[name] = true
+		}
+	}
+}
+
+func TestAMessageIsYAML(t *testing.T) {
+	permission := rbac.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := rbac.Message("may not:\nno", permission, permission.And("patch"))
+	if err := yaml.Unmarshal([]byte(strings.Split(message, rbac.Between)[0]), &rbacv1.ClusterRole{}); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(message, "kind: ClusterRole\n"); got != 2 {
+		t.Errorf("%d roles in\n%s", got, message)
+	}
+	expect.Equal(t, "the sentence", "may not: no", rbac.Sentence(message))
+	expect.Equal(t, "another message", "nothing is missing\nat all", rbac.Sentence("nothing is missing\nat all"))
+}
+
+// breaks end a line, and so a comment, for some YAML parsers, or are not printable.
+var breaks = []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\f", "\x00", "\x1b", "\ufeff", "\xff"}
+
+// TestNothingInASentenceIsAnythingButAComment: names of policies must not add YAML, because administrators apply it with their
+// permissions.
+func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
+	permission := rbac.OfAccount(of("team-a/own", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	for _, end := range breaks {
+		sentence := strings.ReplaceAll("ServiceAccount cleaner|---|apiVersion: v1|kind: Secret|---|may not list", "|", end)
+		message := rbac.Message(sentence, permission)
+		expected := strings.SplitN(message, "\n", 2)[1]
+		if expected != permission.YAML() {
+			t.Errorf("%q: roles are\n%s", end, expected)
+		}
+		for name, read := range map[string]func(string) ([]any, error){"v2": documentsV2, "v3": documentsV3, "as kubectl": documentsOfKubectl} {
+			got, err := read(message)
+			if err != nil {
+				t.Errorf("%q, %s: %v", end, name, err)
+			}
+			want, _ := read(permission.YAML())
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
+				t.Errorf("%q, %s: %d documents: -want +got\n%s", end, name, len(got), diff)
+			}
+		}
+		if got, want := rbac.Line(sentence), rbac.Sentence(message); got != want || strings.Contains(got, end) && end != "\xff" {
+			t.Errorf("%q: the line is %q, the sentence %q", end, got, want)
+		}
+	}
+	expect.Equal(t, "printable text", "möglich — 可以 🌇", rbac.Line("möglich — 可以 🌇"))
+}
+
+func documentsV2(text string) ([]any, error) {
+	return documents(yamlv2.NewDecoder(strings.NewReader(text)).Decode)
+}
+func documentsV3(text string) ([]any, error) {
+	return documents(yamlv3.NewDecoder(strings.NewReader(text)).Decode)
+}
+
+// documentsOfKubectl splits and decodes the text as kubectl does.
+func documentsOfKubectl(text string) ([]any, error) {
+	return documents(kubectl.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096).Decode)
+}
+
+func documents(decode func(any) error) (all []any, err error) {
+	for {
+		var document any
+		switch err := decode(&document); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, document)
+	}
+}
+
+// TestAMessageIsNeverTooLong for a condition: roles above the limit are only counted.
+func TestAMessageIsNeverTooLong(t *testing.T) {
+	permission := rbac.OfSunset(of(strings.Repeat("p", 253), policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := rbac.Message("may not", slices.Repeat([]rbac.Permission{permission}, 100)...)
+	shown := strings.Count(message, "kind: ClusterRole\n")
+	if len(message) > 32<<10 || shown < 50 || !strings.HasSuffix(message, fmt.Sprintf("\n# and %d more\n", 100-shown)) {
+		t.Errorf("%d bytes, %d roles, and %q at the end", len(message), shown, message[len(message)-40:])
+	}
+}
+
+func TestOfReferences(t *testing.T) {
+	resources := []schema.GroupResource{{Resource: "pods"}, jobs, {Group: "batch", Resource: "cronjobs"}, {Resource: "configmaps"}, {Resource: "pods"}}
+	role := &rbacv1.ClusterRole{}
+	expect.NoError(t, yaml.UnmarshalStrict([]byte(rbac.OfReferences(of("unused"), resources...).YAML()), role))
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"cronjobs", "jobs"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Name != "sunset:unused:references" || role.Labels[rbac.CollectedLabel] != "true" {
+		t.Errorf("%s: -want +got\n%s", role.Name, diff)
+	}
+}
+
+func TestMissingString(t *testing.T) {
+	p := of("team-a/own", policy.Rule{Kind: job})
+	for want, permission := range map[string]rbac.Permission{
+		"Sunset may not watch, delete jobs.batch":                                         rbac.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":     rbac.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete all kinds that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
+	} {
+		missing := rbac.Missing{Permission: permission, Denied: []string{"watch", "delete"}}
+		expect.Equal(t, "missing", want, missing.String())
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// environment is the control plane on which the benchmark runs.
+type environment struct {
+	options
+	plane  *cluster.Cluster
+	client kubernetes.Interface
+	policy client.Client
+	dir    string // of logs
+	kcm    string // path of kube-controller-manager
+	table  table
+	perJob time.Duration // average time to create one standing Job
+	queued int           // Jobs created for Kueue
+}
+
+func newEnvironment(ctx context.Context, o options) (*environment, error) {
+	return openEnvironment(ctx, o, cluster.Options{Controllers: []string{}})
+}
+
+// openEnvironment opens an environment on a new control plane.
+func openEnvironment(ctx context.Context, o options, plane cluster.Options) (*environment, error) {
+	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
+	if err != nil {
+		return nil, err
+	}
+	l := &environment{options: o, kcm: paths[cluster.ControllerManager]}
+	if l.plane, err = cluster.Start(ctx, plane); err != nil {
+		return nil, err
+	}
+	if err := l.prepare(); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *environment) prepare() error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	if _, err := envtest.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
+		return err
+	}
+	config := l.plane.Config()
+	config.DisableCompression = true // as Sunset does
+	if l.client, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if l.policy, err = client.New(l.plane.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	l.dir, err = os.MkdirTemp("", "sunset-bench-")
+	return err
+}
+
+func (l *environment) close() {
+	if l.plane == nil {
+		return
+	}
+	if err := l.plane.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	_ = os.RemoveAll(l.dir)
+}
+
+// startSunset starts the controller as a separate process.
+func (l *environment) startSunset(env ...string) (*process, error) {
+	args := append([]string{"--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address=" + l.pprof}, l.flags...)
+	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, args...)
+}
+
+// apply creates a policy from YAML.
+func (l *environment) apply(ctx context.Context, name, spec string) (*v1alpha1.ClusterRetentionPolicy, error) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte("spec:\n"+spec), &u.Object); err != nil {
+		return nil, err
+	}
+	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
+	u.SetName(name)
+	if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "approval"); !found {
+		// Scenarios must not wait for an approval.
+		approval := map[string]any{"backlogCount": int64(1000000), "backlogPercent": int64(100)}
+		if err := unstructured.SetNestedMap(u.Object, approval, "spec", "approval"); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.policy.Create(ctx, u); err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
+}
+
+// edit changes the spec of a policy.
+func (l *environment) edit(ctx context.Context, name string, change func(*v1alpha1.ClusterRetentionPolicySpec)) error {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+		return err
+	}
+	before := p.DeepCopy()
+	change(&p.Spec)
+	return l.policy.Patch(ctx, p, client.MergeFrom(before))
+}
+
+// matched waits until the status of a policy counts n matched objects.
+func (l *environment) matched(ctx context.Context, name string, n int) error {
+	for {
+		p := &v1alpha1.ClusterRetentionPolicy{}
+		if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+			return err
+		}
+		if p.Status.Matched == int64(n) {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("policy %s matches %d of %d: %w", name, p.Status.Matched, n, err)
+		}
+	}
+}
+
+func (l *environment) remove(ctx context.Context, name string) error {
+	return l.policy.Delete(ctx, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: objectMeta(name)})
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,259 @@
+package chart_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+const account = "system:serviceaccount:" + namespace + ":sunset-controller"
+
+// permission is the permission to use a verb on a resource, with its group and subresource.
+type permission struct{ verb, resource string }
+
+// This step installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
+// makes it use every permission. The audit log shows the refused requests and the unused permissions.
+func (s *server) permissions() {
+	s.install(render(s.T, "--set", "rights.kinds.secrets.enabled=true,rights.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
+	s.applyAll("before.yaml")
+	granted := s.granted()
+	metrics := s.controller()
+	s.applyAll("policies.yaml")
+	s.applyAll("go.yaml")
+	s.gone("go.yaml")
+	s.scraped(metrics)
+	images := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rules":[{"name":"old","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"!object.status.inUse","startTime":"object.status.lastUsed","ttl":"40d"}]}}`))
+	if err := s.Patch(s.Context(), policyNamed("images"), images); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // its ledger is deleted with it
+		s.Fatal(err)
+	}
+	cluster.Eventually(s, patience, func() error {
+		used, _ := s.asked()
+		if unused := slices.DeleteFunc(slices.Clone(granted), func(r permission) bool { return used[r] || spare(r, used) }); len(unused) > 0 {
+			return fmt.Errorf("never used: %v", unused)
+		}
+		return nil
+	})
+	if _, refused := s.asked(); len(refused) > 0 {
+		s.Errorf("refused: %v", slices.Collect(maps.Keys(refused)))
+	}
+}
+
+// spare reports whether a permission is only for other API servers, which cannot stream a list into a watch.
+func spare(r permission, used map[permission]bool) bool {
+	return r.verb == "list" && used[permission{"watch", r.resource}]
+}
+
+func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	p.SetName(name)
+	return p
+}
+
+// install applies the rendered objects. The API server cannot reach the webhook here, so failurePolicy becomes Ignore.
+func (s *server) install(text []byte) {
+	s.Helper()
+	for _, object := range objects(s.T, text) {
+		if object.GetKind() == "ValidatingWebhookConfiguration" {
+			webhook := object.Object["webhooks"].([]any)[0].(map[string]any)
+			webhook["failurePolicy"], webhook["timeoutSeconds"] = "Ignore", int64(1)
+		}
+		if err := s.apply(s.Context(), object); err != nil {
+			s.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+		if object.GetKind() == "CustomResourceDefinition" {
+			s.served(object.GetName())
+		}
+	}
+}
+
+// applyAll applies a file of testdata/rights.
+func (s *server) applyAll(file string) {
+	s.Helper()
+	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+		if owners := object.GetOwnerReferences(); len(owners) > 0 {
+			owner := &unstructured.Unstructured{}
+			owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(owners[0].APIVersion, owners[0].Kind))
+			if err := s.Get(s.Context(), client.ObjectKey{Namespace: object.GetNamespace(), Name: owners[0].Name}, owner); err != nil {
+				s.Fatal(err)
+			}
+			owners[0].UID = owner.GetUID()
+			object.SetOwnerReferences(owners)
+		}
+		cluster.Eventually(s, patience, func() error { // discovery may lag behind a newly served kind
+			if err := s.apply(s.Context(), object); err != nil {
+				return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+			}
+			return nil
+		})
+	}
+}
+
+// gone waits until no object of a file is left, of the given kinds or of all.
+func (s *server) gone(file string, kinds ...string) {
+	s.Helper()
+	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+		if len(kinds) > 0 && !slices.Contains(kinds, object.GetKind()) {
+			continue
+		}
+		cluster.Eventually(s, patience, func() error {
+			err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object)
+			if err == nil {
+				err = errors.New("is still there")
+			}
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		})
+	}
+}
+
+// granted returns the permissions of the chart's account once the API server's controllers have aggregated them.
+func (s *server) granted() (all []permission) {
+	s.Helper()
+	cluster.Eventually(s, patience, func() error {
+		role := &rbacv1.ClusterRole{}
+		if err := s.Get(s.Context(), client.ObjectKey{Name: "sunset-kinds"}, role); err != nil {
+			return err
+		}
+		if len(role.Rules) < 9 {
+			return fmt.Errorf("only %d rules are aggregated", len(role.Rules))
+		}
+		return nil
+	})
+	var rules []rbacv1.PolicyRule
+	for _, name := range []string{"sunset-core", "sunset-kinds", "sunset-webhook", "sunset-metrics"} {
+		role := &rbacv1.ClusterRole{}
+		if err := s.Get(s.Context(), client.ObjectKey{Name: name}, role); err != nil {
+			s.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	for _, name := range []string{"sunset-lease", "sunset-webhook"} {
+		role := &rbacv1.Role{}
+		if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, role); err != nil {
+			s.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				all = append(all, permission{verb, schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}.String()})
+			}
+		}
+	}
+	return all
+}
+
+// controller runs the program with the arguments and the account of the Deployment until the test ends. It returns the
+// address of the metrics.
+func (s *server) controller() (metrics string) {
+	s.Helper()
+	dir := s.TempDir()
+	metrics = freeAddress(s)
+	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
+	if out, err := exec.CommandContext(s.Context(), "go", "build", "-o", program, "../../cmd/sunset-controller").CombinedOutput(); err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	config, err := s.plane.UserConfig(account, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
+		s.Fatal(err)
+	}
+	deployment := &unstructured.Unstructured{}
+	deployment.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "sunset-controller"}, deployment); err != nil {
+		s.Fatal(err)
+	}
+	var args []string
+	for _, arg := range specOf(s.T, deployment)["containers"].([]any)[0].(map[string]any)["args"].([]any) {
+		args = append(args, arg.(string))
+	}
+	command := exec.Command(program, append(args, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+metrics,
+		"--health-probe-bind-address=0", "--webhook-bind-address="+freeAddress(s), "--webhook-cert-dir="+dir)...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		kill := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
+		defer kill.Stop()
+		if err := command.Wait(); err != nil || s.Failed() {
+			s.Errorf("the controller: %v\n%s", err, &said)
+		}
+	})
+	return metrics
+}
+
+func freeAddress(s *server) string {
+	s.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// asked reads the audit log. It returns the permissions that the account has used, and the requests that were refused
+// because a permission is missing.
+func (s *server) asked() (used, refused map[permission]bool) {
+	s.Helper()
+	log, err := os.Open(s.plane.AuditLog())
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	used, refused = map[permission]bool{}, map[permission]bool{}
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb           string
+			User           struct{ Username string }
+			ObjectRef      *struct{ APIGroup, Resource, Subresource string }
+			ResponseStatus *struct{ Code int }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil || event.User.Username != account || event.ObjectRef == nil || event.ResponseStatus == nil {
+			continue // an incomplete line is read next time
+		}
+		resource := schema.GroupResource{Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource}
+		if event.ObjectRef.Subresource != "" {
+			resource.Resource += "/" + event.ObjectRef.Subresource
+		}
+		to := used
+		if event.ResponseStatus.Code == http.StatusForbidden {
+			to = refused
+		}
+		to[permission{event.Verb, resource.String()}] = true
+	}
+	return used, refused
+}

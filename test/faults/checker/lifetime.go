@@ -1,0 +1,144 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// setting is an override, and whether its RetentionPolicy is enforced.
+type setting struct {
+	override
+	enforced bool
+}
+
+// settings returns the overrides of a rule in a namespace.
+func (r *rule) settings(teams []*policy) []setting {
+	var all []setting
+	if !r.clustered() {
+		return nil
+	}
+	for _, team := range teams {
+		for _, o := range team.overrides {
+			if (o.Policy == r.policy.name || o.Policy == "" && o.invalid) && (o.Rule == "" || o.Rule == r.Name) {
+				all = append(all, setting{o, team.enforced()})
+			}
+		}
+		if team.doubtful {
+			all = append(all, setting{override: override{invalid: true}})
+		}
+	}
+	return all
+}
+
+func (r *rule) allowed() v1alpha1.Override {
+	if r.Override == nil {
+		return v1alpha1.Override{}
+	}
+	return *r.Override
+}
+
+// bounds returns the shortest and longest TTL that an override may set; nil if not limited.
+func (r *rule) bounds() (least, most *time.Duration) {
+	if written := r.allowed().TTL; written != nil {
+		least, _ = optionalDuration(written.Min) // an unreadable bound has made the rule invalid
+		most, _ = optionalDuration(written.Max)
+	}
+	return least, most
+}
+
+// bounded returns the TTL that an override results in; base is the TTL of the rule.
+func (r *rule) bounded(ttl, base time.Duration) time.Duration {
+	least, most := r.bounds()
+	if most != nil {
+		ttl = min(ttl, *most)
+	}
+	if least != nil {
+		return max(ttl, *least)
+	}
+	return max(ttl, base)
+}
+
+// suspendedBy reports whether overrides suspend the rule.
+func (r *rule) suspendedBy(all []setting) bool {
+	may := r.allowed().Suspend == nil || *r.allowed().Suspend
+	_, most := r.bounds()
+	for _, o := range all {
+		suspends := o.Suspend != nil && *o.Suspend
+		if may && (suspends || o.invalid) || !may && o.invalid && most == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lifetime returns the TTL of an object whose TTL is base according to the rule.
+func (r *rule) lifetime(s *history.State, base time.Duration, all []setting) time.Duration {
+	if base < 0 {
+		return base
+	}
+	ttl := r.overridden(base, all)
+	own, _ := ownTTL(s) // an unreadable TTL is reported as an error of the rule
+	if own == nil {
+		return ttl
+	}
+	switch set := r.bounded(*own, base); {
+	case r.allowed().Annotation == nil && *own > ttl:
+		return max(ttl, set)
+	case r.allowed().Annotation == nil, !*r.allowed().Annotation:
+		return ttl
+	default:
+		return set
+	}
+}
+
+// overridden returns the longest TTL of the applicable overrides, or the rule's own.
+func (r *rule) overridden(base time.Duration, all []setting) time.Duration {
+	longest, any := base, false
+	_, most := r.bounds()
+	for _, o := range all {
+		var set time.Duration
+		switch ttl, _ := optionalDuration(o.TTL); {
+		case o.invalid && most != nil && *most > base:
+			set = *most
+		case o.invalid || ttl == nil:
+			continue
+		default:
+			set = r.bounded(*ttl, base)
+		}
+		if set < base && !o.enforced {
+			continue
+		}
+		if !any || set > longest {
+			longest, any = set, true
+		}
+	}
+	return longest
+}
+
+// keeps returns how many of the newest objects are kept.
+func (r *rule) keeps(all []setting) int {
+	own := 0
+	if r.KeepNewest != nil {
+		own = int(r.KeepNewest.Count)
+	}
+	least := own
+	if written := r.allowed().KeepNewest; written != nil {
+		least = int(*written)
+	}
+	most, any := own, false
+	for _, o := range all {
+		if o.KeepNewest == nil || o.invalid {
+			continue
+		}
+		set := max(int(*o.KeepNewest), least)
+		if set < own && !o.enforced {
+			continue
+		}
+		if !any || set > most {
+			most, any = set, true
+		}
+	}
+	return most
+}

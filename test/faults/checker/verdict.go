@@ -1,0 +1,212 @@
+package checker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// order is the configuration in effect at a moment: the policies that Sunset saw, and the namespace of an object.
+type order struct {
+	cluster   []*policy
+	teams     []*policy      // of the namespace
+	namespace *history.State // nil for cluster-scoped objects
+	from      int64          // the first revision at which permissions may have been checked
+	revision  int64          // at which the objects of the kind are ranked
+	quiet     time.Time      // at the end: since when eligible objects must be marked; zero before the end
+}
+
+// vote is the result of one rule for one object.
+type vote struct {
+	rule    *rule
+	keep    string    // reason to keep; empty if it does not keep
+	due     time.Time // zero for none
+	unknown error
+}
+
+// verdict is the decision about an object.
+type verdict struct {
+	deleted bool
+	why     string // reason to keep
+	promise Promise
+	due     time.Time
+	by      *rule // the deciding rule
+	unknown error // why it cannot be checked
+}
+
+// rules returns the rules that select an object.
+func (j *checker) rules(s *history.State, o order) []*rule {
+	var all []*rule
+	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
+		if !j.applies(p, s, o) || !p.hasVote() {
+			continue
+		}
+		for _, r := range p.rules {
+			if r.kind.GroupKind() == s.GroupVersionKind().GroupKind() && r.selector.Matches(labels.Set(s.GetLabels())) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// applies reports whether a policy applies to the namespace of an object.
+func (j *checker) applies(p *policy, s *history.State, o order) bool {
+	name := s.GetNamespace()
+	switch {
+	case !p.clustered():
+		return p.namespace == name && !j.isProtectedNamespace(name)
+	case name == "":
+		return true
+	case j.isProtectedNamespace(name), slices.Contains(p.spec.ExcludeNamespaces, name), o.namespace == nil:
+		return false
+	default:
+		return p.selector.Matches(labels.Set(o.namespace.GetLabels()))
+	}
+}
+
+// voteOf evaluates a rule for an object.
+func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote {
+	all := r.settings(o.teams)
+	kept := func(why string) vote { return vote{rule: r, keep: why} }
+	if r.kind.Version != s.GroupVersionKind().Version {
+		return vote{rule: r, unknown: fmt.Errorf("%w %s at version %s", errUnknown, r.kind.Kind, r.kind.Version)}
+	}
+	if r.invalid != nil {
+		return kept("the rule is invalid: " + r.invalid.Error())
+	}
+	if !r.clustered() && !j.isPermitted(r, s, o.from, o.revision) {
+		return kept("its ServiceAccount lacks permissions")
+	}
+	f := j.facts(r, s, o.revision)
+	switch {
+	case f.err != nil && isUnknown(f.err):
+		return vote{rule: r, unknown: f.err}
+	case f.err != nil:
+		return kept("an expression fails: " + f.err.Error())
+	case !f.eligible:
+		return vote{rule: r}
+	case r.spec.Mode == v1alpha1.Suspended, r.suspendedBy(all):
+		return kept("suspended")
+	case r.StartTime != "" && f.start.IsZero():
+		return vote{rule: r}
+	case isManaged(s) && !r.allowsManaged():
+		return kept("it is managed by another controller")
+	case r.deletesOwner() && controllerIn(s.Object) == nil:
+		return kept("the rule deletes its owner, but it has none")
+	case r.StartTime == "" && f.start.IsZero() && (o.quiet.IsZero() || j.ranks(s, o)):
+		return kept("it has no mark")
+	case r.StartTime == "" && f.start.IsZero():
+		f.start = j.unmarked(r, s, o)
+	}
+	place := j.rankOf(r, s, o)
+	if place.unknown != nil || place.newest {
+		return vote{rule: r, unknown: place.unknown, keep: "among the newest"}
+	}
+	soonest, err := j.soonest(r, s, o.revision)
+	if err != nil {
+		return vote{rule: r, unknown: err}
+	}
+	given := r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
+	if !given.due.IsZero() {
+		given.due = latest(given.due, soonest)
+	}
+	return given
+}
+
+// time returns when an object is due that the rule does not keep.
+func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) vote {
+	switch {
+	case ttl == never && r.TTLExpression != "":
+		return vote{rule: r, keep: "never due"}
+	case ttl == never && !excess:
+		return vote{rule: r}
+	case excess && (ttl == never || f.start.Add(ttl).After(now)):
+		return vote{rule: r, due: now}
+	default:
+		return vote{rule: r, due: f.start.Add(ttl)}
+	}
+}
+
+// isUnknown also compares the text, because cel-go does not always wrap the error of a function.
+func isUnknown(err error) bool {
+	return errors.Is(err, errUnknown) || strings.Contains(err.Error(), errUnknown.Error())
+}
+
+// combine combines the results of all rules: an object is deleted if at least one rule gives a due time, no rule keeps it, and
+// the latest due time has passed.
+func combine(says []vote, now time.Time) verdict {
+	v := verdict{why: "no rule allows its deletion", promise: Allowed}
+	for _, s := range says {
+		if s.keep != "" && s.unknown == nil {
+			return verdict{why: fmt.Sprintf("rule %s keeps it: %s", s.rule.id(), s.keep), promise: Allowed, by: s.rule}
+		}
+	}
+	for _, s := range says {
+		if s.unknown != nil {
+			return verdict{unknown: s.unknown, why: s.unknown.Error(), promise: Allowed}
+		}
+		later := s.due.After(v.due) || s.due.Equal(v.due) && v.by != nil && s.rule.id() < v.by.id()
+		if !s.due.IsZero() && (v.by == nil || later) {
+			v = verdict{deleted: true, due: s.due, by: s.rule}
+		}
+	}
+	if v.deleted && v.due.After(now) {
+		v.deleted, v.promise = false, NotEarly
+		v.why = fmt.Sprintf("it is due at %s by rule %s, but not yet at %s", stamp(v.due), v.by.id(), stamp(now))
+	}
+	return v
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// decide returns the decision about an object itself. Reasons to keep it regardless of rules come first.
+func (j *checker) decide(s *history.State, o order, now time.Time) verdict {
+	if v, kept := j.flagged(s, o, false); kept {
+		return v
+	}
+	v := combine(j.votes(s, o, now), now)
+	if v.deleted && v.by.deletesOwner() {
+		return verdict{why: fmt.Sprintf("rule %s deletes the owner, not the object", v.by.id()), promise: Allowed, by: v.by}
+	}
+	return v
+}
+
+func (j *checker) votes(s *history.State, o order, now time.Time) []vote {
+	var all []vote
+	for _, r := range j.rules(s, o) {
+		all = append(all, j.voteOf(r, s, o, now))
+	}
+	return all
+}
+
+// flagged returns whether an object is kept regardless of rules, and why.
+func (j *checker) flagged(s *history.State, o order, byOwner bool) (verdict, bool) {
+	kept := func(p Promise, why string) (verdict, bool) { return verdict{promise: p, why: why}, true }
+	switch {
+	case isTerminating(s):
+		return kept(NotTwice, "it was terminating")
+	case isHeld(s, byOwner):
+		return kept(HeldStays, "it was held")
+	case isUncounted(s):
+		return kept(Counted, "the Job controller had not counted it")
+	case isMirror(s):
+		return kept(Untouched, "it is a mirror Pod")
+	case j.isProtectedKind(s.GroupVersionKind().GroupKind()):
+		return kept(Untouched, "its kind is protected")
+	case j.isProtectedNamespace(s.GetNamespace()):
+		return kept(Untouched, "its namespace is protected")
+	case o.namespace != nil && hasHold(o.namespace):
+		return kept(HeldStays, "its namespace was held")
+	case o.namespace != nil && isTerminating(o.namespace):
+		return kept(Untouched, "its namespace was terminating")
+	}
+	return verdict{}, false
+}

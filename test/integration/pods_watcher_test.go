@@ -1,0 +1,187 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// podWatcher records every version of every Pod of a namespace until its deletion.
+type podWatcher struct {
+	mu       sync.Mutex
+	versions map[version]*corev1.Pod
+	counted  map[types.UID]time.Time // arrival of the first version without the finalizer
+	removed  map[types.UID]time.Time
+	came     func(*corev1.Pod) // called with each new Pod; may be nil
+	err      error
+}
+
+type version struct {
+	uid types.UID
+	rv  string
+}
+
+// watchPods starts a podWatcher of the namespace, from now until the test ends.
+func (w *env) watchPods(came func(*corev1.Pod)) *podWatcher {
+	w.Helper()
+	clients, err := kubernetes.NewForConfig(w.plane.Config())
+	if err != nil {
+		w.Fatal(err)
+	}
+	pods := clients.CoreV1().Pods(w.namespace)
+	none, err := pods.List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	// The watch resumes if the API server closes it because the client is slow.
+	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
+	if err != nil {
+		w.Fatal(err)
+	}
+	seen := &podWatcher{versions: map[version]*corev1.Pod{}, counted: map[types.UID]time.Time{}, removed: map[types.UID]time.Time{}, came: came}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range stream.ResultChan() {
+			seen.see(event)
+		}
+	}()
+	w.Cleanup(func() { stream.Stop(); <-ended })
+	return seen
+}
+
+func (s *podWatcher) see(event watch.Event) {
+	pod, ok := event.Object.(*corev1.Pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !ok:
+		s.err = fmt.Errorf("watch of Pods: %v", event.Object)
+		return
+	case event.Type == watch.Deleted:
+		s.removed[pod.UID] = time.Now()
+		return
+	case event.Type == watch.Added && s.came != nil:
+		s.came(pod)
+	}
+	s.versions[version{pod.UID, pod.ResourceVersion}] = pod
+	if _, known := s.counted[pod.UID]; !known && isFinished(pod) && !isTracked(pod) {
+		s.counted[pod.UID] = time.Now()
+	}
+}
+
+func isTracked(pod *corev1.Pod) bool {
+	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+}
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// check checks DELETE requests that a proxy has recorded. Each must name a version of a Pod that had finished and that its
+// Job had counted.
+func (s *podWatcher) check(requests []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	for _, request := range requests {
+		var options metav1.DeleteOptions
+		if err := json.Unmarshal([]byte(request[strings.Index(request, "{"):]), &options); err != nil {
+			return fmt.Errorf("%s: %w", request, err)
+		}
+		if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
+			return fmt.Errorf("%s has no preconditions", request)
+		}
+		pod := s.versions[version{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]
+		switch {
+		case pod == nil:
+			return fmt.Errorf("%s names a version that the watch has not reported", request)
+		case isTracked(pod):
+			return fmt.Errorf("%s names a Pod that its Job had not counted", request)
+		case !isFinished(pod):
+			return fmt.Errorf("%s names a Pod that had not finished", request)
+		}
+	}
+	return nil
+}
+
+// lags returns the times from the count of a Pod to its deletion, in order, of Pods that are counted and deleted.
+func (s *podWatcher) lags() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lags []time.Duration
+	for uid, counted := range s.counted {
+		if removed, ok := s.removed[uid]; ok {
+			lags = append(lags, removed.Sub(counted))
+		}
+	}
+	slices.Sort(lags)
+	return lags
+}
+
+// deletesPods matches the requests that delete Pods of the namespace.
+func (w *env) deletesPods(r *http.Request) bool {
+	return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/pods/")
+}
+
+// uncountedPods returns the exported gauges of uncounted Pods, by state.
+func (w *env) uncountedPods() (map[string]int, error) {
+	families, err := registry.Registry.Gather()
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]int{}
+	for _, f := range families {
+		if f.GetName() != "sunset_uncounted_pods" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			states[m.GetLabel()[0].GetValue()] = int(m.GetGauge().GetValue())
+		}
+	}
+	if len(states) != 3 {
+		return nil, fmt.Errorf("sunset_uncounted_pods has %v", states)
+	}
+	return states, nil
+}
+
+// nothingLeaks waits until no finished or deleted Pod of the namespace has the finalizer, and until the gauges are zero.
+func (w *env) nothingLeaks() {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		pods, err := w.pods("")
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if isTracked(&pod) && (isFinished(&pod) || pod.DeletionTimestamp != nil) {
+				return fmt.Errorf("Pod %s keeps its finalizer", pod.Name)
+			}
+		}
+		states, err := w.uncountedPods()
+		if err == nil && states["due"]+states["overdue"]+states["terminating"] > 0 {
+			err = errors.New("the gauges are not at zero")
+		}
+		return err
+	})
+}

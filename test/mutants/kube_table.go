@@ -1,0 +1,140 @@
+package mutants
+
+// kubeTable changes requests to the API server.
+var kubeTable = map[string]Mutant{
+	"allowance: an expression that timed out is not evaluated again": {
+		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestAnEvaluationThatTookTooLongIsWorthAskingAgain",
+		Old: " || errors.Is(facts[i].Err, engine.ErrDeadline)",
+		New: "",
+	},
+	"mark: an annotation is set to an empty string instead of removed": {
+		File: "controllers/kube/mark.go", Test: "./controllers/kube TestMark",
+		Old: "\tvar value any\n\tif text := m.Annotation(); text != \"\" {\n\t\tvalue = text\n\t}\n",
+		New: "\tvalue := m.Annotation()\n",
+	},
+	"memory: deleting an object also removes a new object with the same name": {
+		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestADeletionThatComesLateLeavesTheNamesake",
+		Old: "if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {",
+		New: "if o.row != nil {",
+	},
+	"owner: a RetentionPolicy deletes a cluster-scoped owner": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "case t.Namespace == \"\" && i.Rule.Namespace != \"\":",
+		New: "case t.Namespace == \"\" && i.Rule.Namespace != \"\" && i.Subject.Namespace == \"\":",
+	},
+	"owner: an owner in a protected namespace is deleted": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "case c.protection.Namespace(t.Namespace):",
+		New: "case t.Namespace == \"\" && c.protection.Namespace(t.Namespace):",
+	},
+	"owner: a failed read makes the result of the DELETE unknown": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "\to.Unsure = false\n",
+		New: "",
+	},
+	"owner: allowUnfinishedOwner applies to cluster-scoped owners": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "\tif !beyond {\n",
+		New: "\tif !beyond || i.Rule.AllowUnfinished {\n",
+	},
+	"owner: an answer without a body removes the subject": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "\tif o.Result == retention.Removed {\n\t\to.Result = retention.Failed\n\t}\n",
+		New: "",
+	},
+	"owner: a terminating owner is deleted": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):",
+		New: "case s.UID != t.UID:",
+	},
+	"owner: the server of a kind is checked only once": {
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute",
+		Old: "return known && lease.Elapsed(c.clock.Now(), at) < allowedEvery",
+		New: "return known && (lease.Elapsed(c.clock.Now(), at) < allowedEvery || !at.IsZero())",
+	},
+	"remover: Retry-After in the body is not read": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "if err != nil && status.Details != nil {",
+		New: "if err == nil && status.Details != nil {",
+	},
+	"remover: a 404 without a reason says that the object is gone": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:",
+		New: "case code == http.StatusNotFound:",
+	},
+	"remover: a 429 is a refusal": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
+		New: "case code >= http.StatusInternalServerError:",
+	},
+	"remover: a 500 is a refusal": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
+		New: "case code == http.StatusTooManyRequests, code > http.StatusInternalServerError:",
+	},
+	"remover: the outcome of a 5xx is known": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "retention.Busy, code != http.StatusTooManyRequests",
+		New: "retention.Busy, false",
+	},
+	"remover: a DELETE follows a redirect": {
+		File: "controllers/kube/cluster.go", Test: "./controllers/kube TestARedirectIsNoDeletion",
+		Old: "requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }",
+		New: "requests.CheckRedirect = nil",
+	},
+	"remover: a request body is sent at any time after the checks": {
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
+		Old: "\tif !b.begun && !preflight.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
+		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
+	},
+	"remover: a repeated request body may be late": {
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentAgainLate",
+		Old: "asked.GetBody = func() (io.ReadCloser, error) { return c.bodyOf(r), nil }",
+		New: "asked.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }",
+	},
+	"remover: a request body that was sent is reported as unsent": {
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
+		Old: "\tif !b.begun && !preflight.Fresh",
+		New: "\tif !preflight.Fresh",
+	},
+	"remover: the outcome of a broken connection is known": {
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoAnswerIsNoResult",
+		Old: "Unsure: !late, Unsent: late",
+		New: "Unsure: false, Unsent: late",
+	},
+	"remover: the outcome of a denial with a 5xx is known": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "o.Result, o.Unsure = retention.Refused, code >= http.StatusInternalServerError",
+		New: "o.Result = retention.Refused",
+	},
+	"remover: a redirect is a refusal": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "case code == http.StatusNotFound, code < http.StatusBadRequest:",
+		New: "case code == http.StatusNotFound:",
+	},
+	"remover: a missing permission for an owner throttles the namespace": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
+		Old: "if w.Rule().Owner && o.Result == retention.Denied {",
+		New: "if !w.Rule().Owner && o.Result == retention.Denied {",
+	},
+	"remover: the outcome of a webhook failure is known": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
+		Old: "o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError",
+		New: "o.Result = retention.Unadmitted",
+	},
+	"remover: an owner with another UID is deleted": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestPrepareOnlyTheResolvedTarget",
+		Old: "return owner != nil && t.UID == owner.UID && t",
+		New: "return owner != nil && t",
+	},
+	"remover: any version of the object may be deleted": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestResolveTargetReadsTheOwner",
+		Old: "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
+		New: "&metav1.Preconditions{UID: &t.UID}",
+	},
+	"observation: a kind that is not served means that the object is gone": {
+		File: "controllers/kube/observe.go", Test: "./controllers/kube TestObserve",
+		Old: " && status.Details != nil && status.Details.Name == t.Name",
+		New: " && (status.Details == nil || status.Details.Name == t.Name || status.Details.Name == \"\")",
+	},
+}

@@ -47,7 +47,7 @@ func countSteps(steps map[int64]int) interpreter.InterpretableDecoratorV2 {
 	}
 }
 
-// turn is one iteration of a loop.
+// iteration is one iteration of a loop.
 type iteration struct {
 	interpreter.InterpretableV2
 	steps int
@@ -68,5 +68,5 @@ func (c *iteration) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return c.InterpretableV2.Exec(frame)
 }
 
-// tookTooMany reports whether an evaluation ended because of its steps.
+// exceededSteps reports whether an evaluation ended because of its steps.
 func exceededSteps(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }

@@ -70,7 +70,7 @@ func (c *Compiler) referenceFindings(text string, wants result, s *scope) (findi
 	return diagnose.References(s.env, text, func() (*cel.Ast, []diagnose.Finding) { return c.check(text, wants, s) })
 }
 
-// uses returns the variables that a text uses, directly or through other variables, in the order of the policy.
+// variablesUsed returns the variables that a text uses, directly or through other variables, in the order of the policy.
 func (s *source) variablesUsed(text string) []v1alpha1.Variable {
 	var all []v1alpha1.Variable
 	for _, v := range slices.Backward(s.variables) {

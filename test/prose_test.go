@@ -3,6 +3,7 @@ package test
 import (
 	"go/ast"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,34 @@ func TestEveryExportedNameHasAComment(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCommentsBeginWithTheName: a comment of a function or type that begins with another name has outlived a rename.
+func TestCommentsBeginWithTheName(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, declaration := range s.syntax.Decls {
+			name, doc := documented(declaration)
+			if words := strings.Fields(doc.Text()); len(words) > 0 && strings.TrimRight(words[0], ",.:;") != name {
+				t.Errorf("%s: the comment of %s begins with %q", s.name, name, words[0])
+			}
+		}
+	}
+}
+
+// documented returns the name and the comment of a function or type; nothing if it has no comment. Tests and examples
+// may begin with what they show.
+func documented(declaration ast.Decl) (name string, doc *ast.CommentGroup) {
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if name := d.Name.Name; d.Doc != nil && !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Example") {
+			return name, d.Doc
+		}
+	case *ast.GenDecl:
+		if s, ok := d.Specs[0].(*ast.TypeSpec); ok && len(d.Specs) == 1 && d.Doc != nil {
+			return s.Name.Name, d.Doc
+		}
+	}
+	return "", nil
 }
 
 // bare returns the exported names of a declaration without a comment. One comment is enough for a group of values.

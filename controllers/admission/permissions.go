@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Returns the permissions that the author of a RetentionPolicy needs but does not have: to act as the ServiceAccount of the
-// rules, and to list and delete each kind that a new or changed rule targets.
+// missingPermissions returns the permissions that the author of a RetentionPolicy needs but does not have: to act as the
+// ServiceAccount of the rules, and to list and delete each kind that a new or changed rule targets.
 func (r *Reviewer) missingPermissions(ctx context.Context, v *review) ([]policy.Problem, error) {
 	var missing []policy.Problem
 	if v.actsAs() {

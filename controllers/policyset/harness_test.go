@@ -30,7 +30,7 @@ type harness struct {
 	permissions fakePermissions
 }
 
-// The answers of Reconciler.Permissions.Check and its other methods, the same for all rules.
+// fakePermissions has the answers of Reconciler.Permissions.Check and its other methods, the same for all rules.
 type fakePermissions struct {
 	err     error
 	denied  func(*policy.Rule) bool // which rules lack a permission if err is nil; nil for none

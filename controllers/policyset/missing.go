@@ -118,8 +118,8 @@ func (l *Reconciler) confirmedLately() bool {
 	return false
 }
 
-// The reason why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be
-// read. It is nil if Sunset can delete.
+// DeletionError returns why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces
+// cannot be read. It is nil if Sunset can delete.
 func (l *Reconciler) DeletionError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

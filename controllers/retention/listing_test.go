@@ -608,7 +608,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 // TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was checked before, is not enough.
 func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		anew := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
+		marksSince := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
 		w.set(func() {
 			w.permit = func(r *policy.Rule) error {
 				if r.Mark != "" {
@@ -617,7 +617,7 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 				return nil
 			}
 			w.check = func(string) error {
-				w.use(own("team-a", "a", fixture.Marking, anew))
+				w.use(own("team-a", "a", fixture.Marking, marksSince))
 				return nil
 			}
 		})

@@ -20,7 +20,7 @@ var conversions = []string{"bool", "cidr", "double", "int", "ip", "uint", "url"}
 // isQuantity matches the syntax of quantities. It also matches quantities that are too large to use.
 var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 
-// failing returns findings about types and literals that are wrong for every object. These are strings that cannot be
+// alwaysFails returns findings about types and literals that are wrong for every object. These are strings that cannot be
 // converted, calls of includes() on a string, which compare the whole string, and comparisons of an optional value with
 // a value that is not optional.
 func alwaysFails(env *cel.Env, tree *ast.AST) (findings []Finding) {

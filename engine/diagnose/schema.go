@@ -70,7 +70,7 @@ func (d *diagnosis) undefinedField(c celError) Finding {
 	return f
 }
 
-// hintAt returns the hint for a field that a type does not have: the field of the type with a similar name, the only
+// fieldHint returns the hint for a field that a type does not have: the field of the type with a similar name, the only
 // field of the object with exactly this name, or else the existing fields of the type.
 func fieldHint(t *openapi.Types, parent, name string) string {
 	const shown = 12

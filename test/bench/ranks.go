@@ -30,9 +30,9 @@ func (l *environment) ranks(context.Context) error {
 		{"capacity of half, Fair", policy.Rule{TTL: time.Hour, Capacity: policy.Capacity{Bounded: true, Max: l.size.standing / 2, Fair: true}}},
 	} {
 		took := l.changes(ranking.rule)
-		anew := l.rerank(ranking.rule)
+		full := l.rerank(ranking.rule)
 		l.table.add("the same with "+ranking.name, fmt.Sprintf("%.1f us", micros(took)),
-			fmt.Sprintf("%.1f times no ranking; ranking all again takes %s", float64(took)/float64(plain), milliseconds(anew)))
+			fmt.Sprintf("%.1f times no ranking; ranking all again takes %s", float64(took)/float64(plain), milliseconds(full)))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ const account = "system:serviceaccount:" + namespace + ":sunset-controller"
 // permission is the permission to use a verb on a resource, with its group and subresource.
 type permission struct{ verb, resource string }
 
-// This step installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
+// permissions installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
 // makes it use every permission. The audit log shows the refused requests and the unused permissions.
 func (s *server) permissions() {
 	s.install(render(s.T, "--set", "rights.kinds.secrets.enabled=true,rights.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))

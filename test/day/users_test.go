@@ -203,7 +203,7 @@ func (d *day) edit() {
 	}
 	next := p.dated(d.compiler)
 	d.locked(func() {
-		if anew := p.label != d.plan().label; anew {
+		if p.label != d.plan().label {
 			defer d.restartTTL()
 		}
 		d.plans = append(d.plans, next)

@@ -55,8 +55,8 @@ func TestF28NamespaceIsRecreated(t *testing.T) {
 		return nil
 	})
 
-	anew := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: old.Labels}}
-	s.MustCreate(anew)
+	recreated := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: old.Labels}}
+	s.MustCreate(recreated)
 	var stay []client.Object
 	for i := range backlog {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: fmt.Sprint("cm-", i)}}

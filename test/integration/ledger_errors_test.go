@@ -56,7 +56,7 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 	})
 	kept = w.counted(p, has(2, 0))
 
-	lose("anew")
+	lose("new")
 	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
 	if err := w.Status().Patch(t.Context(), p.DeepCopy(), forget); err != nil {
 		t.Fatal(err)

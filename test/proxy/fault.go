@@ -178,8 +178,8 @@ func (a *Armed) Lift() {
 	a.Release()
 }
 
-// Faults apply here before the request is forwarded. The result is the answer of a fault, if there is one, and whether the
-// request may pass.
+// applyFaults applies faults before the request is forwarded. It returns the answer of a fault, if there is one, and whether
+// the request may pass.
 func (p *passage) applyFaults() (answer *Answer, pass bool) {
 	for _, a := range p.struck {
 		if a.fault.Late {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The numeric user of the images.
-const nobody = 65532
+// imageUser is the user ID of the images.
+const imageUser = 65532
 
 // TestImagesAreOfNobody: all images have the same base and user, the Go version of go.mod builds them, and ko builds the
 // same.
@@ -38,8 +38,8 @@ func TestImagesAreOfNobody(t *testing.T) {
 			t.Errorf("%s is from %s; want %s", stage, from[stage], want)
 		}
 	}
-	if want := fmt.Sprintf("\nUSER %d:%d\n", nobody, nobody); strings.Count(dockerfile, "\nUSER ") != 1 || !strings.Contains(dockerfile, want) {
-		t.Errorf("want user %d in all images", nobody)
+	if want := fmt.Sprintf("\nUSER %d:%d\n", imageUser, imageUser); strings.Count(dockerfile, "\nUSER ") != 1 || !strings.Contains(dockerfile, want) {
+		t.Errorf("want user %d in all images", imageUser)
 	}
 	var ko struct { // the fields that we use; https://ko.build/configuration
 		DefaultBaseImage string   `json:"defaultBaseImage"`

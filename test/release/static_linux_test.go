@@ -139,9 +139,9 @@ func expectAlone(t *testing.T, name string) {
 // shutIn makes a process see only one folder. A non-root user needs a user namespace for that.
 func shutIn(root string) *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
-		return &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		return &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
 	}
 	return &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}}
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: imageUser, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: imageUser, HostID: os.Getgid(), Size: 1}}}
 }

@@ -153,7 +153,7 @@ func (d *stream) kind() typeMeta {
 	return kind
 }
 
-// It adds a position to an error: the decoder's line, and the line where the document starts.
+// wrap adds a position to an error: the decoder's line, and the line where the document starts.
 func (d *stream) wrap(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("unexpected end of JSON input")

@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// A What names the difference between a decision and that of the rules in force. The values are stable: JSON and YAML contain them.
+// ChangeType names the difference between a decision and that of the rules in force. The values are stable: JSON and YAML contain them.
 type ChangeType string
 
 // An object goes if it is deleted now or later. An object that only a dry run would delete is kept.

@@ -39,7 +39,7 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 	}
 }
 
-// The states of kinds that are not completely known.
+// Errors returns the states of kinds that are not completely known.
 func (w *Watcher) Errors() []State {
 	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }

@@ -190,7 +190,7 @@ func (n *Node) Total() v1alpha1.ImageCount {
 	return n.total
 }
 
-// It returns the error of the last snapshot of the node; nil if it succeeded.
+// LastError returns the error of the last snapshot of the node; nil if it succeeded.
 func (n *Node) LastError() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

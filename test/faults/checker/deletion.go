@@ -187,7 +187,7 @@ func (j *checker) by(revision int64, r history.Request) time.Time {
 	return at
 }
 
-// Some order within the window must allow a DELETE of one version of an object.
+// checkAllowed checks that some order within the window allows a DELETE of one version of an object.
 func (j *checker) checkAllowed(d *removal, w window) {
 	j.report.Checked++
 	s := d.change.Before

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// errUnknown marks something that the checker does not implement: it reports the deletion as not checked, not as kept.
-var errUnknown = errors.New("not implemented by the checker")
+// errUnsupported marks something that the checker cannot evaluate: it reports the deletion as not checked, not as kept.
+var errUnsupported = errors.New("not supported by the checker")
 
 // notKnown matches the functions and variables of the product that the checker does not implement.
 var notKnown = regexp.MustCompile(`\bnode\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
@@ -76,7 +76,7 @@ func (j *checker) compile(r *rule) (*compiled, error) {
 	for _, text := range append(texts, group) {
 		c.refers = c.refers || readsReferences.MatchString(text)
 		if notKnown.MatchString(text) {
-			c.unknown = fmt.Errorf("%w: rule %s reads %s", errUnknown, r.id(), text)
+			c.unknown = fmt.Errorf("%w: rule %s reads %s", errUnsupported, r.id(), text)
 			return c, nil
 		}
 	}

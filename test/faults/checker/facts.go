@@ -17,7 +17,7 @@ type facts struct {
 	start    time.Time // not before the creation; zero for none
 	ttl      time.Duration
 	group    string
-	err      error // keeps the object; with errUnknown it is not checked
+	err      error // keeps the object; with errUnsupported it is not checked
 }
 
 type question struct {

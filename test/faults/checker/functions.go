@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// functions returns the functions of docs/cel.md for Jobs, Pods and conditions. For other kinds they return errUnknown.
+// functions returns the functions of docs/cel.md for Jobs, Pods and conditions. For other kinds they return errUnsupported.
 func functions() []cel.EnvOption {
 	moments := cel.OptionalType(cel.TimestampType)
 	return []cel.EnvOption{
@@ -107,7 +107,7 @@ func endOf(o map[string]any) (end, error) {
 	case version == "v1" && slices.Contains([]string{"ConfigMap", "Secret", "ServiceAccount", "Service"}, kind):
 		return end{}, fmt.Errorf("a %s never finishes", kind)
 	default:
-		return end{}, fmt.Errorf("%w: the end of a %s %s", errUnknown, version, kind)
+		return end{}, fmt.Errorf("%w: the end of a %s %s", errUnsupported, version, kind)
 	}
 }
 

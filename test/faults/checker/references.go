@@ -44,7 +44,7 @@ func (j *checker) references(s *history.State, revision int64) (map[string]any, 
 	for _, kind := range notFollowed {
 		for _, from := range j.Log.Kind(kind, revision) {
 			if says(from.Object, s.GetName()) {
-				return nil, fmt.Errorf("%w: references of a %s", errUnknown, kind)
+				return nil, fmt.Errorf("%w: references of a %s", errUnsupported, kind)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func (j *checker) declares(declared v1alpha1.Reference, from, to *history.State)
 				namespace = other
 			}
 		default:
-			return false, fmt.Errorf("%w: a name such as %v", errUnknown, x)
+			return false, fmt.Errorf("%w: a name such as %v", errUnsupported, x)
 		}
 		if name == to.GetName() && namespace == to.GetNamespace() {
 			return true, nil

@@ -77,7 +77,7 @@ func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote
 	all := r.settings(o.teams)
 	kept := func(why string) vote { return vote{rule: r, keep: why} }
 	if r.kind.Version != s.GroupVersionKind().Version {
-		return vote{rule: r, unknown: fmt.Errorf("%w %s at version %s", errUnknown, r.kind.Kind, r.kind.Version)}
+		return vote{rule: r, unknown: fmt.Errorf("%w %s at version %s", errUnsupported, r.kind.Kind, r.kind.Version)}
 	}
 	if r.invalid != nil {
 		return kept("the rule is invalid: " + r.invalid.Error())
@@ -137,7 +137,7 @@ func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) vote
 
 // isUnknown also compares the text, because cel-go does not always wrap the error of a function.
 func isUnknown(err error) bool {
-	return errors.Is(err, errUnknown) || strings.Contains(err.Error(), errUnknown.Error())
+	return errors.Is(err, errUnsupported) || strings.Contains(err.Error(), errUnsupported.Error())
 }
 
 // combine combines the results of all rules: an object is deleted if at least one rule gives a due time, no rule keeps it, and

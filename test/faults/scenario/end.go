@@ -109,7 +109,7 @@ func (s *Scenario) check(ctx context.Context, ended time.Time) {
 	s.Logf("checked: %s", report)
 }
 
-// An exclusive scenario may have disturbed servers: they must work again afterwards.
+// repair heals the servers, which an exclusive scenario may have disturbed, and checks that they work.
 func (s *Scenario) repair(ctx context.Context) {
 	if !s.options.Alone && !s.options.Own {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
-// A fault of a whole server, in words for the schedule.
+// serverFault is a fault of a whole server, in words for the schedule.
 type serverFault string
 
 const (

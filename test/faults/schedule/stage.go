@@ -147,7 +147,7 @@ func (t *stage) endAll() {
 	}
 }
 
-// All faults end here, and blind replicas restart.
+// repair ends all faults, and restarts blind replicas.
 func (t *stage) repair(blind bool) {
 	t.endAll()
 	t.awaitServers()

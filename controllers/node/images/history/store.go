@@ -125,8 +125,8 @@ func (s *Store) setAside(at Reading) (string, error) {
 // toldFor is how long the loss of ages is reported. After that time the report is no longer useful.
 const toldFor = 24 * time.Hour
 
-// It returns why the ages started again when the Store was opened, although there was a file or may have been one. It returns
-// nil if they did not, and once a day has been observed since then.
+// AgesReset returns why the ages started again when the Store was opened, although there was a file or may have been one. It
+// returns nil if they did not, and once a day has been observed since then.
 func (s *Store) AgesReset() error {
 	if s.observedSoFar() >= toldFor {
 		return nil
@@ -134,7 +134,7 @@ func (s *Store) AgesReset() error {
 	return s.agesReset
 }
 
-// It returns why the current state is not on disk; nil if it is. The ages stay correct as long as the process lives.
+// SaveError returns why the current state is not on disk; nil if it is. The ages stay correct as long as the process lives.
 func (s *Store) SaveError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

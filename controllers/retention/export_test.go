@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
@@ -73,3 +74,20 @@ func (r *Reconciler) Failing() int {
 
 // NoLedger is the Ledger of a Reconciler that has none.
 var NoLedger Ledger = noLedger{}
+
+// Throttle is a throttle for the tests.
+type Throttle struct{ *throttle }
+
+// NewThrottle returns an empty Throttle whose workers never start.
+func NewThrottle(c clock.Clock, max int) Throttle { return Throttle{newThrottle(c, max)} }
+
+// Park makes a subject of a policy wait in a throttled namespace.
+func (t Throttle) Park(namespace, policy, uid string) {
+	t.park(item{namespace, types.UID(uid)}, queueKey{namespace: namespace, policy: policy}, false, func() {})
+}
+
+// Take begins the next attempt, and returns the namespace and the UID.
+func (t Throttle) Take() (string, string) {
+	it, _, _, _ := t.take()
+	return it.namespace, string(it.uid)
+}

@@ -19,8 +19,12 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/throttle.go", Old: "l.failures, l.window = l.failures+1, 1", New: "l.failures, l.window = l.failures+1, t.max",
 		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 	},
+	"throttle: a namespace is not rotated": {
+		File: "controllers/retention/throttle_turns.go", Old: "t.turns = append(t.turns, namespace)\n", New: "t.turns = slices.Insert(t.turns, 0, namespace)\n",
+		Test: "./controllers/retention TestThrottledNamespacesTakeTurns",
+	},
 	"throttle: failing namespaces have no share of their own": {
-		File: "controllers/retention/throttle.go", Old: "underWay >= max(1, t.max/4)", New: "underWay >= t.max",
+		File: "controllers/retention/throttle_turns.go", Old: "underWay >= max(1, t.max/4)", New: "underWay >= t.max",
 		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 	},
 	"throttle: throttling never ends": {
@@ -51,15 +55,15 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: a retried deletion with a ledger entry postpones all others": {
-		File: "controllers/retention/throttle.go", Old: "kept = isRecorded && !l.recorded[key]; kept", New: "kept = isRecorded && len(l.recorded) == 0; kept",
+		File: "controllers/retention/throttle_turns.go", Old: "kept = isRecorded && !l.recorded[key]; kept", New: "kept = isRecorded && len(l.recorded) == 0; kept",
 		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
 	},
 	"throttle: an attempt that hangs stops its namespace": {
-		File: "controllers/retention/throttle.go", Old: "l.underWay-stuck[key.namespace] >= l.window", New: "l.underWay-0*stuck[key.namespace] >= l.window",
+		File: "controllers/retention/throttle_turns.go", Old: "l.underWay-stuck[namespace] >= l.window", New: "l.underWay-0*stuck[namespace] >= l.window",
 		Test: "./controllers/retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	},
 	"throttle: all deletions of a throttled namespace are recorded": {
-		File: "controllers/retention/throttle.go", Old: "l.awaitsRecord[key] = t.clock.Now().Add(ledgerTurn)", New: "l.awaitsRecord[key] = t.clock.Now()",
+		File: "controllers/retention/throttle_turns.go", Old: "l.awaitsRecord[key] = t.clock.Now().Add(ledgerTurn)", New: "l.awaitsRecord[key] = t.clock.Now()",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: failing namespaces have the full rate": {

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // horizon is the period for which the effect of a configuration change is counted.
 const horizon = Week
@@ -137,6 +134,11 @@ func deletesAlone(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 }
 
 // own are the evaluations of the rules for which are is true.
-func own(evaluations []Evaluation, are func(*Rule) bool) []Evaluation {
-	return slices.DeleteFunc(slices.Clone(evaluations), func(r Evaluation) bool { return !are(r.Rule) })
+func own(evaluations []Evaluation, are func(*Rule) bool) (some []Evaluation) {
+	for i := range evaluations {
+		if are(evaluations[i].Rule) {
+			some = append(some, evaluations[i])
+		}
+	}
+	return some
 }

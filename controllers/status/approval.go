@@ -22,19 +22,19 @@ type Gates interface {
 // pendingCounts are counts that have not been passed to Gates yet.
 type pendingCounts struct {
 	counts []policyset.Count
-	since  time.Time // the last call, or the start of this report
+	since  time.Time     // the end of the last call
+	took   time.Duration // how long it took
 }
 
-// reportPreviewsEvery is how often Gates is called while statuses are being written.
-const reportPreviewsEvery = 2 * time.Second
-
 // reportPreviews passes all pending counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
-func (r *Reporter) reportPreviews(every time.Duration) {
-	if len(r.previews.counts) == 0 || r.Clock.Since(r.previews.since) < every {
+func (r *Reporter) reportPreviews() {
+	now := r.Clock.Now()
+	if len(r.previews.counts) == 0 || now.Sub(r.previews.since) < editFactor*r.previews.took {
 		return
 	}
 	r.Gates.Previewed(r.previews.counts...)
-	r.previews = pendingCounts{since: r.Clock.Now()}
+	end := r.Clock.Now()
+	r.previews = pendingCounts{since: end, took: end.Sub(now)}
 }
 
 // previewsKept is the maximum number of versions of a policy in its status.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -175,7 +176,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 		return counting
 	}
 	enforcing := conditionState{true, "Enforcing", "Sunset deletes objects when they are due"}
-	if names := v.throttled(p); len(names) > 0 {
+	if names := sets.List(v.throttled[p.Name]); len(names) > 0 {
 		enforcing = conditionState{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
 	} else if paced := v.paced(p); paced.ok {
@@ -205,21 +206,6 @@ func (v *statusInput) paced(p *policy.Policy) conditionState {
 	}
 	return conditionState{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
 		v.pace, objects(due))}
-}
-
-// throttled returns the namespaces in which the deletions of a policy are throttled.
-func (v *statusInput) throttled(p *policy.Policy) (names []string) {
-	for _, r := range p.Rules {
-		k := v.kinds[policy.StoredAs(r.Kind)]
-		for _, namespace := range k.Throttled {
-			concerns := func(o *policy.Rule) bool { return o.ID.Policy == p.Name }
-			if slices.ContainsFunc(v.compiled.Snapshot.Effective(k.Index.Kind(), namespace).Rules, concerns) {
-				names = append(names, namespace)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {

@@ -120,7 +120,8 @@ type harness struct {
 	deaf           bool // it accepts no Events
 
 	previewed    []policyset.Count
-	queuedEvents int // calls of Previewed
+	previews     int           // calls of Previewed
+	previewTakes time.Duration // each call
 	ledgers      ledgerStates
 	lines        []string // of the log
 }
@@ -255,7 +256,8 @@ func (w *harness) Use(e policyset.CompiledSnapshot) {
 
 // Previewed implements status.Gates.
 func (w *harness) Previewed(counts ...policyset.Count) {
-	w.set(func() { w.previewed, w.queuedEvents = append(w.previewed, counts...), w.queuedEvents+1 })
+	time.Sleep(w.previewTakes)
+	w.set(func() { w.previewed, w.previews = append(w.previewed, counts...), w.previews+1 })
 }
 
 // PreflightError implements status.State.

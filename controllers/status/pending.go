@@ -16,7 +16,8 @@ import (
 // settle returns the namespaces that need not wait any more, and what waits for approval, once all objects are counted. The
 // pending approval in the status stays as long as nothing changes in its namespaces, so that an approval of its hash stays
 // valid. Later changes are counted separately, and are shown afterwards. If all namespaces together exceed the thresholds,
-// those with the fewest objects need not wait while their sum is below: one tenant does not delay the others.
+// those with the fewest objects need not wait while their sum is below: one tenant does not delay the others. The caller must
+// not modify the namespaces.
 func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
@@ -47,8 +48,11 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 	case gate.Namespaces == nil:
 		return nil, nil
 	}
-	opened = policy.ApprovalScope{}
 	shown := stillShown(p, before)
+	if len(shown) == 0 && !exceeds(backlogIn(all, gate.Namespaces)) {
+		return gate.Namespaces, nil // copying or sorting a thousand namespaces for each of a thousand policies takes long
+	}
+	opened = policy.ApprovalScope{}
 	of := backlogIn(all, shown)
 	if !exceeds(of) {
 		maps.Copy(opened, shown)

@@ -71,7 +71,7 @@ type Reporter struct {
 	before     map[types.UID]history // deletions before this process started
 	seen       string                // the state of the reconciler at the last count
 	counted    time.Time             // when the last count began
-	took       time.Duration         // how long it took
+	took       time.Duration         // how long it took, with preparing the statuses
 	changes    time.Time             // when the counts change because time passes
 	summarized time.Time             // when the log last contained a summary
 	previews   pendingCounts         // counts for Gates
@@ -154,12 +154,13 @@ func (r *Reporter) Start(ctx context.Context) error {
 			return nil
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
-			r.reportPreviews(0)
+			r.reportPreviews()
 			continue
 		case <-ticker.C():
 		case <-hurry:
 		}
 		r.Heartbeat.Beat()
+		r.reportPreviews()
 		r.tick(ctx)
 	}
 }
@@ -255,7 +256,6 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	r.took = r.Clock.Since(began)
 	var conditions []prometheus.Metric
-	r.previews.since = r.Clock.Now()
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy
 	for _, p := range compiled.Snapshot.Policies() {
@@ -280,7 +280,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
 	}
-	r.reportPreviews(0)
+	r.reportPreviews()
 	metrics.Conditions.Set(conditions)
 	r.dropRemoved()
 }

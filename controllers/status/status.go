@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -37,6 +38,7 @@ type statusInput struct {
 	referred     map[references.Kind]referred // for the kinds whose references rules read
 	referrers    []referrers.State
 	delays       map[string][]retention.Delay // by policy
+	throttled    map[string]sets.Set[string]  // by policy, the namespaces in which its deletions are throttled
 	preflightErr error
 	pace         float64 // maximum number of deletions per second; 0 for no maximum
 	now          time.Time
@@ -46,9 +48,20 @@ type statusInput struct {
 
 // newStatusInput returns the input for the next count.
 func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *statusInput {
-	v := &statusInput{compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]conditionState{}, now: now}
+	v := &statusInput{
+		compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{},
+		throttled: map[string]sets.Set[string]{}, allowed: map[types.UID]conditionState{}, now: now,
+	}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
+		for _, namespace := range k.Throttled {
+			for _, r := range e.Snapshot.Effective(k.Index.Kind(), namespace).Rules {
+				if v.throttled[r.ID.Policy] == nil {
+					v.throttled[r.ID.Policy] = sets.New[string]()
+				}
+				v.throttled[r.ID.Policy].Insert(namespace)
+			}
+		}
 		if k.Delayed == 0 {
 			continue
 		}

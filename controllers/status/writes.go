@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -137,6 +138,7 @@ func (w *writes) awaits(last bool) bool {
 
 // prepareAll returns the statuses of policies to write.
 func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *statusInput, last bool) (all []*write) {
+	began, reading := r.Clock.Now(), r.reading
 	for _, p := range some {
 		w, err := r.prepare(ctx, p, view, last)
 		if err != nil {
@@ -146,11 +148,12 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 		if w != nil {
 			all = append(all, w)
 		}
-		r.reportPreviews(reportPreviewsEvery)
+		r.reportPreviews()
 		if !last {
 			r.Heartbeat.Beat()
 		}
 	}
+	r.took += r.Clock.Since(began) - (r.reading - reading)
 	return all
 }
 
@@ -162,8 +165,8 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	}
 	var ready []string // namespaces whose next status may be written, in the same order
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
-		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // edited policies first, then the policy with the oldest attempt
-			return cmp.Or(r.editedFirst(a, b), r.writes.lastTried[a.policy.UID].Compare(r.writes.lastTried[b.policy.UID]))
+		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // of equally urgent ones, the policy with the oldest attempt first
+			return cmp.Or(r.compareUrgency(a, b), r.writes.lastTried[a.policy.UID].Compare(r.writes.lastTried[b.policy.UID]))
 		})
 		switch l := r.writes.lane(namespace); {
 		case l.slow && !last:
@@ -173,7 +176,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		}
 	}
 	slices.SortStableFunc(ready, func(a, b string) int {
-		return cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
+		return cmp.Or(r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
 	})
 	for until := r.Clock.Now().Add(r.atLeast(writesFor)); ; {
 		if now := r.Clock.Now(); !last && !now.Before(until) {
@@ -198,7 +201,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		select {
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
-			r.reportPreviews(reportPreviewsEvery)
+			r.reportPreviews()
 			if !last {
 				r.Heartbeat.Beat()
 			}
@@ -221,19 +224,23 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	r.writes.postponed = r.writes.postponed || len(ready) > 0
 }
 
-// editedFirst compares statuses: those of edited policies come first, because users read them next. Of these, small ones come
-// before large ones, because they are written fast.
-func (r *Reporter) editedFirst(a, b *write) int {
-	switch edited := r.isEdited(a.policy); {
-	case edited != r.isEdited(b.policy) && edited:
-		return -1
-	case edited != r.isEdited(b.policy):
-		return 1
-	case edited:
-		return cmp.Compare(len(a.policy.Rules), len(b.policy.Rules))
-	default:
+// delayable returns how long a status may wait compared with others that are written together: of edited policies, small
+// statuses are written first, because that is fast. Of the others, those with counts are written first, because deletions wait
+// for them.
+func (r *Reporter) delayable(w *write) int {
+	switch {
+	case r.isEdited(w.policy):
+		return len(w.policy.Rules)
+	case w.count != nil:
 		return 0
+	default:
+		return math.MaxInt
 	}
+}
+
+// compareUrgency sorts the most urgent status first.
+func (r *Reporter) compareUrgency(a, b *write) int {
+	return cmp.Compare(r.delayable(a), r.delayable(b))
 }
 
 // tryAgain sends the first status of a slow namespace if its pause is over, and returns the remaining ones.
@@ -272,7 +279,8 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 	now := r.Clock.Now()
 	took := now.Sub(w.began)
 	l := r.writes.lane(laneOf(w.policy))
-	l.current, l.slow, l.notBefore = nil, took > slowWrite, time.Time{}
+	// ClusterRetentionPolicies delay no namespace, and on a busy machine every write takes long.
+	l.current, l.slow, l.notBefore = nil, took > slowWrite && !isOfCluster(laneOf(w.policy)), time.Time{}
 	delete(r.writes.inFlight, laneOf(w.policy))
 	if l.slow {
 		l.notBefore = now.Add(took)

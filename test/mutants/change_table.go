@@ -287,14 +287,24 @@ var changeTable = map[string]Mutant{
 		Old: "return min(editFactor*r.took",
 		New: "return min(restFactor*r.took",
 	},
-	"the status of an edited policy waits for the statuses of others": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoEdit",
-		Old: "cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), ",
-		New: "cmp.Or(",
+	"the status that deletions wait for waits for the statuses of others": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoCount",
+		Old: "case w.count != nil:\n\t\treturn 0",
+		New: "case false:\n\t\treturn 0",
+	},
+	"slow statuses of ClusterRetentionPolicies are written once per report": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestSlowWritesOfClusterRetentionPoliciesGoOn",
+		Old: "took > slowWrite && !isOfCluster(laneOf(w.policy))",
+		New: "took > slowWrite",
+	},
+	"each count alone publishes all rules": {
+		File: "controllers/status/approval.go", Test: "./controllers/status TestPreviewedIsCalledForManyPoliciesAtOnce",
+		Old: "now.Sub(r.previews.since) < editFactor*r.previews.took",
+		New: "now.Before(r.previews.since)",
 	},
 	"the status of a small edited policy waits for the statuses of large ones": {
 		File: "controllers/status/writes.go", Test: "./controllers/status TestASmallStatusIsWrittenBeforeLargeOnes",
-		Old: "return cmp.Compare(len(a.policy.Rules), len(b.policy.Rules))",
+		Old: "return len(w.policy.Rules)",
 		New: "return 0",
 	},
 	"an edit waits until the statuses of new policies are read": {
@@ -319,8 +329,8 @@ var changeTable = map[string]Mutant{
 	},
 	"statuses are written in alphabetical order": {
 		File: "controllers/status/writes.go", Test: "./controllers/status TestTheNamespaceThatWaitedLongestIsWrittenFirst",
-		Old: "r.editedFirst(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
-		New: "r.editedFirst(queues[a][0], queues[b][0])",
+		Old: "r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
+		New: "r.compareUrgency(queues[a][0], queues[b][0])",
 	},
 	"a rule that cannot be counted requests an approval": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestARuleThatCannotBeCountedAsksForNoApproval",

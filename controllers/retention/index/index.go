@@ -304,9 +304,9 @@ func (x *Index) rule(row *FactRow) []policy.Evaluation {
 
 func (x *Index) rulesOf(at partitionKey) partitionRules {
 	p := partitionRules{EffectiveRules: x.snapshot.Effective(x.kind, at.namespace), known: x.snapshot.Knows(at.namespace)}
-	for _, r := range p.Rules {
-		p.columns = append(p.columns, x.column(at.layout, r.Key))
-		p.ranks = append(p.ranks, nil)
+	p.columns, p.ranks = make([]int, len(p.Rules)), make([]*ranks, len(p.Rules))
+	for i, r := range p.Rules {
+		p.columns[i] = x.column(at.layout, r.Key)
 		p.ledger = p.ledger || r.WritesDown()
 	}
 	return p

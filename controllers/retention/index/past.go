@@ -35,12 +35,22 @@ func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluati
 		if c := before.columns[i]; c >= 0 {
 			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), x.synced && before.known
 		}
-		for k, is := range row.partition.rules.Rules {
-			if ranks := row.partition.rules.ranks[k]; is.ID == r.ID && ranks != nil && is.RanksAtLeastLike(r) {
+		if r.Ranks() {
+			if ranks := row.partition.rules.ranksLike(r); ranks != nil {
 				evaluation.Rank = ranks.set.Result(row.uid())
 			}
 		}
 		p.evaluations = append(p.evaluations, evaluation)
 	}
 	return before.WithHold(row.Subject()), p.evaluations
+}
+
+// ranksLike returns the ranking of the current version of a rule if it ranks at least like this version; otherwise nil.
+func (p *partitionRules) ranksLike(before *policy.Rule) *ranks {
+	for i, r := range p.Rules {
+		if p.ranks[i] != nil && r.ID == before.ID && r.RanksAtLeastLike(before) {
+			return p.ranks[i]
+		}
+	}
+	return nil
 }

@@ -272,7 +272,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	for _, some := range [][]*policy.Policy{edited, unknown, others} { // reading the statuses of unknown policies takes long
 		if len(some) > 0 {
-			r.writeAll(ctx, r.prepareAll(ctx, some, input, last), last)
+			r.writeAll(ctx, r.prepareAll(ctx, some, input), input)
 		}
 	}
 	for _, p := range compiled.Snapshot.Policies() {

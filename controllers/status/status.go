@@ -208,7 +208,7 @@ func timeOrNil(t time.Time) *metav1.Time {
 
 // prepare returns the status of one policy to write. It returns nil if the status need not be written, or not yet, or is being
 // written. It reports the content of an unchanged status.
-func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput, last bool) (*write, error) {
+func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput) (*write, error) {
 	if r.writes.isUnderWay(p) {
 		r.writes.postponed = true
 		return nil, nil
@@ -216,7 +216,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
 		delete(r.written, p.UID) // after you remove status.ledger, counting begins again
 	}
-	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !last {
+	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !v.last {
 		r.Changed()
 		return nil, nil
 	}
@@ -236,7 +236,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	case counted && (!knew || v.recounts(p) || !slices.Equal(known.Uncounted, preview.Uncounted)):
 		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.compiled.Outdated[p.UID]}
 	}
-	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
+	if passes && !v.last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
 		// The status need not change: a leader change alone does not write every policy before anything is deleted.
 		r.previews.counts = append(r.previews.counts, *w.count)
 		return nil, nil
@@ -245,7 +245,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.isWritten(ctx, w)
 		return nil, nil
 	}
-	if !last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
+	if !v.last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
 		r.Changed()
 		return nil, nil
 	}

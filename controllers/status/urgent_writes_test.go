@@ -131,3 +131,20 @@ func TestSlowWritesOfClusterRetentionPoliciesGoOn(t *testing.T) {
 		})
 	})
 }
+
+// TestAReportWritesAllStatuses unless policies change meanwhile: 320 namespaces, 16 at a time, take eight seconds.
+func TestAReportWritesAllStatuses(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
+		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
+		all := teams(w, 320)
+		w.Use(compiledOf(all...))
+		bubble.Pass(time.Minute)
+		w.set(func() { w.preflightErr = errors.New("clock skew") })
+		bubble.Pass(12 * time.Second)
+		w.set(func() {
+			for _, p := range all {
+				expect.Equal(t, p.Name, "False Stale", condition(w.server[p.Name].Status, v1alpha1.ConditionEnforcing))
+			}
+		})
+	})
+}

@@ -29,7 +29,7 @@ const (
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
 	writesWait   = time.Second            // how long a report waits for the next write to end; the next report writes the rest
 	readsFor     = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
-	writesFor    = 500 * time.Millisecond // how long a report begins writes; a policy edited in that time is in the next report
+	writesFor    = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
 )
 
 // writes are the PATCH requests for statuses. They are sent one at a time in each namespace, so that no namespace delays
@@ -137,10 +137,10 @@ func (w *writes) awaits(last bool) bool {
 }
 
 // prepareAll returns the statuses of policies to write.
-func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *statusInput, last bool) (all []*write) {
+func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *statusInput) (all []*write) {
 	began, reading := r.Clock.Now(), r.reading
 	for _, p := range some {
-		w, err := r.prepare(ctx, p, view, last)
+		w, err := r.prepare(ctx, p, view)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "status not read", "policy", p.Name)
 			r.Changed()
@@ -149,7 +149,7 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 			all = append(all, w)
 		}
 		r.reportPreviews()
-		if !last {
+		if !view.last {
 			r.Heartbeat.Beat()
 		}
 	}
@@ -157,8 +157,10 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 	return all
 }
 
-// writeAll writes statuses. It does not wait for slow namespaces: a later report writes the remaining statuses.
-func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
+// writeAll writes statuses. It does not wait for slow namespaces, and it ends soon after policies have changed: a later report
+// writes the remaining statuses.
+func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput) {
+	last := view.last
 	queues := map[string][]*write{}
 	for _, w := range all {
 		queues[laneOf(w.policy)] = append(queues[laneOf(w.policy)], w)
@@ -179,7 +181,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		return cmp.Or(r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
 	})
 	for until := r.Clock.Now().Add(r.atLeast(writesFor)); ; {
-		if now := r.Clock.Now(); !last && !now.Before(until) {
+		if now := r.Clock.Now(); !last && !now.Before(until) && r.inUse().Snapshot != view.compiled.Snapshot {
 			for namespace, l := range r.writes.inFlight {
 				l.slow = l.slow || now.Sub(l.current.began) > slowWrite
 				r.writes.postponed = r.writes.postponed || len(queues[namespace]) > 0

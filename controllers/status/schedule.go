@@ -1,6 +1,8 @@
 package status
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -56,4 +58,23 @@ func (r *Reporter) stale(now time.Time) bool {
 		return true
 	}
 	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
+}
+
+// delayable returns how long a status may wait compared with others that are written together: of edited policies, small
+// statuses are written first, because that is fast. Of the others, those with counts are written first, because deletions wait
+// for them.
+func (r *Reporter) delayable(w *write) int {
+	switch {
+	case r.isEdited(w.policy):
+		return len(w.policy.Rules)
+	case w.count != nil:
+		return 0
+	default:
+		return math.MaxInt
+	}
+}
+
+// compareUrgency sorts the most urgent status first.
+func (r *Reporter) compareUrgency(a, b *write) int {
+	return cmp.Compare(r.delayable(a), r.delayable(b))
 }

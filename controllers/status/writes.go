@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -157,8 +156,8 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 	return all
 }
 
-// writeAll writes statuses. It does not wait for slow namespaces, and it ends soon after policies have changed: a later report
-// writes the remaining statuses.
+// writeAll writes statuses. It does not wait for slow namespaces, it ends soon after policies have changed, and it takes at most
+// a fourth of the time until the next count if that is long: a later report writes the remaining statuses.
 func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput) {
 	last := view.last
 	queues := map[string][]*write{}
@@ -180,8 +179,10 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 	slices.SortStableFunc(ready, func(a, b string) int {
 		return cmp.Or(r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
 	})
-	for until := r.Clock.Now().Add(r.atLeast(writesFor)); ; {
-		if now := r.Clock.Now(); !last && !now.Before(until) && r.inUse().Snapshot != view.compiled.Snapshot {
+	least, share := r.atLeast(writesFor), r.rest()/4
+	for began := r.Clock.Now(); ; {
+		now := r.Clock.Now()
+		if took := now.Sub(began); !last && took >= least && (took >= share || r.inUse().Snapshot != view.compiled.Snapshot) {
 			for namespace, l := range r.writes.inFlight {
 				l.slow = l.slow || now.Sub(l.current.began) > slowWrite
 				r.writes.postponed = r.writes.postponed || len(queues[namespace]) > 0
@@ -224,25 +225,6 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 		}
 	}
 	r.writes.postponed = r.writes.postponed || len(ready) > 0
-}
-
-// delayable returns how long a status may wait compared with others that are written together: of edited policies, small
-// statuses are written first, because that is fast. Of the others, those with counts are written first, because deletions wait
-// for them.
-func (r *Reporter) delayable(w *write) int {
-	switch {
-	case r.isEdited(w.policy):
-		return len(w.policy.Rules)
-	case w.count != nil:
-		return 0
-	default:
-		return math.MaxInt
-	}
-}
-
-// compareUrgency sorts the most urgent status first.
-func (r *Reporter) compareUrgency(a, b *write) int {
-	return cmp.Compare(r.delayable(a), r.delayable(b))
 }
 
 // tryAgain sends the first status of a slow namespace if its pause is over, and returns the remaining ones.

@@ -288,7 +288,7 @@ var changeTable = map[string]Mutant{
 		New: "return min(restFactor*r.took",
 	},
 	"the status that deletions wait for waits for the statuses of others": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoCount",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestManyWritesDelayNoCount",
 		Old: "case w.count != nil:\n\t\treturn 0",
 		New: "case false:\n\t\treturn 0",
 	},
@@ -303,7 +303,7 @@ var changeTable = map[string]Mutant{
 		New: "now.Before(r.previews.since)",
 	},
 	"the status of a small edited policy waits for the statuses of large ones": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestASmallStatusIsWrittenBeforeLargeOnes",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestASmallStatusIsWrittenBeforeLargeOnes",
 		Old: "return len(w.policy.Rules)",
 		New: "return 0",
 	},

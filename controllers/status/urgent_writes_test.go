@@ -135,7 +135,7 @@ func TestSlowWritesOfClusterRetentionPoliciesGoOn(t *testing.T) {
 // TestAReportWritesForAFourthOfTheTime until the next count: with 320 namespaces, that is four of fifteen seconds.
 func TestAReportWritesForAFourthOfTheTime(t *testing.T) {
 	inBubble(t, func(w *harness) {
-		w.Warnings = func(string) []policy.Problem { time.Sleep(time.Millisecond); return nil }
+		w.Permissions = func(*policy.Rule) (error, bool) { time.Sleep(time.Millisecond); return nil, true }
 	}, func(t *testing.T, w *harness) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
 		var all []*policy.Policy

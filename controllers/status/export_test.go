@@ -83,8 +83,8 @@ func (r *Reporter) RestAfter(took time.Duration) time.Duration {
 	return r.rest()
 }
 
-// WritesAfter returns how long a report begins writes after a count with this duration.
-func (r *Reporter) WritesAfter(took time.Duration) time.Duration {
+// WritesAfter returns how long a report begins writes after a count with this duration, if policies change and if not.
+func (r *Reporter) WritesAfter(took time.Duration) (least, most time.Duration) {
 	r.took = took
-	return r.atLeast(writesFor)
+	return r.writingTime()
 }

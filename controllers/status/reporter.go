@@ -35,6 +35,7 @@ const (
 	writeTimeout = 30 * time.Second // of reading or writing one status
 	restFactor   = 50               // counting takes at most 1/50 of a core,
 	editFactor   = 5                // or 1/5 while a user waits for the status of an edited policy: on a busy machine a count takes long
+	writingShare = 4                // writing statuses takes at most 1/4 of the time until the next count, if that is long
 )
 
 // Reporter writes the status of every policy. It implements retention.Observer.

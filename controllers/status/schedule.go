@@ -34,6 +34,12 @@ func (r *Reporter) atLeast(least time.Duration) time.Duration {
 	return max(least, min(editFactor*r.took, countAtLeast))
 }
 
+// writingTime returns how long a report writes statuses: least if policies change in that time, otherwise most.
+func (r *Reporter) writingTime() (least, most time.Duration) {
+	least = r.atLeast(writesFor)
+	return least, max(least, r.rest()/writingShare)
+}
+
 // isEdited reports whether the status of a policy is about an earlier spec.
 func (r *Reporter) isEdited(p *policy.Policy) bool {
 	rec := r.written[p.UID]

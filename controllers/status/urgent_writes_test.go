@@ -131,27 +131,3 @@ func TestSlowWritesOfClusterRetentionPoliciesGoOn(t *testing.T) {
 		})
 	})
 }
-
-// TestAReportWritesForAFourthOfTheTime until the next count: with 320 namespaces, that is four of fifteen seconds.
-func TestAReportWritesForAFourthOfTheTime(t *testing.T) {
-	inBubble(t, func(w *harness) {
-		w.Permissions = func(*policy.Rule) (error, bool) { time.Sleep(time.Millisecond); return nil, true }
-	}, func(t *testing.T, w *harness) {
-		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
-		var all []*policy.Policy
-		for i := range 320 {
-			p := team(w, fmt.Sprintf("team-%03d", i), 1)
-			p.Mode, p.Rules[0].Mode = v1alpha1.Enforce, v1alpha1.Enforce
-			all = append(all, p)
-		}
-		w.Use(compiledOf(all...))
-		bubble.Pass(2 * time.Minute)
-		w.set(func() { w.preflightErr = errors.New("clock skew") })
-		bubble.Pass(35 * time.Second)
-		w.set(func() {
-			for _, p := range all {
-				expect.Equal(t, p.Name, "False Stale", condition(w.server[p.Name].Status, v1alpha1.ConditionEnforcing))
-			}
-		})
-	})
-}

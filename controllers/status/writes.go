@@ -179,10 +179,10 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 	slices.SortStableFunc(ready, func(a, b string) int {
 		return cmp.Or(r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
 	})
-	least, share := r.atLeast(writesFor), r.rest()/4
+	least, most := r.writingTime()
 	for began := r.Clock.Now(); ; {
 		now := r.Clock.Now()
-		if took := now.Sub(began); !last && took >= least && (took >= share || r.inUse().Snapshot != view.compiled.Snapshot) {
+		if took := now.Sub(began); !last && took >= least && (took >= most || r.inUse().Snapshot != view.compiled.Snapshot) {
 			for namespace, l := range r.writes.inFlight {
 				l.slow = l.slow || now.Sub(l.current.began) > slowWrite
 				r.writes.postponed = r.writes.postponed || len(queues[namespace]) > 0

@@ -29,7 +29,7 @@ var all = merged(
 	permissionsTable,
 	kubeTable,
 	policyTable,
-	changeTable,
+	changeTable, statusTable,
 	ledgersTable,
 	indexTable,
 	engineTable,

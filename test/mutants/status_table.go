@@ -1,0 +1,70 @@
+package mutants
+
+// statusTable changes when counts are made and statuses are written.
+var statusTable = map[string]Mutant{
+	"an edit waits until a report has written all statuses": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoEdit",
+		Old: "writesFor    = 500 * time.Millisecond ",
+		New: "writesFor    = time.Hour ",
+	},
+	"an edit waits until a report has read the statuses of all new policies": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestManyNewPoliciesDelayNoEdit",
+		Old: "readsFor     = 500 * time.Millisecond ",
+		New: "readsFor     = time.Hour ",
+	},
+	"a long count delays an edit as much as other reports": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		Old: "return min(editFactor*r.took",
+		New: "return min(restFactor*r.took",
+	},
+	"the status that deletions wait for waits for the statuses of others": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestManyWritesDelayNoCount",
+		Old: "case w.count != nil:\n\t\treturn 0",
+		New: "case false:\n\t\treturn 0",
+	},
+	"writing takes the deletions' time": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		Old: "r.rest()/writingShare",
+		New: "r.rest()",
+	},
+	"slow statuses of ClusterRetentionPolicies are written once per report": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestSlowWritesOfClusterRetentionPoliciesGoOn",
+		Old: "took > slowWrite && !isOfCluster(laneOf(w.policy))",
+		New: "took > slowWrite",
+	},
+	"each count alone publishes all rules": {
+		File: "controllers/status/approval.go", Test: "./controllers/status TestPreviewedIsCalledForManyPoliciesAtOnce",
+		Old: "now.Sub(r.previews.since) < editFactor*r.previews.took",
+		New: "now.Before(r.previews.since)",
+	},
+	"the status of a small edited policy waits for the statuses of large ones": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestASmallStatusIsWrittenBeforeLargeOnes",
+		Old: "return len(w.policy.Rules)",
+		New: "return 0",
+	},
+	"an edit waits until the statuses of new policies are read": {
+		File: "controllers/status/reporter.go", Test: "./controllers/status TestManyNewPoliciesDelayNoEdit",
+		Old: "[][]*policy.Policy{edited, unknown, others}",
+		New: "[][]*policy.Policy{unknown, edited, others}",
+	},
+	"a slow count leaves little time for writing statuses": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		Old: "return max(least, min(editFactor*r.took, countAtLeast))",
+		New: "return least",
+	},
+	"statuses of ClusterRetentionPolicies are written one at a time": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestClusterPoliciesAreWrittenEightAtATime",
+		Old: "const clusterLanes = 8",
+		New: "const clusterLanes = 1",
+	},
+	"as many large statuses as small ones are written at a time": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestLargeStatusesAreWrittenFewAtATime",
+		Old: "bytes < bytesAtOnce",
+		New: "bytes >= 0",
+	},
+	"statuses are written in alphabetical order": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestTheNamespaceThatWaitedLongestIsWrittenFirst",
+		Old: "r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
+		New: "r.compareUrgency(queues[a][0], queues[b][0])",
+	},
+}

@@ -47,7 +47,7 @@ type decoder struct {
 	keeps bool                                          // keep what the rules read, and evaluate them later
 	knows func(s policy.Subject, l *index.Columns) bool // whether a subject needs no evaluation; nil if all need one
 
-	mu    sync.Mutex // not held during an evaluation, so that ask does not wait for one
+	mu    sync.Mutex // not held during an evaluation, so that setRules does not wait for one
 	rules *keptRules
 	json  func() *engine.Decoder
 

@@ -48,7 +48,7 @@ func (s *source) decoder(ctx context.Context) *decoder {
 	return s.newDecoder(ctx)
 }
 
-// watching returns a decoder for the watch, to which Ask passes later rules.
+// watching returns a decoder for the watch, to which SetRules passes later rules.
 func (s *source) watching(ctx context.Context) *decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *source) store(sink retention.Sink) cache.ReflectorStore {
 	return store{sink}
 }
 
-// metadataOnly reports whether the source reads only metadata: if its rules need no more, and always for Secrets. Ask never
+// metadataOnly reports whether the source reads only metadata: if its rules need no more, and always for Secrets. SetRules never
 // accepts rules that need more.
 func (s *source) metadataOnly() bool {
 	s.mu.Lock()

@@ -60,9 +60,10 @@ type Sink interface {
 	// Lost is called when changes may have been missed: Sunset deletes nothing of the kind until the next Replace. Why goes
 	// to status and log; it is nil if the loss is routine.
 	Lost(why *SourceError)
-	// Undeletable is called when the kind cannot be deleted, and with nil when it can.
+	// Undeletable is called when the kind cannot be deleted, and with nil when it can. Sunset reports it; attempts go on.
 	Undeletable(why *SourceError)
-	// Unmarkable is called when rules mark objects of the kind and it cannot be marked, and with nil when it can.
+	// Unmarkable is called when rules mark objects of the kind and it cannot be marked, and with nil when it can. Sunset
+	// reports it too.
 	Unmarkable(why *SourceError)
 }
 

@@ -20,7 +20,7 @@ func (t *throttle) release(namespace string, l *load) map[queueKey][]item {
 	return back
 }
 
-// park lets a subject wait. If stands is true (it is recorded in a ledger), it becomes the first of its lane. Kept is false
+// park lets a subject wait. If isRecorded is true (it is recorded in a ledger), it becomes the first of its lane. Kept is false
 // if another subject already is, or if this one is not recorded. Start is called if another worker is needed.
 func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (kept bool) {
 	t.mu.Lock()

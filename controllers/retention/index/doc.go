@@ -3,7 +3,7 @@
 // It promises:
 //
 //   - It keeps only facts, and no objects.
-//   - A subject is evaluated again whenever its facts, the rules that apply to it, or the time have changed.
+//   - A subject is decided about again, from its stored facts, whenever its facts, the rules that apply to it, or the time have changed.
 //   - No subject is due before the index has facts for every rule that applies to it.
 //
 // It does no I/O, reads no clock and starts no goroutines. All methods are safe for concurrent use.

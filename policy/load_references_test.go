@@ -154,11 +154,7 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, `{"spec": {"references": `+test.references+`, "rules": [{"name": "jobs"}], "mode": "Enforce"}}`)
-			var got []string
-			for _, p := range d.Problems {
-				got = append(got, p.String())
-			}
-			expect.Equal(t, "problems", test.want, got)
+			expect.Equal(t, "problems", test.want, problems(d.Problems))
 			expect.Equal(t, "rules that are loaded nevertheless", 1, len(d.Spec.Rules))
 			expect.Equal(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
 		})

@@ -46,13 +46,11 @@ func (f *Flags) read(path string) error {
 
 // take applies one entry of a file.
 func (f *Flags) take(key, value *yaml.Node) error {
-	for header, want := range map[string]string{"apiVersion": FileVersion, "kind": f.kind} {
-		if key.Value == header {
-			if value.Value != want {
-				return fault(value, "%s: want %s, not %q", header, want, value.Value)
-			}
-			return nil
+	if want, isHeader := map[string]string{"apiVersion": FileVersion, "kind": f.kind}[key.Value]; isHeader {
+		if value.Value != want {
+			return fault(value, "%s: want %s, not %q", key.Value, want, value.Value)
 		}
+		return nil
 	}
 	setting := f.Lookup(key.Value)
 	if setting == nil || slices.Contains([]string{configFlag, versionFlag, "help"}, key.Value) {

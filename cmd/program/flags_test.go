@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers/process/features"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // settings has a flag of each type that programs use.
@@ -47,9 +48,7 @@ func (s *settings) parse(t *testing.T, text string, args ...string) error {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sunset.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	err := s.Parse(append([]string{"--config", path}, args...))
 	if err != nil {
 		return errors.New(strings.ReplaceAll(err.Error(), dir+"/", ""))
@@ -94,9 +93,7 @@ wait: 15s # the syntax of flags
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSettings()
-			if err := s.parse(t, test.text, test.args...); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, s.parse(t, test.text, test.args...))
 			if diff := cmp.Diff(test.want, s.values()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -116,13 +113,9 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 		"References=false":              {"feature-gates: {NodeImages: false}\n", []string{"--feature-gates=References=false"}},
 	} {
 		s := newSettings()
-		if err := s.parse(t, header+test.text, test.args...); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.parse(t, header+test.text, test.args...))
 		expected := features.New()
-		if err := expected.Set(want); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, expected.Set(want))
 		if got := s.Lookup("feature-gates").Value.String(); got != expected.String() {
 			t.Errorf("%s: %s", test.text, got)
 		}
@@ -185,9 +178,7 @@ func TestWhatIsWrongSaysWhere(t *testing.T) {
 		"by a flag":   {[]string{"--many=-1"}, `--many: want at least 1, not "-1"`},
 	} {
 		s := newSettings()
-		if err := s.parse(t, header+"# none\nmany: 0\n", test.args...); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.parse(t, header+"# none\nmany: 0\n", test.args...))
 		err := s.Check(program.Demand{Setting: "on", Holds: true}, program.Demand{Setting: "many", Holds: s.Many > 0, Want: "at least 1"})
 		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
 			t.Errorf("%s: %v; want %s", name, err, test.want)
@@ -223,21 +214,15 @@ func TestStackTracesAreForPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
 			to, err := os.Create(log)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			stderr := os.Stderr
 			os.Stderr = to
 			err = newSettings().parse(t, header+test.text, test.args...)
 			os.Stderr = stderr
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			klog.Background().Error(errors.New("no"), "something")
 			said, err := os.ReadFile(log)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if got := strings.Contains(string(said), "TestStackTracesAreForPanics"); got != test.want || !strings.Contains(string(said), "something") {
 				t.Errorf("%s", said)
 			}
@@ -248,9 +233,7 @@ func TestStackTracesAreForPanics(t *testing.T) {
 func TestTheVersionIsSaid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "said")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	stdout := os.Stdout
 	os.Stdout = file
 	err = newSettings().Parse([]string{"--version", "--config=/no/such/file"})
@@ -259,9 +242,7 @@ func TestTheVersionIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := `^sunset-test \S+ \(commit \S+ of \S+, go1\.\S+, \w+/\w+\)\n$`; !regexp.MustCompile(want).Match(said) {
 		t.Errorf("%q; want %s", said, want)
 	}

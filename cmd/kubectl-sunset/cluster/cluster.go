@@ -59,42 +59,50 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	return &Cluster{objects: objects, metadata: metadataOnly, kinds: cached, mapper: mapper}, nil
 }
 
-// ClusterPolicies and NamespacedPolicies are the kinds of policies.
+// The kinds of policies.
 var (
-	ClusterPolicies = Kind{
+	clusterPolicies = Kind{
 		GroupVersionKind: v1alpha1.ClusterRetentionPolicyKind,
 		Resource:         v1alpha1.GroupVersion.WithResource("clusterretentionpolicies"),
 	}
-	NamespacedPolicies = Kind{
+	namespacedPolicies = Kind{
 		GroupVersionKind: v1alpha1.RetentionPolicyKind,
 		Resource:         v1alpha1.GroupVersion.WithResource("retentionpolicies"),
 		Namespaced:       true,
 	}
 )
 
+// PolicyKind returns the kind of the policies of a namespace, or of the cluster if namespace is empty.
+func PolicyKind(namespace string) Kind {
+	if namespace == "" {
+		return clusterPolicies
+	}
+	return namespacedPolicies
+}
+
 // Policies returns the manifests of the cluster's policies, or of the RetentionPolicies of one namespace. A cluster without
 // Sunset has none.
 func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]any, error) {
-	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, namespace)
+	namespaced, err := c.policies(ctx, namespacedPolicies.Resource, namespace)
 	if err != nil || namespace != "" {
 		return namespaced, err
 	}
-	cluster, err := c.policies(ctx, ClusterPolicies.Resource, "")
+	cluster, err := c.policies(ctx, clusterPolicies.Resource, "")
 	return append(cluster, namespaced...), err
 }
 
 // PermittedPolicies returns the policies that the user may list. Without permission to list RetentionPolicies in all
 // namespaces, it lists those of namespace, if that is set. forbidden has an error for each kind that is incomplete.
 func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (found []map[string]any, forbidden []error, err error) {
-	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, "")
+	namespaced, err := c.policies(ctx, namespacedPolicies.Resource, "")
 	if apierrors.IsForbidden(err) && namespace != "" {
-		namespaced, err = c.policies(ctx, NamespacedPolicies.Resource, namespace)
+		namespaced, err = c.policies(ctx, namespacedPolicies.Resource, namespace)
 	}
 	if err == nil {
-		found, err = c.policies(ctx, ClusterPolicies.Resource, "")
+		found, err = c.policies(ctx, clusterPolicies.Resource, "")
 	} else if apierrors.IsForbidden(err) {
 		forbidden = append(forbidden, err)
-		found, err = c.policies(ctx, ClusterPolicies.Resource, "")
+		found, err = c.policies(ctx, clusterPolicies.Resource, "")
 	}
 	if apierrors.IsForbidden(err) {
 		forbidden, err = append(forbidden, err), nil
@@ -118,6 +126,12 @@ func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionReso
 	}
 	return found, nil
 }
+
+// NamespaceKind and NodeKind are kinds of Kubernetes.
+var (
+	NamespaceKind = Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Resource: namespaces}
+	NodeKind      = Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Resource: nodes}
+)
 
 var (
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

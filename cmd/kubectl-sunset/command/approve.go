@@ -107,10 +107,7 @@ type backlog struct {
 }
 
 func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string) (*backlog, error) {
-	kind := cluster.ClusterPolicies
-	if namespace != "" {
-		kind = cluster.NamespacedPolicies
-	}
+	kind := cluster.PolicyKind(namespace)
 	object, err := c.Get(ctx, kind, namespace, name)
 	if err != nil {
 		return nil, err

@@ -28,15 +28,6 @@ type clusterPolicies struct {
 	forbidden []error                                   // errors about resources that the user has no permission to read
 }
 
-// readClusterPolicies lists the cluster's policies.
-func readClusterPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader) (*clusterPolicies, error) {
-	current, err := readPermittedPolicies(ctx, c, loader, "")
-	if err == nil && len(current.forbidden) > 0 {
-		err = current.forbidden[0]
-	}
-	return current, err
-}
-
 // readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or otherwise in one.
 func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*clusterPolicies, error) {
 	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)

@@ -1,15 +1,14 @@
 package command_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // inForce sets the cluster's policies.
@@ -49,16 +48,7 @@ func TestPreviewComparesForPrograms(t *testing.T) {
 	s, files := newCompared(t)
 	asJSON, asYAML := s.preview(t, files, "-f", "-", "-o", "json"), s.preview(t, files, "-f", "-", "-o", "yaml")
 	golden(t, "preview-diff-json", asJSON)
-	var fromJSON, fromYAML any
-	if err := json.Unmarshal([]byte(asJSON.out), &fromJSON); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(asYAML.out), &fromYAML); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
-		t.Error(diff)
-	}
+	sameInYAML(t, asJSON, asYAML)
 }
 
 func TestPreviewTellsWhenNothingChanges(t *testing.T) {
@@ -68,9 +58,7 @@ func TestPreviewTellsWhenNothingChanges(t *testing.T) {
 	wants(t, s.preview(t, same, "-f", "-"), command.ExitOK, "No changes compared with the rules in force.")
 	for _, format := range []string{"json", "yaml"} {
 		var got struct{ Diff []any }
-		if err := yaml.Unmarshal([]byte(s.preview(t, same, "-f", "-", "-o", format).out), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(s.preview(t, same, "-f", "-", "-o", format).out), &got))
 		if got.Diff == nil || len(got.Diff) > 0 {
 			t.Errorf("%s: diff is %v, want an empty list", format, got.Diff)
 		}

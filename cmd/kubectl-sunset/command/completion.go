@@ -64,18 +64,18 @@ func completePolicies(connection *connectionFlags, namespace *string) cobra.Comp
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
-			return in.PolicyNames(ctx, *namespace)
+			return in.ObjectNames(ctx, cluster.PolicyKind(*namespace), *namespace)
 		})
 	}
 }
 
-// completeNames completes a flag of a command, if the command has the flag.
-func completeNames(c *cobra.Command, connection *connectionFlags, flag string, directive cobra.ShellCompDirective, names func(*cluster.Cluster, context.Context) ([]string, error)) {
+// completeNames completes a flag of a command with the names of objects, if the command has the flag.
+func completeNames(c *cobra.Command, connection *connectionFlags, flag string, directive cobra.ShellCompDirective, kind cluster.Kind) {
 	if c.Flags().Lookup(flag) == nil {
 		return
 	}
 	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		found, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return names(in, ctx) })
+		found, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.ObjectNames(ctx, kind, "") })
 		return found, directive
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -76,9 +77,7 @@ func TestExplainALiveObject(t *testing.T) {
 	var record struct {
 		Rules []struct{ Trial map[string]any }
 	}
-	if err := json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record))
 	ttl := map[string]any{"name": "ttl", "value": "2h", "from": "RetentionPolicy dev/sooner spec.overrides[0]", "note": "rule says 3d, allowed 1h and longer"}
 	trial := map[string]any{
 		"retentionPolicies": []any{"dev/sooner"}, "says": "due", "reason": "Expired",
@@ -177,13 +176,9 @@ func TestExplainBesideAFileKeepsMarks(t *testing.T) {
 func markOf(t *testing.T, text string) string {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var object map[string]any
-	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(text), &object))
 	return load.NewLoader(compiler, policy.DefaultProtection()).Load(object).Rules[0].Mark
 }
 
@@ -352,18 +347,14 @@ func TestExplainAgreesWithPreview(t *testing.T) {
 	var all struct {
 		Verdicts []map[string]any
 	}
-	if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", "testdata/explain.yaml", "-o", "json").out), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(run(t, "", "preview", "-f", "testdata/explain.yaml", "-o", "json").out), &all))
 	if len(all.Verdicts) < 4 {
 		t.Fatalf("only %d decisions", len(all.Verdicts))
 	}
 	for _, want := range all.Verdicts {
 		object := fmt.Sprintf("%s/%s", want["kind"], want["name"])
 		var page struct{ Verdict map[string]any }
-		if err := yaml.Unmarshal([]byte(run(t, "", "explain", object, "-f", "testdata/explain.yaml", "-o", "yaml").out), &page); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(run(t, "", "explain", object, "-f", "testdata/explain.yaml", "-o", "yaml").out), &page))
 		for _, field := range []string{"apiVersion", "kind", "namespace", "name", "message"} {
 			delete(want, field)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,13 +141,11 @@ type choice struct {
 
 // Set implements pflag.Value.
 func (c *choice) Set(text string) error {
-	for _, known := range c.of {
-		if text == known {
-			c.value = text
-			return nil
-		}
+	if !slices.Contains(c.of, text) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
+	c.value = text
+	return nil
 }
 
 // String implements pflag.Value.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -35,9 +36,7 @@ func TestWhichImageIsMeant(t *testing.T) {
 
 func TestImagesOfANodeNobodyNames(t *testing.T) {
 	list, err := os.ReadFile(crictlList)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got := run(t, string(list), "preview", "-f", buildNodes+"/policy.yaml", "--images", "-")
 	wants(t, got, command.ExitOK, "image-build-nodes/other-nodes", "901MB",
 		"note: rule image-build-nodes/build-nodes does not apply to a node without labels (no Node is given): its nodeSelector is example.com/role=build\n")

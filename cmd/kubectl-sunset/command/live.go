@@ -36,8 +36,8 @@ func (f *connectionFlags) add(c *cobra.Command) {
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // here -n selects objects
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
 	completeContexts(c, f)
-	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, (*cluster.Cluster).NamespaceNames)
-	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, (*cluster.Cluster).NodeNames) // the flag may name a file too
+	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, cluster.NamespaceKind)
+	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, cluster.NodeKind) // the flag may name a file too
 }
 
 func (f *connectionFlags) client() clientcmd.ClientConfig {

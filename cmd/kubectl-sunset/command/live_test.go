@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // apiServer responds to the requests of commands. It tests our requests and decoding, not the behavior of an API server.
@@ -52,9 +53,7 @@ const discoveryDocuments = `{
 func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{pages: map[string][]string{}, before: map[string][]func(){}}
 	var documents map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(discoveryDocuments), &documents); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(discoveryDocuments), &documents))
 	for path, document := range documents {
 		s.pages[path] = []string{string(document)}
 	}
@@ -159,9 +158,7 @@ func (s *apiServer) store(path, object string) { s.pages[path] = []string{object
 func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(s.pages[path][0]), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(s.pages[path][0]), &object.Object))
 	return object.GetAnnotations()
 }
 
@@ -236,8 +233,7 @@ func TestPreviewReadsTheClusterPageByPage(t *testing.T) {
 
 func TestPreviewTogetherWithTheClustersPolicies(t *testing.T) {
 	s := newLive(t)
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy",
-		[]string{livePolicy("jobs", "Enforce", "Job", "1h"), livePolicy("longer", "Enforce", "Job", "3d"), livePolicy("dry", "DryRun", "Job", "9d")})
+	s.inForce(livePolicy("jobs", "Enforce", "Job", "1h"), livePolicy("longer", "Enforce", "Job", "3d"), livePolicy("dry", "DryRun", "Job", "9d"))
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "2d"), "-f", "-"), command.ExitOK, "in 2d (2026-03-03T12:00:00Z)   longer/r")
 	wants(t, s.preview(t, livePolicy("longer", "DryRun", "Job", "2d"), "-f", "-"), command.ExitOK, "in 24h (2026-03-02T12:00:00Z)   longer/r")
 	s.list("/apis/batch/v1/namespaces/dev/jobs", "batch/v1", "Job", []string{object("d", "dev", "")})
@@ -246,7 +242,7 @@ func TestPreviewTogetherWithTheClustersPolicies(t *testing.T) {
 
 func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
 	s := newLive(t)
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("jobs", "Enforce", "Job", "1h")})
+	s.inForce(livePolicy("jobs", "Enforce", "Job", "1h"))
 	got := s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-")
 	wants(t, got, command.ExitOK, "secrets/r")
 	if strings.Contains(got.out, "jobs/r") {
@@ -256,7 +252,7 @@ func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
 
 func TestPreviewShowsWhatTheClustersDryRunsWouldDo(t *testing.T) {
 	s := newLive(t)
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("dry", "DryRun", "Job", "1h")})
+	s.inForce(livePolicy("dry", "DryRun", "Job", "1h"))
 	wants(t, s.preview(t, ""), command.ExitOK, "Keep     DryRun   23h ago (2026-02-28T13:00:00Z)   dry/r")
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/mistakes"
 )
 
@@ -20,9 +21,7 @@ var isForm = regexp.MustCompile(` such as |\b[A-Z]{4,}\b|^(a|the|it|how|one) `)
 // this version is valid.
 func TestMistakes(t *testing.T) {
 	all, err := mistakes.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var answers strings.Builder
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {

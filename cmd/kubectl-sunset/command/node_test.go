@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -109,9 +110,7 @@ func TestExplainAgreesWithFiles(t *testing.T) {
 	seen := onWorker()
 	s := newAgent(t, seen)
 	images, err := json.Marshal(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dir := t.TempDir()
 	policy, list := write(t, dir, "policy.json", aboutImages("DryRun")), write(t, dir, "images.json", string(images))
 	node := write(t, dir, "node.yaml", "{apiVersion: v1, kind: Node, metadata: {name: worker-1, labels: {pool: web}}}")

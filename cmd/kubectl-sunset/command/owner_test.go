@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -23,9 +24,7 @@ func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 			Dependents        int
 		}
 	}
-	if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", withJob, atNoon, "-o", "json").out), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(run(t, "", "preview", "-f", withJob, atNoon, "-o", "json").out), &all))
 	for _, v := range all.Verdicts {
 		goes := v.Owner["apiVersion"] == "batch/v1" && v.Owner["kind"] == "Job" && v.Owner["name"] != "" && v.PropagationPolicy == "Background"
 		if want := v.Name != "job-training-41c7d" && v.Name != "pod-group-5d3e1"; goes != want {

@@ -1,12 +1,8 @@
 package command_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
@@ -23,16 +19,8 @@ func TestPreviewForPrograms(t *testing.T) {
 
 func TestPreviewSaysTheSameInJSONAndYAML(t *testing.T) {
 	for _, sample := range []string{"/events", "/combining/held", "/ownerless-pods"} {
-		var fromJSON, fromYAML any
-		if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", samples+sample, "-o", "json").out), &fromJSON); err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.Unmarshal([]byte(run(t, "", "preview", "-f", samples+sample, "-o", "yaml").out), &fromYAML); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
-			t.Errorf("%s: %s", sample, diff)
-		}
+		args := []string{"preview", "-f", samples + sample, "-o"}
+		sameInYAML(t, run(t, "", append(args, "json")...), run(t, "", append(args, "yaml")...))
 	}
 }
 

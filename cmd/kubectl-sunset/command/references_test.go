@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -261,9 +262,7 @@ func TestReferrersForPrograms(t *testing.T) {
 	read := func(name, format string) (page struct{ References map[string]any }) {
 		t.Helper()
 		got := run(t, "", "explain", "configmap/"+name, "-f", "testdata/references.yaml", "-o", format)
-		if err := yaml.Unmarshal([]byte(got.out), &page); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(got.out), &page))
 		return page
 	}
 	for name, want := range map[string]string{
@@ -271,9 +270,7 @@ func TestReferrersForPrograms(t *testing.T) {
 		"kept": `{"count": 1, "by": [{"kind": "CronJob", "namespace": "shop", "name": "nightly"}]}`,
 	} {
 		var wanted map[string]any
-		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(want), &wanted))
 		for _, format := range []string{"json", "yaml"} {
 			if diff := cmp.Diff(wanted, read(name, format).References); diff != "" {
 				t.Errorf("%s in %s: %s", name, format, diff)

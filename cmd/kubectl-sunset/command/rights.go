@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
@@ -51,17 +50,21 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // accountFlag is the ServiceAccount of the controller.
-type accountFlag struct{ cluster.Account }
+type accountFlag struct{ types.NamespacedName }
 
 func (f *accountFlag) add(flags *pflag.FlagSet) {
-	f.Account = cluster.Account{Namespace: "sunset-system", Name: "sunset-controller"}
+	f.NamespacedName = types.NamespacedName{Namespace: "sunset-system", Name: "sunset-controller"}
 	flags.Var(f, "service-account", "ServiceAccount of the Sunset controller")
 }
 
 // Set implements pflag.Value.
-func (f *accountFlag) Set(text string) (err error) {
-	f.Account, err = cluster.ParseAccount(text)
-	return err
+func (f *accountFlag) Set(text string) error {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%q is not NAMESPACE/NAME", text)
+	}
+	f.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
+	return nil
 }
 
 // Type implements pflag.Value.
@@ -112,11 +115,12 @@ func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*po
 	if err != nil {
 		return nil, err
 	}
-	current, err := readClusterPolicies(ctx, c, loader)
-	if err != nil {
-		return nil, err
+	objects, err := c.Policies(ctx, "")
+	var all []*policy.Policy
+	for _, object := range objects {
+		all = append(all, loader.Load(object))
 	}
-	return current.policies, nil
+	return all, err
 }
 
 func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
@@ -132,38 +136,19 @@ func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]
 		return needed, nil
 	}
 	var all []rbac.Permission
-	missing, err := missingRights(ctx, c, g.account.Account, needed)
+	missing, err := missingRights(ctx, c, g.account.NamespacedName, needed)
 	for _, m := range missing {
 		all = append(all, m.Permission)
 	}
 	return all, err
 }
 
-// needed returns the permissions that policies need. It writes notes about permissions that it cannot determine.
 func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
-	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
+	finder := roleFinder{resources: resources}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
 	}
-	var all []rbac.Permission
-	for _, p := range policies {
-		all = append(all, finder.of(p)...)
-		if len(g.owners) == 0 && deletesOwners(p) {
-			notes{g.streams.ErrOut}.note("%s deletes owners of objects: name the kinds of owners with --owners", p.Name)
-		}
-	}
-	noteUnknown(finder.unknown, notes{g.streams.ErrOut})
-	return all
-}
-
-func noteUnknown(kinds sets.Set[schema.GroupVersionKind], say notes) {
-	names := make([]string, 0, len(kinds))
-	for kind := range kinds {
-		names = append(names, kind.GroupVersion().String()+" "+kind.Kind)
-	}
-	if len(names) > 0 {
-		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rights` with --local", strings.Join(sets.List(sets.New(names...)), ", "))
-	}
+	return finder.ofAll(policies, notes{g.streams.ErrOut}, ": name the kinds of owners with --owners")
 }
 
 const rightsHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -55,7 +56,7 @@ func TestRightsAreWhatTheClusterServes(t *testing.T) {
 
 func TestRightsOfPoliciesInTheCluster(t *testing.T) {
 	s, _ := letting(t)
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("live", "DryRun", "Job", "1d")})
+	s.inForce(livePolicy("live", "DryRun", "Job", "1d"))
 	wants(t, s.run(t, "", "rights"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
@@ -69,9 +70,7 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	var names []string
 	for _, document := range strings.Split(got.out, "---\n") {
 		role := &rbacv1.ClusterRole{}
-		if err := yaml.UnmarshalStrict([]byte(document), role); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.UnmarshalStrict([]byte(document), role))
 		names = append(names, role.Name)
 	}
 	if want := []string{"sunset:batch:pods", "sunset:team-a:own:events.events.k8s.io"}; !slices.Equal(names, want) {

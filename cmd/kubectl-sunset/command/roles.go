@@ -30,15 +30,35 @@ type roleFinder struct {
 	resources resourceOf
 	// owners lists the kinds of owners that rules may delete.
 	owners []schema.GroupResource
-	// unknown holds the kinds of rules and references without a resource. Method of fills it.
-	unknown sets.Set[schema.GroupVersionKind]
+	// unknown names the kinds of rules and references without a resource. Method of fills it.
+	unknown sets.Set[string]
+}
+
+// ofAll returns the permissions that policies need. It writes a note about kinds without a resource, and one about each policy
+// that deletes owners, if no kinds of owners are given; what ends this note.
+func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) []rbac.Permission {
+	f.unknown = sets.New[string]()
+	var all []rbac.Permission
+	for _, p := range policies {
+		all = append(all, f.of(p)...)
+		if len(f.owners) == 0 && deletesOwners(p) {
+			say.note("%s deletes owners of objects%s", p.Name, what)
+		}
+	}
+	if len(f.unknown) > 0 {
+		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rights` with --local", strings.Join(sets.List(f.unknown), ", "))
+	}
+	return all
 }
 
 // of returns the permissions that a policy needs: for the controller, and for its own ServiceAccount if it has one.
 func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 	var all []rbac.Permission
 	for _, r := range p.Rules {
-		resource, known := f.resource(r)
+		if r.Invalid() || r.OnNodes() {
+			continue
+		}
+		resource, known := f.find(r.Kind)
 		if !known {
 			continue
 		}
@@ -56,17 +76,10 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 	return addRight(all, rbac.OfReferences(p, f.referrers(p)...))
 }
 
-func (f *roleFinder) resource(r *policy.Rule) (schema.GroupResource, bool) {
-	if r.Invalid() || r.OnNodes() {
-		return schema.GroupResource{}, false
-	}
-	return f.find(r.Kind)
-}
-
 func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
 	resource, known := f.resources(kind)
 	if !known {
-		f.unknown.Insert(kind)
+		f.unknown.Insert(kind.GroupVersion().String() + " " + kind.Kind)
 	}
 	return resource, known
 }

@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/policy/rbac"
@@ -12,12 +15,12 @@ import (
 
 // missingRights returns the permissions that the API server denies. It checks the account sunset, unless a permission names
 // another account. It checks the permissions of a policy's ServiceAccount only in its namespace.
-func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Account, needed []rbac.Permission) ([]rbac.Missing, error) {
+func missingRights(ctx context.Context, c *cluster.Cluster, sunset types.NamespacedName, needed []rbac.Permission) ([]rbac.Missing, error) {
 	var all []rbac.Missing
 	for _, right := range needed {
 		who := sunset
 		if right.Account != "" {
-			who = cluster.Account{Namespace: right.Namespace, Name: right.Account}
+			who = types.NamespacedName{Namespace: right.Namespace, Name: right.Account}
 		}
 		missing := rbac.Missing{Permission: right}
 		for _, verb := range right.Verbs {
@@ -36,10 +39,25 @@ func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Accou
 	return all, nil
 }
 
-func mayAll(ctx context.Context, c *cluster.Cluster, who cluster.Account, verb string, right rbac.Permission) (may bool, err error) {
+func mayAll(ctx context.Context, c *cluster.Cluster, who types.NamespacedName, verb string, right rbac.Permission) (may bool, err error) {
 	refused := slices.ContainsFunc(right.Resources, func(resource schema.GroupResource) bool {
 		may, err = c.May(ctx, who, verb, resource, right.Namespace)
 		return err != nil || !may
 	})
 	return !refused, err
+}
+
+// missingRole is a missing permission of an account in JSON. The format is stable.
+type missingRole struct {
+	Policy  string `json:"policy"`
+	Message string `json:"message"`
+	Role    string `json:"role"` // YAML of one or several objects
+}
+
+// writeMissing writes missing permissions, each with the role that grants it and an empty line.
+func writeMissing(w io.Writer, absent []rbac.Missing) {
+	for _, m := range absent {
+		said := rbac.Line(fmt.Sprintf("%s: %s; this role grants the permission:", m.Policy, m))
+		fmt.Fprintf(w, "%s\n%s%s\n", said, rbac.Between, m.YAML())
+	}
 }

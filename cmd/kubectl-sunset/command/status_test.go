@@ -15,27 +15,21 @@ func told(kind, namespace, name, spec, status string) string {
 }
 
 const (
-	allTeamsPath = "/apis/sunset.x-k8s.io/v1alpha1/retentionpolicies"
-	teamPath     = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
-	enforced     = `"mode":"Enforce"`
-	isReady      = `"observedGeneration":4,"matched":20,"due":{"now":3},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"}]`
+	teamPath = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
+	enforced = `"mode":"Enforce"`
+	isReady  = `"observedGeneration":4,"matched":20,"due":{"now":3},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"}]`
 )
 
 func TestStatus(t *testing.T) {
 	s := newAPIServer(t)
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{
+	s.inForce(
 		told("ClusterRetentionPolicy", "", "batch", enforced, `"observedGeneration":4,"matched":20,"blocked":17,"due":{"now":0},"deleted":412,"conditions":[
 			{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"},
 			{"type":"Blocked","status":"True","reason":"EvaluationFailed","message":"rules of other policies keep 17 objects that this policy would delete now: 17 by rule jobs of ClusterRetentionPolicy typo (EvaluationFailed); run kubectl sunset explain job.batch/x -n shop"}]`),
 		told("ClusterRetentionPolicy", "", "typo", enforced, `"observedGeneration":4,"matched":20,"errors":20,"conditions":[
-			{"type":"Ready","status":"False","reason":"EvaluationFailed","message":"rule jobs fails on 20 of 20 objects, first on shop/x: eligible: no such key: succeded"}]`),
-	})
-	s.list(allTeamsPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady), told("RetentionPolicy", "team-b", "new", "", "")})
-	got := s.run(t, "", "status")
-	if got.code != command.ExitFindings {
-		t.Errorf("exit code %d", got.code)
-	}
-	golden(t, "status", got)
+			{"type":"Ready","status":"False","reason":"EvaluationFailed","message":"rule jobs fails on 20 of 20 objects, first on shop/x: eligible: no such key: succeded"}]`))
+	s.teams(told("RetentionPolicy", "team-a", "own", "", isReady), told("RetentionPolicy", "team-b", "new", "", ""))
+	golden(t, "status", s.run(t, "", "status"))
 }
 
 // TestStatusOfANamespace: with -n, the command needs no permission to list policies outside of the namespace.

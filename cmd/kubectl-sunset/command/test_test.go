@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestSamples(t *testing.T) {
@@ -53,9 +54,7 @@ func TestUpdateAcceptsWhatThereIs(t *testing.T) {
 	wants(t, run(t, "", "test", "--update", dir), command.ExitOK, "UPDATED "+dir, "1 passed, 0 failed")
 	wants(t, run(t, "", "test", dir), command.ExitOK, "1 passed, 0 failed")
 	got, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := `# why
 at: 2026-03-01T12:00:00Z
 verdicts:

@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
@@ -78,17 +76,9 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 	if err != nil {
 		return nil, err
 	}
-	say := notes{v.streams.ErrOut}
-	finder := roleFinder{resources: c.Resource, unknown: sets.New[schema.GroupVersionKind]()}
-	var needed []rbac.Permission
-	for _, p := range in.Rules() {
-		needed = append(needed, finder.of(p)...)
-		if deletesOwners(p) {
-			say.note("%s deletes owners of objects; validate does not check the permissions for the owners", p.Name)
-		}
-	}
-	noteUnknown(finder.unknown, say)
-	return missingRights(ctx, c, v.account.Account, needed)
+	finder := roleFinder{resources: c.Resource}
+	needed := finder.ofAll(in.Rules(), notes{v.streams.ErrOut}, "; validate does not check the permissions for the owners")
+	return missingRights(ctx, c, v.account.NamespacedName, needed)
 }
 
 func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // about is a policy with one rule.
@@ -104,18 +106,14 @@ func TestValidateKnowsKindsAndFields(t *testing.T) {
 }
 
 func TestValidateFindsNoPolicy(t *testing.T) {
-	dir := t.TempDir()
+	dir, files := t.TempDir(), fstest.MapFS{}
 	for name, text := range map[string]string{
 		"job.yaml": "apiVersion: batch/v1\nkind: Job\n", "policy.yaml": cluster(job, "true"), "crd.yaml": widgets, "jobs/job.yaml": "apiVersion: batch/v1\nkind: Job\n",
 		"both/job.yaml": "apiVersion: batch/v1\nkind: Job\n", "both/policy.yaml": cluster(job, "true"),
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
+	expect.NoError(t, os.CopyFS(dir, files))
 	at := func(name string) string { return filepath.Join(dir, name) }
 	wants(t, run(t, "", "validate", "-f", at("policy.yaml"), "-f", at("crd.yaml"), "-f", at("both")), 0, "2 policies in 4 files: no problems")
 	wants(t, run(t, "", "validate", "-f", at("policy.yaml"), "-f", at("job.yaml"), "-f", at("jobs")), command.ExitFindings,
@@ -149,9 +147,7 @@ func TestValidateRefusesATeamsRuleAboutTheCluster(t *testing.T) {
 // TestSamplesHaveNoWarnings leaves out the samples that contain mistakes.
 func TestSamplesHaveNoWarnings(t *testing.T) {
 	all, err := os.ReadDir(samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, dir := range all {
 		if !dir.IsDir() || dir.Name() == "combining" {
 			continue

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -8,8 +10,8 @@ import (
 // also uses the CustomResourceDefinitions in the files.
 func (in *Contents) Check(loader *Loader) {
 	known := BuiltinKinds()
-	for _, object := range in.definitions {
-		known.Define(object)
+	for _, d := range in.definitions {
+		known.define(d)
 	}
 	rules := in.clusterRules()
 	for i := range in.Policies {
@@ -29,7 +31,9 @@ func (in *Contents) Check(loader *Loader) {
 // FindWithoutPolicy finds the named files and directories without a policy and without a CustomResourceDefinition that a policy
 // may target.
 func (in *Contents) FindWithoutPolicy(files *Files) {
-	in.WithoutPolicy = files.Without(in.relevant)
+	in.WithoutPolicy = slices.DeleteFunc(slices.Clone(files.named), func(path string) bool {
+		return slices.ContainsFunc(files.found, func(found found) bool { return found.named == path && in.relevant[found.name] })
+	})
 }
 
 // clusterRules returns the names of the rules of each ClusterRetentionPolicy. Files that are alternatives may contain several

@@ -25,8 +25,8 @@ type Contents struct {
 	WithoutPolicy []string                      // arguments of validate that contain no policy; FindWithoutPolicy sets it
 	Names         map[schema.GroupKind][]string // resources and short names of the kinds that CustomResourceDefinitions define
 
-	definitions []map[string]any // the CustomResourceDefinitions
-	relevant    map[string]bool  // files with a policy or a CustomResourceDefinition
+	definitions []definition    // the CustomResourceDefinitions
+	relevant    map[string]bool // files with a policy or a CustomResourceDefinition
 }
 
 // Read reads the files once and decodes every object, so that it finds every decoding error.
@@ -63,9 +63,10 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 		in.Others++
 		in.addContext(object)
 		if IsDefinition(object) {
-			in.definitions, in.relevant[item.File] = append(in.definitions, object), true
-			kind, names := DefinedNames(object)
-			in.Names[kind] = names
+			d := newDefinition(object)
+			in.definitions, in.relevant[item.File] = append(in.definitions, d), true
+			names := d.Spec.Names
+			in.Names[schema.GroupKind{Group: d.Spec.Group, Kind: names.Kind}] = append(names.ShortNames, names.Plural, names.Singular)
 		}
 		return
 	}

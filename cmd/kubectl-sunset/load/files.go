@@ -107,13 +107,6 @@ func (f *Files) addStdin(stdin io.Reader) error {
 // Len returns the number of files.
 func (f *Files) Len() int { return len(f.found) }
 
-// Without returns the given paths that lead to none of these files.
-func (f *Files) Without(files map[string]bool) []string {
-	return slices.DeleteFunc(slices.Clone(f.named), func(path string) bool {
-		return slices.ContainsFunc(f.found, func(found found) bool { return found.named == path && files[found.name] })
-	})
-}
-
 // Each yields every item of every file, in order, and stops at the first error. In files that were found in a directory, it
 // skips documents that are not Kubernetes objects.
 func (f *Files) Each(yield func(Item) error) error {

@@ -2,30 +2,28 @@ package load_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const object = "apiVersion: v1\nkind: Pod\n"
 
 func tree(t *testing.T) {
 	t.Chdir(t.TempDir())
+	files := fstest.MapFS{}
 	for path, text := range map[string]string{
 		"a.yaml": object, "b.YML": object, "c.json": `{"apiVersion":"v1","kind":"Pod"}`, "values.yaml": "replicas: 3\n",
 		"README.md": "# no manifest", "below/d.yaml": object, "below/e.txt": object,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		files[path] = &fstest.MapFile{Data: []byte(text)}
 	}
+	expect.NoError(t, os.CopyFS(".", files))
 }
 
 // seen returns the files that contain objects.
@@ -39,9 +37,7 @@ func seen(t *testing.T, files *load.Files) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return names
 }
 
@@ -61,9 +57,7 @@ func TestOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree(t)
 			files, err := load.Open(test.paths, test.recursive, strings.NewReader(object))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer files.Close()
 			for range 2 { // files can be read more than once
 				if diff := cmp.Diff(test.want, seen(t, files)); diff != "" {
@@ -85,17 +79,13 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestAFileThatIsNamedMustHoldObjects(t *testing.T) {
 	tree(t)
-	if err := os.WriteFile("images.json", []byte("{\n  \"images\": [\n    {\"id\": \"1\"}\n  ]\n}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile("images.json", []byte("{\n  \"images\": [\n    {\"id\": \"1\"}\n  ]\n}\n"), 0o644))
 	for file, want := range map[string]string{
 		"values.yaml": "values.yaml:1: not a Kubernetes object: apiVersion or kind is missing",
 		"images.json": "images.json:1: not a Kubernetes object but the output of crictl images; use it with preview --images",
 	} {
 		files, err := load.Open([]string{file}, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		err = files.Each(func(item load.Item) error { _, err := item.Objects(); return err })
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

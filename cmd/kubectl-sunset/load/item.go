@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -136,21 +135,4 @@ func shape(value any) string {
 	default:
 		return "number or boolean"
 	}
-}
-
-// joinFields returns a JSON object with these fields, in this order.
-func joinFields(names []string, values []json.RawMessage) []byte {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for n, name := range names {
-		if n > 0 {
-			b.WriteByte(',')
-		}
-		key, _ := json.Marshal(name)
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(values[n])
-	}
-	b.WriteByte('}')
-	return b.Bytes()
 }

@@ -106,29 +106,16 @@ func IsDefinition(object map[string]any) bool {
 	return object["apiVersion"] == "apiextensions.k8s.io/v1" && object["kind"] == "CustomResourceDefinition"
 }
 
-// read decodes a CustomResourceDefinition. It returns false if that fails.
-func (d *definition) read(object map[string]any) bool {
-	data, err := json.Marshal(object)
-	return err == nil && json.Unmarshal(data, d) == nil
+// newDefinition decodes a CustomResourceDefinition. If that fails, the definition has no versions.
+func newDefinition(object map[string]any) definition {
+	var d definition
+	if data, err := json.Marshal(object); err != nil || json.Unmarshal(data, &d) != nil {
+		return definition{}
+	}
+	return d
 }
 
-// DefinedNames returns the kind of a CustomResourceDefinition, and its resource and short names. If decoding fails, it returns
-// none.
-func DefinedNames(object map[string]any) (kind schema.GroupKind, names []string) {
-	var d definition
-	if !d.read(object) {
-		return kind, nil
-	}
-	n := d.Spec.Names
-	return schema.GroupKind{Group: d.Spec.Group, Kind: n.Kind}, append(slices.Clone(n.ShortNames), n.Plural, n.Singular)
-}
-
-// Define adds the kind of a CustomResourceDefinition. If decoding fails, it adds nothing.
-func (k *KnownKinds) Define(object map[string]any) {
-	var d definition
-	if !d.read(object) {
-		return
-	}
+func (k *KnownKinds) define(d definition) {
 	for _, version := range d.Spec.Versions {
 		if !version.Served {
 			continue

@@ -15,13 +15,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/sunset-k8s/sunset/engine/openapi"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestVersionIsThatOfTheClientLibrary(t *testing.T) {
 	mod, err := os.ReadFile("../../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := fmt.Sprintf("k8s.io/client-go v0.%d.", kubernetesMinor); !strings.Contains(string(mod), want) {
 		t.Errorf("go.mod does not contain %q: update kubernetesMinor, and the lists in kinds.go", want)
 	}
@@ -44,13 +43,9 @@ func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
 	if os.IsNotExist(err) {
 		return nil // an alpha version that the API server does not serve by default
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	document := &spec3.OpenAPI{}
-	if err := json.Unmarshal(data, document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(data, document))
 	return document
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // read returns one line for each object: document, line, kind, name.
@@ -82,9 +83,7 @@ func TestReadFindsObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := read(t, test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -147,16 +146,12 @@ func TestSplittingChangesNothing(t *testing.T) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if strings.Contains(string(text), "\n---\n") {
 			continue
 		}
 		whole, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		compare(t, path, objects(t, string(whole)), objects(t, string(text)))
 	}
 }
@@ -169,9 +164,7 @@ func objects(t *testing.T, text string) []map[string]any {
 		all = append(all, some...)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return all
 }
 

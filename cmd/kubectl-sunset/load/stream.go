@@ -29,8 +29,7 @@ type stream struct {
 	*reader
 	decoder *json.Decoder
 	start   int // line of the document
-	names   []string
-	values  []json.RawMessage
+	frame   []byte
 	listed  bool
 	list    heldItems
 }
@@ -64,7 +63,7 @@ func (d *stream) line() int {
 }
 
 func (d *stream) document() error {
-	d.start, d.names, d.values, d.listed = d.line(), nil, nil, false
+	d.start, d.frame, d.listed = d.line(), []byte{'{'}, false
 	d.list = heldItems{yield: d.yield}
 	if _, err := d.decoder.Token(); err != nil { // {
 		return d.wrap(err)
@@ -78,10 +77,10 @@ func (d *stream) document() error {
 		return d.wrap(err)
 	}
 	if !d.listed {
-		return d.yield(d.here(d.start, joinFields(d.names, d.values), true))
+		return d.yield(d.here(d.start, append(d.frame, '}'), true))
 	}
-	var kind typeMeta
-	if err := json.Unmarshal(joinFields(d.names, d.values), &kind); err != nil {
+	kind, err := d.kind()
+	if err != nil {
 		return d.wrap(err)
 	}
 	return d.list.close(kind)
@@ -100,7 +99,11 @@ func (d *stream) field() error {
 	if err := d.decoder.Decode(&value); err != nil {
 		return d.wrap(err)
 	}
-	d.names, d.values = append(d.names, key.(string)), append(d.values, value)
+	if len(d.frame) > 1 {
+		d.frame = append(d.frame, ',')
+	}
+	name, _ := json.Marshal(key) // a string
+	d.frame = fmt.Appendf(d.frame, "%s:%s", name, value)
 	return nil
 }
 
@@ -117,8 +120,9 @@ func (d *stream) items() error {
 	if first != json.Delim('[') {
 		return d.wrap(errors.New("items is not a list"))
 	}
+	kind, _ := d.kind() // document reports errors at the end
 	for d.decoder.More() {
-		if err := d.element(); err != nil {
+		if err := d.element(kind.element()); err != nil {
 			return err
 		}
 	}
@@ -128,29 +132,21 @@ func (d *stream) items() error {
 	return nil
 }
 
-func (d *stream) element() error {
+func (d *stream) element(kind typeMeta) error {
 	line := d.line()
 	var raw json.RawMessage
 	if err := d.decoder.Decode(&raw); err != nil {
 		return d.wrap(err)
 	}
 	item := d.here(line, raw, true)
-	item.kind = d.kind().element()
+	item.kind = kind
 	return d.list.add(item, bytes.Contains(raw, []byte(`"apiVersion"`)))
 }
 
 // kind returns the kind of the document as far as it is known yet.
-func (d *stream) kind() typeMeta {
-	var kind typeMeta
-	for n, name := range d.names {
-		switch name {
-		case "apiVersion":
-			_ = json.Unmarshal(d.values[n], &kind.APIVersion) // document reports errors at the end
-		case "kind":
-			_ = json.Unmarshal(d.values[n], &kind.Kind)
-		}
-	}
-	return kind
+func (d *stream) kind() (kind typeMeta, err error) {
+	err = json.Unmarshal(append(d.frame, '}'), &kind)
+	return kind, err
 }
 
 // wrap adds a position to an error: the decoder's line, and the line where the document starts.

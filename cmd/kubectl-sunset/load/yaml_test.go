@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // documents are edge cases in which YAML could change a number, a boolean or a time.
@@ -32,9 +33,7 @@ func TestYAMLDecodesAsEverywhereInKubernetes(t *testing.T) {
 			t.Fatalf("%s: %v", document, err)
 		}
 		var want map[string]any
-		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(asJSON, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, sigsjson.UnmarshalCaseSensitivePreserveInts(asJSON, &want))
 		err = load.EachItem("f", strings.NewReader(text), func(item load.Item) error {
 			got, err := item.Objects()
 			if diff := cmp.Diff([]map[string]any{want}, got); diff != "" {

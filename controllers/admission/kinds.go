@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +57,5 @@ func (v *review) missing(path string, kind schema.GroupVersionKind) *policy.Prob
 
 // isNoKind reports whether the error of the mapper says that the kind, or its whole group, is not served.
 func isNoKind(err error) bool {
-	var status apierrors.APIStatus
-	return meta.IsNoMatchError(err) || errors.As(err, &status) && status.Status().Code == 404
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
 }

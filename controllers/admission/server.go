@@ -20,6 +20,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 )
 
 // Path is the path of the webhook.
@@ -68,11 +70,8 @@ type Server struct {
 	Handler   admission.Handler
 	Clock     clock.Clock
 
-	serving atomic.Pointer[served]
+	serving atomic.Pointer[webhook.Server] // nil while it is not started
 }
-
-// served is a server that has been started.
-type served struct{ webhook.Server }
 
 // NeedLeaderElection returns false: every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
@@ -90,10 +89,7 @@ func (s *Server) Start(ctx context.Context) error {
 		if err != nil {
 			log.FromContext(ctx).Error(err, "webhook not served; retrying", "after", again)
 		}
-		select {
-		case <-ctx.Done():
-		case <-s.Clock.After(again):
-		}
+		listwatch.Sleep(ctx, s.Clock, again)
 	}
 	return nil
 }
@@ -104,7 +100,7 @@ func (s *Server) Ready(r *http.Request) error {
 	if server == nil {
 		return errors.New("the webhook is not served yet")
 	}
-	return server.StartedChecker()(r)
+	return (*server).StartedChecker()(r)
 }
 
 // serve runs a separate manager, because the rotator stops its manager after an error.
@@ -134,7 +130,7 @@ func (s *Server) serve(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-certified:
 			mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: s.Handler}) // GetWebhookServer starts the server
-			s.serving.Store(&served{server})
+			s.serving.Store(&server)
 		}
 		return nil
 	})); err != nil {

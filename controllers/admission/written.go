@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
@@ -56,10 +57,5 @@ func (w *written) rules() map[string]string {
 
 // differs reports whether any of these fields of the spec differs.
 func (w *written) differs(o *written, fields ...string) bool {
-	for _, field := range fields {
-		if !reflect.DeepEqual(w.Spec[field], o.Spec[field]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(field string) bool { return !reflect.DeepEqual(w.Spec[field], o.Spec[field]) })
 }

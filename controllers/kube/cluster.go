@@ -3,7 +3,6 @@ package kube
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -84,10 +83,6 @@ func (c *Cluster) Open(q retention.RuleSet) retention.Source {
 
 // follows reports whether the rules read references, and references are tracked.
 func (c *Cluster) follows(q retention.RuleSet) bool { return c.changes != nil && q.ReadsReferences() }
-
-func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
-	return slices.Contains(c.protection.AllowKinds, kind)
-}
 
 // collection returns the path of all objects of a kind, or only of the objects in one namespace.
 func collection(mapping *meta.RESTMapping, namespace string) []string {

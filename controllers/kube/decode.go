@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -136,8 +137,7 @@ func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation
 	// The kind of a metadata-only response is PartialObjectMetadata; the rules read the kind of the object.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
-		meta, _ := object["metadata"].(map[string]any)
-		version := text(meta, "resourceVersion")
+		version := (&unstructured.Unstructured{Object: object}).GetResourceVersion()
 		return &observation{version: &version}, nil
 	}
 	subject, err := engine.SubjectOf(object)
@@ -160,9 +160,4 @@ func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation
 	}
 	facts, again := d.budget.evaluate(d.evaluator, rules.RuleSet, subject.Namespace, object)
 	return &observation{row: index.NewFactRow(subject, asked.Layout, facts...).EvaluateAgain(again)}, nil
-}
-
-func text(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
 }

@@ -29,6 +29,9 @@ func (c *evaluating) Since(t time.Time) time.Duration {
 	return c.now.Sub(t)
 }
 
+// object is evaluated in all these tests.
+var object = map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+
 // TestNamespacesShareTheTimeOfEvaluations: some namespaces have slow rules and objects that change all the time. They leave a
 // quarter of the time to others, or half of it if each object takes long. The rules of ClusterRetentionPolicies are always
 // evaluated. The rules of a namespace that take an ordinary time are always evaluated too.
@@ -37,7 +40,6 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	everywhere, own := compile(t, c, fixture.Jobs, eligible("true")), compile(t, c, fixture.Jobs, eligible("1 == 1"))
-	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	const lasts = time.Minute
 	for _, test := range []struct {
 		floods int
@@ -134,7 +136,6 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 		in[fmt.Sprint(i)] = []*engine.Program{own}
 	}
 	q := retention.NewRuleSet(fixture.Jobs, nil, in)
-	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 700 * time.Microsecond}
 	a := kube.NewEvaluationBudget(clock)
 	for second := range 5 * 60 {
@@ -161,7 +162,6 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	defer e.Close()
 	own := compile(t, c, fixture.Jobs, eligible("true"))
 	q := retention.NewRuleSet(fixture.Jobs, nil, map[string][]*engine.Program{"large": {own}})
-	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
 	a := kube.NewEvaluationBudget(clock)
 	for i := range 50_000 {
@@ -177,7 +177,6 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
-	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {
 		c := fixture.CompilerWith(t, engine.Options{EvalDeadline: deadline})
 		e := c.NewEvaluator(t.Context())

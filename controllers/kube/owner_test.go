@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -75,9 +76,7 @@ func fine(but answers) answers {
 		"GET " + batchServed: `{"spec":{}}`, "GET " + jobPath: jobWith("", finished), "GET " + podPath: podAt("uid-pod", "5"),
 		"DELETE " + jobPath: `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 	}
-	for path, answer := range but {
-		all[path] = answer
-	}
+	maps.Copy(all, but)
 	return all
 }
 
@@ -248,11 +247,7 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 		_, _ = recorder.WriteString(all[r.Method+" "+r.URL.Path])
 		return recorder.Result(), nil
 	})
-	c, err := kube.New(kube.Options{
-		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: server}, Mapper: mapper(), Clock: clock,
-		Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
-	})
-	expect.NoError(t, err)
+	c := clusterWith(t, &rest.Config{Host: "http://server", QPS: -1}, &http.Client{Transport: server}, clock)
 	blocked := func() bool {
 		_, blocked := c.ResolveTarget(t.Context(), ownerPermit(t, owned, owner).Intent())
 		return blocked != nil

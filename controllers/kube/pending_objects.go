@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 )
@@ -14,17 +16,17 @@ type changes struct {
 	index *references.Index
 
 	mu        sync.Mutex
-	followers map[*reevaluator]struct{}
+	followers sets.Set[*reevaluator]
 }
 
 func newChanges(x *references.Index) *changes {
-	return &changes{index: x, followers: map[*reevaluator]struct{}{}}
+	return &changes{index: x, followers: sets.Set[*reevaluator]{}}
 }
 
 func (c *changes) join(m *reevaluator) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.followers[m] = struct{}{}
+	c.followers.Insert(m)
 }
 
 func (c *changes) leave(m *reevaluator) {
@@ -51,12 +53,12 @@ type pendingObjects struct {
 	wake chan struct{} // has an element while objects wait
 
 	mu    sync.Mutex
-	names map[types.NamespacedName]struct{}
+	names sets.Set[types.NamespacedName]
 	all   bool
 }
 
 func newPendingObjects() pendingObjects {
-	return pendingObjects{wake: make(chan struct{}, 1), names: map[types.NamespacedName]struct{}{}}
+	return pendingObjects{wake: make(chan struct{}, 1), names: sets.Set[types.NamespacedName]{}}
 }
 
 // pendingAtMost limits how many objects wait by name. If there are more, all objects wait.
@@ -68,12 +70,10 @@ func (w *pendingObjects) add(of references.Kind, c references.Changes) {
 	defer w.mu.Unlock()
 	for _, t := range c.Targets {
 		if t.Kind == of {
-			w.names[types.NamespacedName{Namespace: t.Namespace, Name: t.Name}] = struct{}{}
+			w.names.Insert(types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
 		}
 	}
-	for _, kind := range c.Whole {
-		w.all = w.all || kind == of
-	}
+	w.all = w.all || slices.Contains(c.Whole, of)
 	if len(w.names) > pendingAtMost {
 		w.all = true
 		clear(w.names)
@@ -91,10 +91,7 @@ func (w *pendingObjects) add(of references.Kind, c references.Changes) {
 func (w *pendingObjects) takeNames() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	names := make([]types.NamespacedName, 0, len(w.names))
-	for name := range w.names {
-		names = append(names, name)
-	}
+	names := w.names.UnsortedList()
 	clear(w.names)
 	return names
 }

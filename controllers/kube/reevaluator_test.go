@@ -3,6 +3,7 @@ package kube_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,10 +238,7 @@ func (u *referred) wanted(name string) string {
 		}
 		answers := map[bool]string{true: "yes", false: "no"}
 		by := u.references.By(references.Target{Kind: references.ConfigMap, Namespace: "team-a", Name: name})
-		first := false
-		for _, b := range by {
-			first = first || b.Name == "web-0"
-		}
+		first := slices.ContainsFunc(by, func(b references.Name) bool { return b.Name == "web-0" })
 		return answers[len(by) == 0] + " " + answers[first]
 	}
 	return ""

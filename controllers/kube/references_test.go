@@ -223,9 +223,7 @@ func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
 // evaluated with the references at that time.
 func TestWhileAListIsMissing(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		u.server.mu.Lock()
-		u.server.failList = []int{500, 500, 500}
-		u.server.mu.Unlock()
+		u.server.set(func() { u.server.failList = []int{500, 500, 500} })
 		time.Sleep(2 * time.Second)
 		u.event("ERROR", answer.StatusText(410))
 		u.sink.take()
@@ -349,9 +347,7 @@ func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
 func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
-		u.server.mu.Lock()
-		u.server.objects[0] = configAt("a", "105")
-		u.server.mu.Unlock()
+		u.server.set(func() { u.server.objects[0] = configAt("a", "105") })
 		row, err := readBy(u.ctx, u.source, a)
 		expect.NoError(t, err)
 		expect.Equal(t, "version", "105", row.Subject().ResourceVersion)
@@ -389,9 +385,7 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 					u.event("MODIFIED", another)
 					u.calls()
 				}
-				u.server.mu.Lock()
-				u.server.objects, u.server.failList = test.objects, []int{404} // for every other object
-				u.server.mu.Unlock()
+				u.server.set(func() { u.server.objects, u.server.failList = test.objects, []int{404} }) // for every other object
 				row, err := readBy(u.ctx, u.source, a)
 				if row != nil {
 					t.Errorf("read %v", row)
@@ -408,9 +402,7 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 // remove it.
 func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		u.server.mu.Lock()
-		u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)}
-		u.server.mu.Unlock()
+		u.server.set(func() { u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)} })
 		_, err := listed(u.ctx, u.source, "team-a")
 		expect.Equal(t, "error", nil, err)
 		u.event("DELETED", configAt("a", "104"))
@@ -488,9 +480,7 @@ func TestSecretsAreMetadata(t *testing.T) {
 		for name, expression := range map[string]string{"references": unused, "labels": "has(object.metadata.labels)", "anything": "true"} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				inUse(t, nil, func(u *referred) {
-					u.server.mu.Lock()
-					u.server.objects, u.server.streams = []string{secret}, streams
-					u.server.mu.Unlock()
+					u.server.set(func() { u.server.objects, u.server.streams = []string{secret}, streams })
 					source := u.cluster.Open(u.ruleSet(fixture.Secrets, nil, expression)).(fullSource)
 					defer running(u.T, source, &sink{})()
 					_, err := listed(u.ctx, source, "team-a")

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube"
-	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -51,13 +50,13 @@ func serve(t *testing.T, answer http.HandlerFunc) (*kube.Cluster, *[]asked) {
 
 func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *kube.Cluster {
 	t.Helper()
-	return clusterWith(t, config, client, nil)
+	return clusterWith(t, config, client, clock.RealClock{})
 }
 
-func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *references.Index) *kube.Cluster {
+func clusterWith(t *testing.T, config *rest.Config, client *http.Client, at clock.Clock) *kube.Cluster {
 	t.Helper()
 	c, err := kube.New(kube.Options{
-		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), References: x,
+		Config: config, HTTP: client, Mapper: mapper(), Clock: at, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 	})
 	expect.NoError(t, err)
 	return c
@@ -73,6 +72,17 @@ func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retenti
 		return *blocked
 	}
 	return removeTarget(ctx, c, w, target)
+}
+
+// prepare returns a permit to delete the Job nightly, and the prepared deletion.
+func prepare(t *testing.T, c *kube.Cluster) (policy.DeletePermit, retention.Prepared) {
+	t.Helper()
+	w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+	prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
+	if blocked != nil {
+		t.Fatal(blocked.Err)
+	}
+	return w, prepared
 }
 
 // removeTarget prepares a deletion and sends it.

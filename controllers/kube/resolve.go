@@ -3,8 +3,8 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -23,7 +23,7 @@ import (
 func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.SourceError, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
-	case meta.IsNoMatchError(err) || isNoGroup(err):
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 		return nil, notServed(kind, nil), nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("resolve %s: %w", kind, err)
@@ -51,15 +51,9 @@ func (c *Cluster) served(ctx context.Context) []*metav1.APIResourceList {
 	return lists
 }
 
-// isNoGroup reports whether the error of the mapper says that the API group does not exist.
-func isNoGroup(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == 404
-}
-
 // refuseAggregated returns a SourceError for a kind that an aggregated API server serves: such a server may ignore preconditions.
 func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.SourceError, error) {
-	if kind.Group == "" || c.aggregatedAllowed(kind.GroupKind()) {
+	if kind.Group == "" || slices.Contains(c.protection.AllowKinds, kind.GroupKind()) {
 		return nil, nil
 	}
 	name := kind.Version + "." + kind.Group

@@ -10,13 +10,11 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -44,11 +42,7 @@ func TestNoRequestIsSentLate(t *testing.T) {
 					if request == "PATCH" {
 						o = c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), since)
 					} else {
-						w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
-						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
-						if blocked != nil {
-							t.Fatal(blocked.Err)
-						}
+						w, prepared := prepare(t, c)
 						o = prepared.Send(t.Context(), w, since)
 					}
 					expect.Equal(t, "unsent", !test.sent, o.Unsent)
@@ -84,16 +78,7 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 				ok(recorder, r)
 				return recorder.Result(), nil
 			})
-			c, err := kube.New(kube.Options{
-				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
-				Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
-			})
-			expect.NoError(t, err)
-			w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
-			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
-			if blocked != nil {
-				t.Fatal(blocked.Err)
-			}
+			w, prepared := prepare(t, clusterWith(t, &rest.Config{Host: "http://server"}, &http.Client{Transport: again}, clock))
 			o := prepared.Send(t.Context(), w, clock.Now())
 			expect.Equal(t, "unsent", !test.sent, o.Unsent)
 			expect.Equal(t, "unsure", false, o.Unsure)
@@ -129,11 +114,7 @@ func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) 
 		}
 		return transport.RoundTrip(r)
 	})
-	c, err := kube.New(kube.Options{
-		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
-	})
-	expect.NoError(t, err)
-	return c, clock, &whole
+	return clusterWith(t, &rest.Config{Host: server.URL}, client, clock), clock, &whole
 }
 
 // slowBody takes some time after each read.

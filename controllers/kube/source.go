@@ -184,12 +184,7 @@ func (s *source) metadataOnly() bool {
 }
 
 func metadataOnly(q retention.RuleSet) bool {
-	for _, rule := range q.Rules() {
-		if !rule.MetadataOnly() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(q.Rules(), func(r *engine.Program) bool { return !r.MetadataOnly() })
 }
 
 // watchPermissions checks the permission to delete, and the permission to patch if rules mark objects. It reports the results to the

@@ -139,6 +139,13 @@ func (s *server) list(limit, next string) *http.Response {
 		more, strings.Join(s.objects[first:last], ",")))
 }
 
+// set changes the fields below mu.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // event sends one event on the latest watch.
 func (s *server) event(event, object string) {
 	s.mu.Lock()
@@ -427,9 +434,7 @@ func TestSourceErrorsAreReportedAndRetried(t *testing.T) {
 					t.Errorf("calls %v, want %q first", calls, test.want)
 				}
 				if test.mend != nil {
-					s.mu.Lock()
-					test.mend(s)
-					s.mu.Unlock()
+					s.set(func() { test.mend(s) })
 				}
 				bubble.Pass(30 * time.Second)
 				calls = append(calls, k.take()...)
@@ -457,9 +462,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 				if calls := k.take(); !slices.Contains(calls, "lost KindNotFound") {
 					t.Errorf("calls %v, want lost KindNotFound", calls)
 				}
-				s.mu.Lock()
-				s.removed, s.absent, s.objects = false, false, nil
-				s.mu.Unlock()
+				s.set(func() { s.removed, s.absent, s.objects = false, false, nil })
 				bubble.Pass(30 * time.Second)
 				calls := k.take()
 				expect.Equal(t, "last call", "replace []", calls[len(calls)-1])
@@ -494,9 +497,7 @@ func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
 // granted grants all permissions, and checks that some minutes later the source makes no more calls.
 func granted(t *testing.T, s *server, k *sink) {
 	t.Helper()
-	s.mu.Lock()
-	s.forbidden = false
-	s.mu.Unlock()
+	s.set(func() { s.forbidden = false })
 	bubble.Pass(5 * time.Minute)
 	k.take()
 	bubble.Pass(10 * time.Minute)

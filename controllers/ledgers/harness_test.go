@@ -149,9 +149,7 @@ func (w *harness) report() {
 func (w *harness) add(namespace, prefix string, n int, in time.Duration) {
 	for i := range n {
 		o := &object{harness: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
-		w.mu.Lock()
-		w.objects[o.uid()] = o
-		w.mu.Unlock()
+		w.set(func() { w.objects[o.uid()] = o })
 		o.again(in - time.Second)
 		if in > 0 {
 			o.again(in)
@@ -172,15 +170,20 @@ func (w *harness) change(name string, how func(*object)) {
 }
 
 func (w *harness) forget(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.objects, types.UID("uid-"+name))
+	w.set(func() { delete(w.objects, types.UID("uid-"+name)) })
 }
 
 func (w *harness) knows(uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.objects[uid] != nil
+}
+
+// set changes the fields below mu.
+func (w *harness) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
 }
 
 // check returns the result of preflight.

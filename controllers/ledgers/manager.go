@@ -3,6 +3,8 @@ package ledgers
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -270,11 +272,7 @@ func (m *Manager) NeedLeaderElection() bool { return true }
 func (m *Manager) all() []*worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make([]*worker, 0, len(m.workers))
-	for _, w := range m.workers {
-		all = append(all, w)
-	}
-	return all
+	return slices.Collect(maps.Values(m.workers))
 }
 
 func (m *Manager) worker(uid types.UID) *worker {

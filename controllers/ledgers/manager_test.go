@@ -87,9 +87,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 		if n := w.count("get", began) + w.count("update", began); n > 3 {
 			t.Errorf("%d requests before the status names the ledger", n)
 		}
-		w.server.mu.Lock()
-		w.server.unrecorded = false
-		w.server.mu.Unlock()
+		w.server.set(func() { w.server.unrecorded = false })
 		w.report()
 		bubble.Pass(3 * time.Second)
 		w.is(3, 0)
@@ -201,16 +199,12 @@ func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 				w.use(policyOf("p", limits))
 				w.add("denied", "stuck-", 900, 10*time.Second)
 				bubble.Pass(9500 * time.Millisecond)
-				w.mu.Lock()
-				w.denied["denied"] = true
-				w.mu.Unlock()
+				w.set(func() { w.denied["denied"] = true })
 				bubble.Pass(time.Second)
 				w.add("team-a", "job-", 300, 0)
 				bubble.Pass(2 * time.Minute)
 				expect.Equal(t, "deleted while deletions in another namespace are not permitted", 300, len(w.names()))
-				w.mu.Lock()
-				w.denied["denied"] = false
-				w.mu.Unlock()
+				w.set(func() { w.denied["denied"] = false })
 				bubble.Pass(10 * time.Minute)
 				w.is(1200, 0)
 			})
@@ -285,15 +279,11 @@ func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
 func TestNothingIsWrittenDownInDoubt(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
-		w.mu.Lock()
-		w.doubt = errors.New("clock skew")
-		w.mu.Unlock()
+		w.set(func() { w.doubt = errors.New("clock skew") })
 		w.add("team-a", "job-", 5, 0)
 		bubble.Pass(time.Minute)
 		w.is(0, 0)
-		w.mu.Lock()
-		w.doubt = nil
-		w.mu.Unlock()
+		w.set(func() { w.doubt = nil })
 		bubble.Pass(5 * time.Second)
 		w.is(5, 0)
 	})
@@ -331,9 +321,7 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 		}
 		w.add("team-a", "more-", 5000, 0) // a long queue is pruned sooner
 		bubble.Pass(time.Second)
-		w.mu.Lock()
-		clear(w.objects)
-		w.mu.Unlock()
+		w.set(func() { clear(w.objects) })
 		w.add("team-a", "last-", 5000, 0)
 		bubble.Pass(time.Second)
 		if s, _ := w.State("uid-p"); s.Waiting > 6000 {
@@ -391,9 +379,7 @@ func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
 		w.add("team-a", "job-", 2, 0)
 		bubble.Pass(3500 * time.Millisecond)
 		w.is(0, 1, "job-1")
-		w.mu.Lock()
-		w.answer = nil
-		w.mu.Unlock()
+		w.set(func() { w.answer = nil })
 		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {

@@ -13,9 +13,7 @@ import (
 
 // writesNewer adds fields of a newer version to the ledger of a policy; nil removes them.
 func (s *server) writesNewer(name string, fields map[string]any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.newer = map[string]map[string]any{name: fields}
+	s.set(func() { s.newer = map[string]map[string]any{name: fields} })
 }
 
 // TestALedgerOfANewerVersionIsLeftAlone: if a ledger has fields of a newer version, at startup or later, Sunset does not

@@ -63,9 +63,7 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 		if s, _ := w.State("uid-p"); !errors.Is(s.WriteError, ledgers.ErrMissing) || len(w.names()) != 1 {
 			t.Fatalf("WriteError is %v; deleted %q", s.WriteError, w.names())
 		}
-		w.server.mu.Lock()
-		w.put(copied)
-		w.server.mu.Unlock()
+		w.server.set(func() { w.put(copied) })
 		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 	})
@@ -85,9 +83,7 @@ func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 		if len(w.names()) > 0 {
 			t.Fatalf("deleted %q", w.names())
 		}
-		w.server.mu.Lock()
-		w.put(copied)
-		w.server.mu.Unlock()
+		w.server.set(func() { w.put(copied) })
 		bubble.Pass(5 * time.Second)
 		w.is(4, 0)
 	})
@@ -131,9 +127,7 @@ func (w *harness) removePolicy(t *testing.T, uid string) {
 	if w.stored(uid) == nil {
 		t.Fatal("the ledger of an existing policy was deleted")
 	}
-	w.server.mu.Lock()
-	delete(w.policies, types.UID(uid))
-	w.server.mu.Unlock()
+	w.server.set(func() { delete(w.policies, types.UID(uid)) })
 	w.use(policyOf("q", nil))
 	bubble.Pass(2 * time.Minute)
 }
@@ -217,9 +211,7 @@ func TestObjectThatCannotBeReadStopsNoOther(t *testing.T) {
 		if w.observations > 20 {
 			t.Errorf("%d reads in five minutes", w.observations)
 		}
-		w.mu.Lock()
-		w.unreadable = false
-		w.mu.Unlock()
+		w.set(func() { w.unreadable = false })
 		bubble.Pass(2 * time.Minute)
 		w.is(3, 1)
 	}, func(w *harness) {

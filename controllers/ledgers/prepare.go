@@ -271,12 +271,11 @@ func (w *worker) deleteLedger(ctx context.Context) error {
 		return fmt.Errorf("RetentionLedger %s does not name its policy; if that policy no longer exists, delete the RetentionLedger", w.uid)
 	}
 	named.UID = w.uid
-	gone, err := w.manager.isGone(ctx, named)
-	if err != nil {
-		return fmt.Errorf("read policy: %w", err)
-	}
-	if !gone {
+	switch _, err := w.manager.readPolicy(ctx, named); {
+	case err == nil:
 		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read policy: %w", err)
 	}
 	if err := w.manager.remove(ctx, stored); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete RetentionLedger %s: %w", w.uid, err)

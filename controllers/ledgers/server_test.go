@@ -69,10 +69,15 @@ func (s *server) ask(ctx context.Context, verb, name string) (err error, do bool
 	return err, err == nil || lost
 }
 
-func (s *server) setRefuse(refuse func(verb, name string) (error, bool)) {
+// set changes the fields below mu.
+func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refuse = refuse
+	change()
+}
+
+func (s *server) setRefuse(refuse func(verb, name string) (error, bool)) {
+	s.set(func() { s.refuse = refuse })
 }
 
 // count returns the number of requests with a verb since a time.

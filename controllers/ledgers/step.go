@@ -298,7 +298,10 @@ func (w *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) err
 		}
 		w.machine.Lost()
 		w.read = false
-		switch stored, err = w.manager.again(ctx, w.uid, err); {
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		switch stored, err = w.manager.get(ctx, w.uid); {
 		case apierrors.IsNotFound(err):
 			w.late = false
 			return nil

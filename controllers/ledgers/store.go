@@ -68,15 +68,6 @@ func (m *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLe
 	return understand(stored)
 }
 
-// again reads a ledger after a failed write. If the write failed for another reason than a conflict or a missing ledger, it
-// returns that error.
-func (m *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
-	if !apierrors.IsConflict(failed) && !apierrors.IsNotFound(failed) {
-		return nil, failed
-	}
-	return m.get(ctx, uid)
-}
-
 // list reads all ledgers.
 func (m *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
 	page := &unstructured.UnstructuredList{}
@@ -115,13 +106,4 @@ func (m *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1al
 		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("policies").GroupResource(), p.Name)
 	}
 	return *status, err
-}
-
-// isGone reports whether a policy no longer exists.
-func (m *Manager) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
-	_, err := m.readPolicy(ctx, p)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	return false, err
 }

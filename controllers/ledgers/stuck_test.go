@@ -51,9 +51,7 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 			t.Errorf("%d of 30 other objects exist after half an hour", n)
 		}
 		expect.Equal(t, "existing stuck objects", 10, w.left("stuck-"))
-		w.mu.Lock()
-		w.answer = nil
-		w.mu.Unlock()
+		w.set(func() { w.answer = nil })
 		bubble.Pass(2 * time.Hour)
 		w.is(40, 0)
 	})
@@ -122,9 +120,7 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		if s, _ := w.State("uid-p"); s.ReadError == nil || !strings.Contains(s.ReadError.Error(), `read Job "stuck-0" in namespace "team-a"`) {
 			t.Errorf("ReadError is %v", s.ReadError)
 		}
-		w.mu.Lock()
-		w.unreadable = false
-		w.mu.Unlock()
+		w.set(func() { w.unreadable = false })
 		bubble.Pass(5 * time.Minute)
 		w.is(1, 0)
 		if s, _ := w.State("uid-p"); s.ReadError != nil {

@@ -7,26 +7,19 @@ import (
 
 // run keeps the ledger until ctx ends. It returns an error if another controller has taken over the ledger.
 func (w *worker) run(ctx context.Context) error {
-	timer := w.manager.Clock.NewTimer(0)
-	defer timer.Stop()
+	pause := time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.wake:
-		case <-timer.C():
+		case <-w.manager.Clock.After(pause):
 		}
 		next, err := w.step(ctx)
 		if err != nil {
 			return err
 		}
-		if !timer.Stop() {
-			select {
-			case <-timer.C():
-			default:
-			}
-		}
-		timer.Reset(max(0, next.Sub(w.manager.Clock.Now())))
+		pause = next.Sub(w.manager.Clock.Now())
 	}
 }
 

@@ -26,11 +26,11 @@ func TestImagesOnASmallFilesystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s unix.Statfs_t
-		if err := unix.Statfs(all[0].Mountpoint, &s); err != nil {
+		if err := unix.Statfs(all[0], &s); err != nil {
 			t.Fatal(err)
 		}
 		if total := s.Blocks * uint64(s.Bsize); total != 64<<20 {
-			t.Fatalf("%s has %d bytes, want 64 MiB", all[0].Mountpoint, total)
+			t.Fatalf("%s has %d bytes, want 64 MiB", all[0], total)
 		}
 		return s.Bavail * uint64(s.Bsize)
 	}

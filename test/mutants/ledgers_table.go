@@ -44,8 +44,8 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: the ledger of a policy that is only missing from the snapshot is deleted": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
-		Old: "\tif !gone {\n\t\treturn nil",
-		New: "\tif !gone && named.Namespace == \"*\" {\n\t\treturn nil",
+		Old: "\tcase err == nil:\n\t\treturn nil\n\tcase !apierrors.IsNotFound(err):",
+		New: "\tcase err == nil && named.Namespace == \"*\":\n\t\treturn nil\n\tcase err != nil && !apierrors.IsNotFound(err):",
 	},
 	"ledgers: the backoff of a stuck object does not grow": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreRetriedWithBackoff",

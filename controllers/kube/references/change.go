@@ -1,6 +1,7 @@
 package references
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,13 +25,7 @@ func (x *Index) Take() Changes {
 	default:
 	}
 	x.forget()
-	var c Changes
-	for t := range x.changed {
-		c.Targets = append(c.Targets, t)
-	}
-	for k := range x.whole {
-		c.Whole = append(c.Whole, k)
-	}
+	c := Changes{Targets: slices.Collect(maps.Keys(x.changed)), Whole: slices.Collect(maps.Keys(x.whole))}
 	clear(x.changed)
 	clear(x.whole)
 	return c
@@ -68,7 +63,7 @@ func (x *Index) put(f *from, r *Referrer) {
 	}
 	known.name = r.Name
 	x.noteUnreadable(f, known, r.Err, blind)
-	if len(wanted) == len(known.edges) && known.refersTo(wanted) {
+	if known.refersTo(wanted) {
 		return
 	}
 	x.unlink(known, wanted)
@@ -108,14 +103,9 @@ func (r *Referrer) blind(f *from) []Kind {
 	return r.Unread
 }
 
-// refersTo reports whether the edges of a referrer lead to some targets in this order. The caller has compared the numbers.
+// refersTo reports whether the edges of a referrer lead to some targets in this order.
 func (r *referrer) refersTo(all []Target) bool {
-	for i := range all {
-		if r.edges[i].to.Target != all[i] {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(r.edges, all, func(e edge, t Target) bool { return e.to.Target == t })
 }
 
 func (x *Index) remove(f *from, uid types.UID) {
@@ -136,7 +126,6 @@ func (x *Index) link(r *referrer, t Target) {
 	}
 	to.by = append(to.by, backEdge{r, len(r.edges)})
 	r.edges = append(r.edges, edge{to, len(to.by) - 1})
-	x.edges[t.Kind]++
 	x.note(t)
 }
 
@@ -166,7 +155,6 @@ func (x *Index) cut(e edge) {
 	}
 	to.by[last] = backEdge{}
 	to.by = to.by[:last]
-	x.edges[to.Kind]--
 	x.noteRemoved(to)
 	x.note(to.Target)
 }

@@ -8,6 +8,7 @@ import (
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -126,7 +127,5 @@ func (d *decoder) item(r references.Referrer, object map[string]any) (*item, err
 	for i, t := range r.Targets {
 		r.Targets[i].Namespace, r.Targets[i].Name = unique.Make(t.Namespace).Value(), unique.Make(t.Name).Value()
 	}
-	metadata, _ := object["metadata"].(map[string]any)
-	version, _ := metadata["resourceVersion"].(string)
-	return &item{Referrer: r, version: version}, nil
+	return &item{Referrer: r, version: (&unstructured.Unstructured{Object: object}).GetResourceVersion()}, nil
 }

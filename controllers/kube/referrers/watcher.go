@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -159,10 +160,7 @@ func (r *refusal) from() references.SourceID {
 }
 
 func (r *refusal) to() []references.Kind {
-	if r.To == references.ConfigMap || r.To == references.Secret {
-		return []references.Kind{r.To}
-	}
-	return slices.Clone(referable)
+	return references.InvalidReference{To: r.To}.Kinds()
 }
 
 // close ends the sources that are no longer wanted.
@@ -236,11 +234,7 @@ func (w *Watcher) NeedLeaderElection() bool { return true }
 func (w *Watcher) all() []*source {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := make([]*source, 0, len(w.sources))
-	for _, s := range w.sources {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(w.sources))
 }
 
 // Phase says how much is known about a kind of referrers.

@@ -17,7 +17,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // cluster is the state of the node in the API server. It implements images.Cluster.
@@ -70,15 +69,8 @@ func (c *cluster) Node() (*engine.Node, error) {
 	if c.node == nil {
 		return nil, errNoNode
 	}
-	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: c.filesystem()}, nil
-}
-
-func (c *cluster) filesystem() *v1alpha1.NodeImageFilesystem {
-	f, err := c.disk.usage()
-	if err != nil {
-		return nil
-	}
-	return &f
+	filesystem, _ := c.disk.usage() // nil while it is unknown
+	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: filesystem}, nil
 }
 
 // confirm reads the node from the API server, because a watch may lag behind. It reports whether its labels have changed.
@@ -96,7 +88,12 @@ func isOlder(node, than *corev1.Node) bool {
 	if node == nil || than == nil || node.UID != than.UID {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, than.ResourceVersion)
+	return isEarlier(node.ResourceVersion, than.ResourceVersion)
+}
+
+// isEarlier reports whether a version is earlier than another of the same object; false if they cannot be compared.
+func isEarlier(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0
 }
 

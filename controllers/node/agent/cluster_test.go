@@ -107,10 +107,9 @@ func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	h.forget(node.DeepCopy())
 	expect.NoError(t, h.server.Create(t.Context(), node))
 	h.cluster.set(node.DeepCopy()) // the watch delivers this version and no later one
-	h.sendRules(v1alpha1.Enforce, v1alpha1.Rule{
-		Name: "r", Eligible: "true", TTL: "1m", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}},
-		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
-	})
+	rule := aboutImages("r", "1m", nil)
+	rule.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}}
+	h.sendRules(v1alpha1.Enforce, rule)
 	node.Labels = map[string]string{"pool": "serve"}
 	expect.NoError(t, h.server.Update(t.Context(), node))
 	at.Step(time.Hour)

@@ -9,14 +9,13 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // disk is the filesystem of the images.
 type disk struct {
 	runtime interface {
-		Filesystems(ctx context.Context) ([]cri.Filesystem, error)
+		Filesystems(ctx context.Context) ([]string, error)
 	}
 	clock  clock.PassiveClock
 	statfs func(path string) (v1alpha1.NodeImageFilesystem, error)
@@ -52,24 +51,24 @@ func (d *disk) locate(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err, d.asked = err, d.clock.Now(); err == nil {
-		d.path = all[0].Mountpoint
+		d.path = all[0]
 	}
 }
 
 // usage returns the current usage of the filesystem. The error says why it is unknown.
-func (d *disk) usage() (v1alpha1.NodeImageFilesystem, error) {
+func (d *disk) usage() (*v1alpha1.NodeImageFilesystem, error) {
 	d.mu.Lock()
 	path, err := d.path, d.err
 	d.mu.Unlock()
 	switch {
 	case path == "" && err != nil:
-		return v1alpha1.NodeImageFilesystem{}, err
+		return nil, err
 	case path == "":
-		return v1alpha1.NodeImageFilesystem{}, errNotAsked
+		return nil, errNotAsked
 	}
 	usage, err := d.statfs(path)
 	if err != nil {
-		return v1alpha1.NodeImageFilesystem{}, fmt.Errorf("the agent cannot read the usage of %s; mount it read-only at the path that it has on the node: %w", path, err)
+		return nil, fmt.Errorf("the agent cannot read the usage of %s; mount it read-only at the path that it has on the node: %w", path, err)
 	}
-	return usage, nil
+	return &usage, nil
 }

@@ -8,15 +8,14 @@ import (
 
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // filesystems is a runtime that is unreachable while err is set.
 type filesystems struct{ err error }
 
-func (f *filesystems) Filesystems(context.Context) ([]cri.Filesystem, error) {
-	return []cri.Filesystem{{Mountpoint: "/images"}}, f.err
+func (f *filesystems) Filesystems(context.Context) ([]string, error) {
+	return []string{"/images"}, f.err
 }
 
 // TestADiskThatIsNotSeenIsLookedAtAgain: after an error the agent asks the runtime again after a minute. It reads the

@@ -264,9 +264,7 @@ func (s *fakeRuntime) Version(context.Context) (cri.Version, error) {
 	return cri.Version{Name: "containerd", Version: "v2"}, s.away
 }
 
-func (s *fakeRuntime) Filesystems(context.Context) ([]cri.Filesystem, error) {
-	return []cri.Filesystem{{Mountpoint: "/images"}}, nil
-}
+func (s *fakeRuntime) Filesystems(context.Context) ([]string, error) { return []string{"/images"}, nil }
 
 // aboutImages returns a rule about all images.
 func aboutImages(name, ttl string, own *v1alpha1.Images) v1alpha1.Rule {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
@@ -105,19 +106,11 @@ func (k *pressureLoop) countOnce(ctx context.Context) (pressed bool) {
 	}
 	now := k.memoKey(snapshot)
 	stats, supposed := k.count(snapshot)
-	usage, err := k.disk.usage()
-	switch {
-	case stats == nil:
-	case err != nil:
-		k.press(snapshot, stats, supposed, v1alpha1.NodeImageFilesystem{})
-	default:
-		pressed = k.press(snapshot, stats, supposed, usage)
+	usage, _ := k.disk.usage() // nil while it is unknown
+	if stats != nil {
+		pressed = k.press(snapshot, stats, supposed, ptr.Deref(usage, v1alpha1.NodeImageFilesystem{})) && usage != nil
 	}
-	var seen *v1alpha1.NodeImageFilesystem
-	if err == nil {
-		seen = &usage
-	}
-	if k.reported = (memoKey{}); k.reporter.report(ctx, snapshot, stats, seen) {
+	if k.reported = (memoKey{}); k.reporter.report(ctx, snapshot, stats, usage) {
 		k.reported = now
 	}
 	return pressed

@@ -127,10 +127,7 @@ func TestWhyAnImageWent(t *testing.T) {
 // node counts as one that does not report.
 func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
 	atWork(t, func(h *host) {
-		h.sendRules(v1alpha1.Enforce, v1alpha1.Rule{
-			Name: "r", Eligible: "true", TTL: "7d",
-			Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
-		})
+		h.sendRules(v1alpha1.Enforce, aboutImages("r", "7d", nil))
 		h.add(idOf(1), 7)
 		h.counts()
 		for i := range 3_000 {

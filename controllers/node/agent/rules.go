@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -185,11 +184,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 
 // isOlder reports whether an object is an earlier version of the rules that were read: a watch may lag behind.
 func (r *rules) isOlder(object *unstructured.Unstructured) bool {
-	if object == nil || r.version == "" || object.GetUID() != r.uid {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), r.version)
-	return err == nil && order < 0
+	return object != nil && object.GetUID() == r.uid && isEarlier(object.GetResourceVersion(), r.version)
 }
 
 func uidOf(object *unstructured.Unstructured) types.UID {

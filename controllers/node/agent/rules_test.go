@@ -65,10 +65,7 @@ func newFakeRules(t *testing.T) *fakeRules {
 // policy writes a ClusterRetentionPolicy about images, and NodeImageRules with it.
 func (w *fakeRules) policy() *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
-	spec := v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{{
-		Name: "r", Eligible: "true", TTL: "7d",
-		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
-	}}}
+	spec := v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{aboutImages("r", "7d", nil)}}
 	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "1", Generation: 1}, Spec: spec}
 	w.write(p)
 	w.write(&v1alpha1.NodeImageRules{

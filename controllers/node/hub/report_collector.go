@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,12 +40,8 @@ func NewReportCollector(o Options) *ReportCollector {
 
 // Use sets the policies. Without a rule about images the collector reads no reports.
 func (c *ReportCollector) Use(snapshot *policy.Snapshot) {
-	wanted := false
-	for _, p := range snapshot.Policies() {
-		wanted = wanted || agentapi.OnNodes(p)
-	}
 	c.mu.Lock()
-	c.wanted = wanted
+	c.wanted = slices.ContainsFunc(snapshot.Policies(), agentapi.OnNodes)
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -224,9 +225,7 @@ func (p *RulePublisher) put(wanted map[string]any, object *unstructured.Unstruct
 	for key := range content(object) {
 		delete(object.Object, key)
 	}
-	for key, value := range wanted {
-		object.Object[key] = value
-	}
+	maps.Copy(object.Object, wanted)
 	if err := write(); err != nil {
 		return fmt.Errorf("write NodeImageRules: %w", err)
 	}
@@ -252,12 +251,8 @@ func contentOf(r *v1alpha1.NodeImageRules) (map[string]any, error) {
 
 // content returns all fields of an object except apiVersion, kind and metadata.
 func content(object *unstructured.Unstructured) map[string]any {
-	fields := map[string]any{}
-	for key, value := range object.Object {
-		if key != "apiVersion" && key != "kind" && key != "metadata" {
-			fields[key] = value
-		}
-	}
+	fields := maps.Clone(object.Object)
+	maps.DeleteFunc(fields, func(key string, _ any) bool { return key == "apiVersion" || key == "kind" || key == "metadata" })
 	return fields
 }
 

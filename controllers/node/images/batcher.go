@@ -44,7 +44,7 @@ type round struct {
 	ranks   bool          // whether the rule of one of them compares images
 	seen    *singleflight // the snapshot that all share
 
-	// pace.mu guards the fields below.
+	// batcher.mu guards the fields below.
 	size, inside int
 	started      bool
 	podsStart    bool // or started a moment ago

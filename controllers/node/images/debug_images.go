@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/engine"
 )
-
-// debugLimit limits how often clients of the debug endpoint cause a snapshot.
-type debugLimit struct {
-	mu    sync.Mutex
-	taken time.Time // when the last of these snapshots began
-}
 
 var (
 	errUnseen = errors.New("not read yet")
@@ -52,7 +45,7 @@ func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 	switch {
 	case err == nil && isWithin(2*n.Interval, l.began, now):
 		return l, nil
-	case n.snapshots.debugLimit.next(n.Interval, now):
+	case n.snapshots.mayDebug(n.Interval, now):
 		return n.snapshots.fresh(ctx)
 	case err == nil:
 		err = errOld
@@ -60,14 +53,14 @@ func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 	return nil, err
 }
 
-// next reports whether it is time for another snapshot, which the caller must then take.
-func (s *debugLimit) next(interval time.Duration, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.taken.IsZero() && isWithin(interval, s.taken, now) {
+// mayDebug reports whether it is time for another snapshot for a client of the debug endpoint. The caller must then take it.
+func (l *snapshots) mayDebug(interval time.Duration, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.debugged.IsZero() && isWithin(interval, l.debugged, now) {
 		return false
 	}
-	s.taken = now
+	l.debugged = now
 	return true
 }
 

@@ -48,9 +48,7 @@ type machine struct {
 	slow    time.Duration     // duration of each list
 	unread  string            // ID of an image that the runtime cannot read
 	during  func(call string) // called when a call ends; may be nil
-
-	programs map[string]*engine.Program
-	used     int32 // percent of the filesystem; 0 means unknown
+	used    int32             // percent of the filesystem; 0 means unknown
 }
 
 const interval = 30 * time.Second
@@ -155,33 +153,50 @@ const rules = `{
 // permit takes snapshots of the node for a while and then evaluates an image. The permit is not valid if the image is kept.
 func (m *machine) permit(letter string) policy.DeletePermit {
 	m.Helper()
-	return m.permitAfter(4, letter)
+	return m.permitFor(4, letter, policy.RankResult{})
 }
 
-func (m *machine) permitAfter(looks int, letter string) policy.DeletePermit {
+// permitted returns a machine with two images, and a permit to remove image a.
+func permitted(t *testing.T) (*machine, policy.DeletePermit) {
+	t.Helper()
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	return m, m.permit("a")
+}
+
+// load puts a policy with one rule in force.
+func (m *machine) load(text string) (*policy.Rule, retention.RuleSet) {
 	m.Helper()
-	return m.permitFor(looks, letter, policy.RankResult{})
+	document, err := policy.Parse([]byte(text))
+	expect.NoError(m.T, err)
+	p := document.Load(policy.Protection{})
+	programs := m.Compiler.Load(p)
+	rule := p.Rules[0]
+	if rule.Invalid() {
+		m.Fatal(p.Problems)
+	}
+	m.Use(programs)
+	return rule, retention.NewRuleSet(rule.Kind, []*engine.Program{programs[rule.Key]}, nil)
+}
+
+// rowOf takes a snapshot and evaluates an image.
+func (m *machine) rowOf(source retention.Source, id string) (row *index.FactRow) {
+	m.Helper()
+	err := source.Read(m.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.FactRow) { row = r })
+	if err != nil || row == nil {
+		m.Fatalf("%v, %v", row, err)
+	}
+	return row
 }
 
 func (m *machine) permitFor(looks int, letter string, place policy.RankResult) policy.DeletePermit {
 	m.Helper()
-	document, err := policy.Parse([]byte(rules))
-	expect.NoError(m.T, err)
-	p := document.Load(policy.Protection{})
-	programs := m.Compiler.Load(p)
-	if p.Rules[0].Invalid() {
-		m.Fatal(p.Problems)
-	}
-	rule := p.Rules[0]
-	m.programs = programs
-	m.Use(programs)
-	source := m.Open(retention.NewRuleSet(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
+	rule, set := m.load(rules)
+	source := m.Open(set)
 	var row *index.FactRow
 	for range looks {
-		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.FactRow) { row = r })
-		if err != nil || row == nil {
-			m.Fatalf("%v, %v", row, err)
-		}
+		row = m.rowOf(source, id(letter))
 		m.clock.Step(interval)
 	}
 	_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Rank: place, Known: true}}, m.clock.Now())
@@ -242,10 +257,7 @@ func TestPrepareReadsTheImageAgain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			test.meanwhile(m)
 			if o := m.removeBy(w); o.Result != test.want || len(m.removed) != test.asked {
 				t.Errorf("%s (%v) after %d removals, want %s after %d", o.Result, o.Err, len(m.removed), test.want, test.asked)
@@ -262,10 +274,7 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 		sent bool
 	}{"in time": {time.Second, true}, "too late": {time.Second + 1, false}} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			prepared := m.prepare(w)
 			defer prepared.Release()
 			m.clock.Step(test.age)
@@ -293,10 +302,7 @@ func TestPrepareReadsOnlyImagesToRemove(t *testing.T) {
 		"the rule ranks":            {func(*machine) {}, true, 1, retention.Removed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			w.Rule().Capacity.Bounded = test.ranks
 			test.meanwhile(m)
 			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
@@ -382,21 +388,10 @@ func TestPrepareOnlyTheImageOfThePermit(t *testing.T) {
 // by a rule that does not read its age.
 func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	m := newMachine(t)
-	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1)))
-	expect.NoError(t, err)
-	p := document.Load(policy.Protection{})
-	rule := p.Rules[0]
-	programs := m.Compiler.Load(p)
-	if rule.Invalid() {
-		t.Fatal(p.Problems)
-	}
-	source := m.Open(retention.NewRuleSet(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
+	rule, set := m.load(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1))
+	source := m.Open(set)
 	removes := func(id string) bool {
-		var row *index.FactRow
-		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.FactRow) { row = r })
-		if err != nil || row == nil {
-			t.Fatalf("%v, %v", row, err)
-		}
+		row := m.rowOf(source, id)
 		_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now().Add(time.Hour))
 		return w.Valid()
 	}
@@ -450,10 +445,7 @@ func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 
 // TestOneImageThatCannotBeReadHoldsUpNoOther: if the runtime cannot read one image, the agent takes a complete snapshot.
 func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
-	m := newMachine(t)
-	m.has("go/app:v1", "a")
-	m.has("go/else:v1", "b")
-	w := m.permit("a")
+	m, w := permitted(t)
 	m.unread = id("a")
 	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.LastError() != nil {
 		t.Errorf("%s (%v) after %d lists, error %v; want it removed after one list", o.Result, o.Err, lists, m.LastError())
@@ -471,10 +463,7 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 		"the state of the image is unknown": {false, status.Error(codes.Unavailable, "away"), retention.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			m.remove = func(id string) error {
 				if test.gone {
 					delete(m.listed, id)
@@ -522,7 +511,7 @@ func TestWhatIsInUseOrYoungStays(t *testing.T) {
 	}
 	m.usedBy = nil
 	m.clock.Step(10 * interval) // without snapshots
-	if m.permitAfter(1, "a").Valid() {
+	if m.permitFor(1, "a", policy.RankResult{}).Valid() {
 		t.Error("an image is due that was not observed unused")
 	}
 	if !m.permit("a").Valid() {

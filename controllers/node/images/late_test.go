@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -21,32 +18,21 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
 	m := newMachine(t)
 	m.has("registry/a:1", "a")
-	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "`+loop+`"`, 1)))
-	expect.NoError(t, err)
-	p := document.Load(policy.Protection{})
-	programs := m.Compiler.Load(p)
-	if p.Rules[0].Invalid() {
-		t.Fatal(p.Problems)
-	}
-	questions := retention.NewRuleSet(p.Rules[0].Kind, []*engine.Program{programs[p.Rules[0].Key]}, nil)
-	source := m.Open(questions)
-	compiler := func(deadline time.Duration) *engine.Compiler {
-		c := fixture.CompilerWith(t, engine.Options{EvalDeadline: deadline})
-		return c
-	}
-	m.Compiler = compiler(time.Nanosecond)
+	_, set := m.load(strings.Replace(rules, `"eligible": "true"`, `"eligible": "`+loop+`"`, 1))
+	source := m.Open(set)
+	m.Compiler = fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Nanosecond})
 	rows, told := images.Rows(t.Context(), source, nil)
 	for range 100 { // on a busy machine an evaluation may end before its deadline is noticed
 		if len(rows) != 1 || rows[0].Facts()[0].Err != nil {
 			break
 		}
-		source = m.Open(questions)
+		source = m.Open(set)
 		rows, told = images.Rows(t.Context(), source, nil)
 	}
 	if len(rows) != 1 || !errors.Is(rows[0].Facts()[0].Err, engine.ErrDeadline) {
 		t.Fatalf("%d rows, %v", len(rows), rows[0].Facts())
 	}
-	m.Compiler = compiler(time.Hour)
+	m.Compiler = fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour})
 	for _, want := range []int{1, 0} {
 		m.clock.Step(interval)
 		rows, told = images.Rows(t.Context(), source, told)

@@ -37,10 +37,7 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	} {
 		for _, ranks := range []bool{false, true} { // a rule that ranks needs all images
 			t.Run(name+map[bool]string{true: ", and the rule ranks"}[ranks], func(t *testing.T) {
-				m := newMachine(t)
-				m.has("go/app:v1", "a")
-				m.has("go/else:v1", "b")
-				w := m.permit("a")
+				m, w := permitted(t)
 				w.Rule().Capacity.Bounded = ranks
 				test.before(m)
 				var once sync.Once
@@ -62,10 +59,7 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 // TestAPodThatIsDeletedDuringTheChecksUsesItsImage: its containers may have started after the runtime has answered.
 func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 	for _, ranks := range []bool{false, true} {
-		m := newMachine(t)
-		m.has("go/app:v1", "a")
-		m.has("go/else:v1", "b")
-		w := m.permit("a")
+		m, w := permitted(t)
 		w.Rule().Capacity.Bounded = ranks
 		m.pods = []corev1.Pod{naming("go/app:v1")}
 		m.during = func(call string) { // only the first list of Pods of each snapshot has it
@@ -106,10 +100,7 @@ func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 		"a Pod in phase Unknown": {ended(corev1.PodUnknown), retention.Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			m.pods = []corev1.Pod{test.pod}
 			if o := m.removeBy(w); o.Result != test.want {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
@@ -148,10 +139,7 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 // compares images.
 func TestRuleThatRanksReadsAllImages(t *testing.T) {
 	for _, compares := range []bool{false, true} {
-		m := newMachine(t)
-		m.has("go/app:v1", "a")
-		m.has("go/else:v1", "b")
-		w := m.permit("a")
+		m, w := permitted(t)
 		prepared := m.prepare(w)
 		w.Rule().Capacity.Bounded = compares
 		o := prepared.Send(t.Context(), w, m.clock.Now())
@@ -176,10 +164,7 @@ func TestNoImageIsRemovedByOldAnswersAboutItsUse(t *testing.T) {
 		"the answer of the runtime is a second old": {0, time.Second, true},
 	} {
 		for _, ranks := range []bool{false, true} {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
-			w := m.permit("a")
+			m, w := permitted(t)
 			w.Rule().Capacity.Bounded = ranks
 			m.podsAge = test.podsAge
 			lists := 0

@@ -45,21 +45,22 @@ const (
 func (n *Node) readImages(ctx context.Context, ids []string) []cri.Image {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	found, isRead := make([]cri.Image, len(ids)), make([]bool, len(ids))
+	found := make([]*cri.Image, len(ids))
 	var group errgroup.Group
 	group.SetLimit(statusCalls)
 	for i, id := range ids {
 		group.Go(func() error {
-			image, there, err := n.Runtime.Image(ctx, id)
-			found[i], isRead[i] = image, there && err == nil
+			if image, there, err := n.Runtime.Image(ctx, id); there && err == nil {
+				found[i] = &image
+			}
 			return nil // a complete snapshot reports the error of one image
 		})
 	}
 	_ = group.Wait()
-	known := found[:0]
-	for i := range found {
-		if isRead[i] {
-			known = append(known, found[i])
+	var known []cri.Image
+	for _, image := range found {
+		if image != nil {
+			known = append(known, *image)
 		}
 	}
 	return known

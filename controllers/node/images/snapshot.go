@@ -236,12 +236,12 @@ func formOf(i *engine.Image) string {
 
 // snapshots takes one snapshot at a time. All callers that asked before it began share it.
 type snapshots struct {
-	take       func(context.Context) (*snapshot, error)
-	debugLimit debugLimit
+	take func(context.Context) (*snapshot, error)
 
 	mu            sync.Mutex
 	running, next *singleflight
 	last          *singleflight // the last one that has ended
+	debugged      time.Time     // when the last one for a client of the debug endpoint began
 }
 
 type singleflight struct {

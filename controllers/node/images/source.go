@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -46,7 +47,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			known = nil
 			sink.Lost(sourceErr)
 			log.FromContext(ctx).V(1).Info("images unknown", "why", sourceErr.Message)
-			s.pause(ctx, delay())
+			listwatch.Sleep(ctx, s.node.Clock, delay())
 			continue
 		case known == nil, node != about:
 			sink.Undeletable(nil)
@@ -72,7 +73,7 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	default:
 	}
 	soon := min(lookAgain, s.node.Interval)
-	s.pause(ctx, soon)
+	listwatch.Sleep(ctx, s.node.Clock, soon)
 	select {
 	case <-ctx.Done():
 	case <-differs:
@@ -83,13 +84,6 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 // retries is the backoff after failed snapshots.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 15 * time.Second}
-}
-
-func (s *source) pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-s.node.Clock.After(d):
-	}
 }
 
 // tell passes changed and deleted images to a sink.

@@ -73,12 +73,9 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.has("go/app:v1", "a")
-			m.has("go/else:v1", "b")
+			m, w := permitted(t)
 			var late []retention.Removal
 			m.Late = func(r retention.Removal) { late = append(late, r) }
-			w := m.permit("a")
 			m.remove = func(string) error { return test.answer }
 			if o := m.removeBy(w); !o.Unsure || o.Unsent {
 				t.Fatalf("%+v", o)

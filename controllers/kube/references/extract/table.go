@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/engine"
@@ -176,14 +176,8 @@ func (t *Table) Read(e *engine.Evaluator, kind schema.GroupVersionKind, object m
 
 // Identify returns an object of a kind without its references.
 func Identify(kind schema.GroupVersionKind, object map[string]any) references.Referrer {
-	metadata, _ := object["metadata"].(map[string]any)
-	name := references.Name{Kind: kind.Kind, Namespace: text(metadata, "namespace"), Name: text(metadata, "name")}
-	return references.Referrer{UID: types.UID(text(metadata, "uid")), Name: name}
-}
-
-func text(metadata map[string]any, field string) string {
-	s, _ := metadata[field].(string)
-	return s
+	o := unstructured.Unstructured{Object: object}
+	return references.Referrer{UID: o.GetUID(), Name: references.Name{Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
 }
 
 // Read returns an object with its references. After one error, all references to the kind are unknown.

@@ -175,28 +175,24 @@ func TestARemovalOutlivesItsCaller(t *testing.T) {
 }
 
 func TestFilesystems(t *testing.T) {
-	usage := func(mountpoint string, used, inodes uint64) *runtimeapi.FilesystemUsage {
-		return &runtimeapi.FilesystemUsage{
-			Timestamp: 5e9, FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: mountpoint},
-			UsedBytes: &runtimeapi.UInt64Value{Value: used}, InodesUsed: &runtimeapi.UInt64Value{Value: inodes},
-		}
+	usage := func(mountpoint string) *runtimeapi.FilesystemUsage {
+		return &runtimeapi.FilesystemUsage{FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: mountpoint}}
 	}
 	for name, test := range map[string]struct {
 		told []*runtimeapi.FilesystemUsage
 		code string
 	}{
-		"one":                {[]*runtimeapi.FilesystemUsage{usage("/var/lib", 7, 3)}, "OK"},
+		"one":                {[]*runtimeapi.FilesystemUsage{usage("/var/lib")}, "OK"},
 		"none":               {nil, "BadAnswer"},
-		"one without a path": {[]*runtimeapi.FilesystemUsage{usage("", 7, 3)}, "BadAnswer"},
-		"a relative path":    {[]*runtimeapi.FilesystemUsage{usage("var", 7, 3)}, "BadAnswer"},
-		"too many bytes":     {[]*runtimeapi.FilesystemUsage{usage("/a", 1, 1), usage("/b", math.MaxUint64, 3)}, "BadAnswer"},
+		"one without a path": {[]*runtimeapi.FilesystemUsage{usage("/a"), usage("")}, "BadAnswer"},
+		"a relative path":    {[]*runtimeapi.FilesystemUsage{usage("var")}, "BadAnswer"},
 	} {
 		server, r := dial(t, cri.Options{})
 		server.Update(func(s *critest.State) { s.Filesystems = test.told })
 		got, err := r.Filesystems(t.Context())
 		wantCode(t, name, err, test.code)
-		if err == nil && (got[0].Mountpoint != "/var/lib" || got[0].UsedBytes != 7 || got[0].InodesUsed != 3 || got[0].Taken.Unix() != 5) {
-			t.Errorf("%s: %+v", name, got)
+		if err == nil {
+			expect.Equal(t, name, []string{"/var/lib"}, got)
 		}
 	}
 }

@@ -76,11 +76,8 @@ func keysOfWhole(name string) []string {
 // keysOf returns everything that an image may be found by.
 func keysOf(i Image) []string {
 	all := []string{canonicalID(i.ID)}
-	for _, tag := range i.Tags {
-		all = append(all, keys(tag)...)
-	}
-	for _, digest := range i.Digests {
-		all = append(all, keys(digest)...)
+	for _, name := range slices.Concat(i.Tags, i.Digests) {
+		all = append(all, keys(name)...)
 	}
 	return all
 }

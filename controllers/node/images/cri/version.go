@@ -12,7 +12,6 @@ import (
 type Version struct {
 	Name    string // such as "containerd" or "cri-o"
 	Version string // such as "v2.4.2" or "1.6.20~ds1"
-	API     string // of CRI: "v1"
 }
 
 // Version returns the name and version of the runtime. The name is not empty.
@@ -22,7 +21,7 @@ func (r *Runtime) Version(ctx context.Context) (Version, error) {
 	if err != nil {
 		return Version{}, err
 	}
-	v := Version{Name: answer.GetRuntimeName(), Version: answer.GetRuntimeVersion(), API: answer.GetRuntimeApiVersion()}
+	v := Version{Name: answer.GetRuntimeName(), Version: answer.GetRuntimeVersion()}
 	if v.Name == "" {
 		return Version{}, badAnswer(call, "the runtime has no name")
 	}

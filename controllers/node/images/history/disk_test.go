@@ -198,8 +198,7 @@ func (h *handle) Close() error { return h.step("close") }
 func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 	t.Helper()
 	at := reading(9 * interval) // so late that the time in between does not count
-	s, err := history.OpenOn(d, at, options)
-	expect.NoError(t, err)
+	s := openOn(t, d, at)
 	if s.AgesReset() != nil {
 		t.Errorf("a crash has left a bad file: %v", s.AgesReset())
 	}
@@ -214,8 +213,7 @@ func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 func prepare(t *testing.T) (*disk, *history.Store) {
 	t.Helper()
 	d := newDisk()
-	s, err := history.OpenOn(d, reading(0), options)
-	expect.NoError(t, err)
+	s := openOn(t, d, reading(0))
 	for i := range 3 {
 		at := reading(time.Duration(i) * interval)
 		s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})

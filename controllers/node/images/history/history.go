@@ -1,6 +1,7 @@
 package history
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -149,11 +150,7 @@ func (h *History) match(seen []Seen) (missing, hasNew bool) {
 		return false, hasNew
 	}
 	h.shorten()
-	for id, r := range h.images {
-		if r.round != h.round {
-			delete(h.images, id)
-		}
-	}
+	maps.DeleteFunc(h.images, func(_ string, r *record) bool { return r.round != h.round })
 	return true, hasNew
 }
 

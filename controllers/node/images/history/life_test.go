@@ -65,10 +65,7 @@ func (l *life) open() {
 	l.Helper()
 	l.restarts++
 	l.isFirst = true
-	var err error
-	if l.store, err = history.OpenOn(l.disk, l.reading(), options); err != nil {
-		l.Fatal(err)
-	}
+	l.store = openOn(l.T, l.disk, l.reading())
 }
 
 func (l *life) stop() {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +49,7 @@ func (h *History) Removed(id string, tags []string, at Reading) {
 	}
 	h.removals[id] = &removal{Removal{ID: strings.Clone(id), Tags: few(tags), At: at.Wall}, h.observed, at}
 	if len(h.removals) > MaxRemovals {
-		h.dropOldest()
+		delete(h.removals, h.removalsInOrder()[0].ID)
 	}
 }
 
@@ -63,24 +65,8 @@ func few(tags []string) []string {
 	return kept[:min(len(kept), maxTags)]
 }
 
-func (h *History) dropOldest() {
-	var oldest *removal
-	for _, r := range h.removals {
-		if oldest == nil || r.before(oldest) {
-			oldest = r
-		}
-	}
-	delete(h.removals, oldest.ID)
-}
-
-func (r *removal) before(other *removal) bool {
-	switch {
-	case r.when != other.when:
-		return r.when < other.when
-	case !r.At.Equal(other.At):
-		return r.At.Before(other.At)
-	}
-	return r.ID < other.ID
+func (r *removal) compare(other *removal) int {
+	return cmp.Or(cmp.Compare(r.when, other.when), r.At.Compare(other.At), cmp.Compare(r.ID, other.ID))
 }
 
 // PulledAgain returns the images that were pulled again within Thrash after the agent removed them, until that time is over.
@@ -98,17 +84,7 @@ func (h *History) PulledAgain() []Removal {
 }
 
 func (h *History) removalsInOrder() []*removal {
-	all := make([]*removal, 0, len(h.removals))
-	for _, r := range h.removals {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *removal) int {
-		if a.before(b) {
-			return -1
-		}
-		return 1
-	})
-	return all
+	return slices.SortedFunc(maps.Values(h.removals), (*removal).compare)
 }
 
 // pulledAgain returns the removal of an image that is new in a listing, if this listing is the first to show it again. A
@@ -130,11 +106,7 @@ func (h *History) pulledAgain(id string, at Reading) (again []Removal, isStale b
 
 // expire forgets removals once their time is over.
 func (h *History) expire() {
-	for id, r := range h.removals {
-		if h.isOver(r) {
-			delete(h.removals, id)
-		}
-	}
+	maps.DeleteFunc(h.removals, func(_ string, r *removal) bool { return h.isOver(r) })
 }
 
 // isOver uses the clock that is ahead: observed time stops without listings, and the wall clock may step back.

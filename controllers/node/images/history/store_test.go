@@ -234,8 +234,7 @@ func TestOptions(t *testing.T) {
 
 func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
 	d := newDisk()
-	s, err := history.OpenOn(d, reading(0), options)
-	expect.NoError(t, err)
+	s := openOn(t, d, reading(0))
 	for i, c := range []struct {
 		after   time.Duration
 		images  string

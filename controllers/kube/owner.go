@@ -135,7 +135,7 @@ func (c *Cluster) get(ctx context.Context, mapping *meta.RESTMapping, t policy.T
 	case a.code == http.StatusOK:
 		return a.body, nil
 	}
-	o := outcomeOf(a.code, a.header, a.body)
+	o := a.outcome()
 	o.Unsure = false
 	if o.Result == retention.Removed {
 		o.Result = retention.Failed

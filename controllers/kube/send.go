@@ -62,6 +62,9 @@ type answer struct {
 	body   []byte
 }
 
+// outcome returns what the response means for the object.
+func (a *answer) outcome() retention.Outcome { return outcomeOf(a.code, a.header, a.body) }
+
 // send sends one request that changes an object, and returns what the response means.
 func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, r request) retention.Outcome {
 	if !preflight.Fresh(c.clock.Now(), r.since) {
@@ -73,7 +76,7 @@ func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.
 		late := errors.Is(err, errLate)
 		return retention.Outcome{Err: err, Unsure: !late, Unsent: late}
 	}
-	return outcomeOf(a.code, a.header, a.body)
+	return a.outcome()
 }
 
 // ask sends one request about an object. An error means that there was no response.

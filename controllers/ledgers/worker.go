@@ -154,9 +154,7 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 		w.requests[i.Subject.UID] = r
 		if !inherited {
 			w.queue.push(r)
-			if !w.short { // a new request does not wait because other namespaces were not admitted
-				w.blocked = time.Time{}
-			}
+			w.blocked = w.unblocked()
 		}
 	}
 	r.candidate, r.subject, r.owner = c, subjectOf(i), nil
@@ -187,6 +185,15 @@ func (w *worker) unpark() {
 	}
 	w.urgent = w.urgent || len(w.parked) > 0
 	w.parked = nil
+}
+
+// unblocked returns until when limits permit nothing. A new request does not wait because other namespaces were not
+// admitted.
+func (w *worker) unblocked() time.Time {
+	if w.short {
+		return w.blocked
+	}
+	return time.Time{}
 }
 
 // pruneQueue drops requests whose subjects no longer exist, or are kept.

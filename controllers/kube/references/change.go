@@ -126,6 +126,7 @@ func (x *Index) link(r *referrer, t Target) {
 	}
 	to.by = append(to.by, backEdge{r, len(r.edges)})
 	r.edges = append(r.edges, edge{to, len(to.by) - 1})
+	x.edges[t.Kind]++
 	x.note(t)
 }
 
@@ -155,6 +156,7 @@ func (x *Index) cut(e edge) {
 	}
 	to.by[last] = backEdge{}
 	to.by = to.by[:last]
+	x.edges[to.Kind]--
 	x.noteRemoved(to)
 	x.note(to.Target)
 }

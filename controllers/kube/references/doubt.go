@@ -28,8 +28,15 @@ func (x *Index) Doubts(kind Kind) []Doubted {
 	return all
 }
 
-// doubt returns why the Index cannot tell which objects of a kind are unreferenced; nil if it can. Of several reasons it returns
-// the first by the name of its source, so that the reason stays the same from one call to the next.
+// Doubt returns why the Index cannot tell which objects of a kind are unreferenced; nil if it can. Of several reasons it
+// returns one.
+func (x *Index) Doubt(kind Kind) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.doubt(kind)
+}
+
+// doubt returns the first reason by the name of its source, so that the reason stays the same from one call to the next.
 func (x *Index) doubt(kind Kind) error {
 	if _, complete := x.complete[kind]; complete {
 		return nil

@@ -44,6 +44,7 @@ type Index struct {
 	sources    map[SourceID]*from
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
 	targets    map[Target]*target // targets with references, now or a short while ago
+	edges      map[Kind]int       // the number of references
 	tombstones []tombstone        // targets without references, and some that have references again; the oldest removal first
 	changed    map[Target]struct{}
 	whole      map[Kind]struct{} // kinds of which every target may have changed
@@ -87,7 +88,7 @@ type backEdge struct {
 // New returns an Index without sources.
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
-		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{},
+		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
 	}
 }

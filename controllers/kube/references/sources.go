@@ -26,3 +26,10 @@ func (x *Index) Sources() []Source {
 	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(string(a.From), string(b.From)) })
 	return all
 }
+
+// Len returns the number of known references to targets of a kind.
+func (x *Index) Len(kind Kind) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.edges[kind]
+}

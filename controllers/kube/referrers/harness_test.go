@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/test/answer"
@@ -80,7 +79,10 @@ func resourceOf(kind string) string {
 
 // pathOf returns the path of a kind.
 func pathOf(kind schema.GroupVersionKind) string {
-	return strings.Join(append(listwatch.Root(kind.GroupVersion()), resourceOf(kind.Kind)), "/")
+	if kind.Group == "" {
+		return "/api/" + kind.Version + "/" + resourceOf(kind.Kind)
+	}
+	return "/apis/" + kind.Group + "/" + kind.Version + "/" + resourceOf(kind.Kind)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -271,7 +273,7 @@ func (w *harness) expectUses(when string, of references.Target, want int) {
 // expectDoubt checks that the references to a kind are unknown for one of these reasons.
 func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string) {
 	w.t.Helper()
-	err := w.index.Of(references.Target{Kind: of}).Doubt
+	err := w.index.Doubt(of)
 	if err == nil || !slices.ContainsFunc(reasons, func(why string) bool { return strings.Contains(err.Error(), why) }) {
 		w.t.Errorf("%s: doubt about %s %v, want one of %q", when, of, err, reasons)
 	}
@@ -279,7 +281,12 @@ func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string
 
 // wavered reports whether doubt about a kind began or ended since its last call.
 func (w *harness) wavered(kind references.Kind) bool {
-	return slices.Contains(w.index.Take().Whole, kind)
+	for _, k := range w.index.Take().Whole {
+		if k == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // object returns the JSON of an object in namespace shop, with more after its metadata.

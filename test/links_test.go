@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // library is everything that a link can name.
@@ -201,9 +201,7 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 		"docs/orphan.md: not linked from docs/README.md",
 		"docs/orphan.md: not reachable from README.md",
 	}
-	if diff := cmp.Diff(want, readLibrary(files).problems()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, readLibrary(files).problems())
 }
 
 // TestPagesNameTestsThatExist: every test that a page names exists in the package that the page names.

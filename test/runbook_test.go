@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheRunbookHasEverything: docs/runbook.md lists every condition and reason, and no others.
 func TestTheRunbookHasEverything(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	conditions, reasons := conditionsAndReasons(t)
 	verdicts := map[string]bool{}
 	for _, r := range policy.Reasons() {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestSamplesCanBeAppliedTogether: a user can apply every policy.yaml to one cluster, repeatedly, and nothing is deleted.
@@ -22,9 +23,7 @@ func TestSamplesCanBeAppliedTogether(t *testing.T) {
 	sampleOf := map[string]string{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		comment, _, _ := strings.Cut(string(data), "\napiVersion:")
 		for document := range strings.SplitSeq(string(data), "\n---\n") {
 			policy := &unstructured.Unstructured{}

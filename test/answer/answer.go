@@ -15,6 +15,7 @@ import (
 
 // reasons are the status reasons that API servers return with each code.
 var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:          metav1.StatusReasonBadRequest,
 	http.StatusForbidden:           metav1.StatusReasonForbidden,
 	http.StatusNotFound:            metav1.StatusReasonNotFound,
 	http.StatusMethodNotAllowed:    metav1.StatusReasonMethodNotAllowed,

@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
@@ -26,9 +28,7 @@ func TestTheBenchmarkStillWorks(t *testing.T) {
 	}
 	ctrllog.SetLogger(logr.Discard())
 	sunset, err := build(t.Context(), t.TempDir(), controllerPackage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tables := make([]*table, len(lanes))
 	group, ctx := errgroup.WithContext(t.Context())
 	for i, lane := range lanes {
@@ -37,16 +37,12 @@ func TestTheBenchmarkStillWorks(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, group.Wait())
 	all := table{}
 	for _, of := range tables {
 		all.rows = append(all.rows, of.rows...)
 	}
-	if err := all.print(os.Stdout); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, all.print(os.Stdout))
 	for _, row := range all.rows {
 		if row[0] == "" || row[1] == "" {
 			t.Errorf("a figure is missing: %q", row)

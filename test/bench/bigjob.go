@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -157,18 +158,7 @@ func (l *environment) jobEnd(ctx context.Context, name string) (batchv1.JobStatu
 
 // enforcing waits until a policy is in force.
 func (l *environment) enforcing(ctx context.Context, name string) error {
-	for {
-		p, err := l.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
-				return nil
-			}
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("policy %s is not ready: %w", name, err)
-		}
-	}
+	return l.until(ctx, name, "is ready", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+	})
 }

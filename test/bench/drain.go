@@ -123,8 +123,7 @@ func (l *environment) drain(ctx context.Context, namespace string, work func(con
 
 // backlog creates the Jobs to drain.
 func (l *environment) backlog(ctx context.Context, namespace string) error {
-	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
-	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: past}.create(ctx, l.client)
+	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: anHourAgo}.create(ctx, l.client)
 }
 
 // drainBare is the raw limit: for each Job of a list it sends only the DELETE with preconditions that Sunset sends.

@@ -32,10 +32,6 @@ type environment struct {
 	queued int           // Jobs created for Kueue
 }
 
-func newEnvironment(ctx context.Context, o options) (*environment, error) {
-	return openEnvironment(ctx, o, cluster.Options{Controllers: []string{}})
-}
-
 // openEnvironment opens an environment on a new control plane.
 func openEnvironment(ctx context.Context, o options, plane cluster.Options) (*environment, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
@@ -115,14 +111,13 @@ func (l *environment) apply(ctx context.Context, name, spec string) (*v1alpha1.C
 	if err := l.policy.Create(ctx, u); err != nil {
 		return nil, err
 	}
-	p := &v1alpha1.ClusterRetentionPolicy{}
-	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
+	return l.get(ctx, name)
 }
 
 // edit changes the spec of a policy.
 func (l *environment) edit(ctx context.Context, name string, change func(*v1alpha1.ClusterRetentionPolicySpec)) error {
-	p := &v1alpha1.ClusterRetentionPolicy{}
-	if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+	p, err := l.get(ctx, name)
+	if err != nil {
 		return err
 	}
 	before := p.DeepCopy()
@@ -130,20 +125,32 @@ func (l *environment) edit(ctx context.Context, name string, change func(*v1alph
 	return l.policy.Patch(ctx, p, client.MergeFrom(before))
 }
 
-// matched waits until the status of a policy counts n matched objects.
-func (l *environment) matched(ctx context.Context, name string, n int) error {
+func (l *environment) get(ctx context.Context, name string) (*v1alpha1.ClusterRetentionPolicy, error) {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
+}
+
+// until waits until a policy satisfies done; what says so in the error.
+func (l *environment) until(ctx context.Context, name, what string, done func(*v1alpha1.ClusterRetentionPolicy) bool) error {
 	for {
-		p := &v1alpha1.ClusterRetentionPolicy{}
-		if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+		p, err := l.get(ctx, name)
+		if err != nil {
 			return err
 		}
-		if p.Status.Matched == int64(n) {
+		if done(p) {
 			return nil
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("policy %s matches %d of %d: %w", name, p.Status.Matched, n, err)
+			return fmt.Errorf("waiting until policy %s %s; it matches %d, eligible %d: %w", name, what, p.Status.Matched, p.Status.Eligible, err)
 		}
 	}
+}
+
+// matched waits until the status of a policy counts n matched objects.
+func (l *environment) matched(ctx context.Context, name string, n int) error {
+	return l.until(ctx, name, fmt.Sprintf("matches %d objects", n), func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return p.Status.Matched == int64(n)
+	})
 }
 
 func (l *environment) remove(ctx context.Context, name string) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,9 @@ type batch struct {
 	ttlOf     func(i int) time.Duration // stored in an annotation; nil for none
 }
 
+// anHourAgo is when the Jobs of a backlog have finished.
+func anHourAgo(int) time.Time { return time.Now().Add(-time.Hour) }
+
 func (b batch) name(i int) string { return fmt.Sprintf("%s-%06d", b.prefix, i) }
 
 // creators is the number of concurrent requests that create Jobs.
@@ -34,12 +36,7 @@ func (b batch) create(ctx context.Context, client kubernetes.Interface) error {
 	if err := ensureNamespace(ctx, client, b.namespace); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(creators)
-	for i := range b.count {
-		group.Go(func() error { return b.createOne(ctx, client, i) })
-	}
-	return group.Wait()
+	return together(ctx, b.count, func(ctx context.Context, i int) error { return b.createOne(ctx, client, i) })
 }
 
 func (b batch) createOne(ctx context.Context, client kubernetes.Interface, i int) error {
@@ -118,19 +115,22 @@ func remaining(ctx context.Context, client kubernetes.Interface, namespace strin
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
 }
 
-// drained waits until a namespace has no Jobs and returns the time that this took. The more Jobs are left, the less often
-// it polls, because counting many of them takes time from the API server that the drain needs.
+// drained waits until a namespace has no Jobs and returns the time that this took.
 func drained(ctx context.Context, client kubernetes.Interface, namespace string, since time.Time) (time.Duration, error) {
+	err := untilNone(ctx, func(ctx context.Context) (int, error) { return remaining(ctx, client, namespace) })
+	return time.Since(since), err
+}
+
+// untilNone waits until no objects are left. The more there are, the less often it counts them, because that takes time from
+// the API server that the drain needs.
+func untilNone(ctx context.Context, count func(context.Context) (int, error)) error {
 	for {
-		left, err := remaining(ctx, client, namespace)
-		if err != nil {
-			return 0, err
-		}
-		if left == 0 {
-			return time.Since(since), nil
+		left, err := count(ctx)
+		if err != nil || left == 0 {
+			return err
 		}
 		if err := pause(ctx, max(20*time.Millisecond, time.Duration(left)*200*time.Microsecond)); err != nil {
-			return 0, fmt.Errorf("%d Jobs are left: %w", left, err)
+			return fmt.Errorf("%d objects are left: %w", left, err)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (l *environment) kueueDrain(ctx context.Context, n int) (run kueueRun, err 
 			run.late, err = l.lateBy(ctx, l.kueueDue())
 			return err
 		})
-		err = l.workloadsDrained(ctx)
+		err = untilNone(ctx, l.workloadsLeft)
 		run.took, run.drained = time.Since(began), time.Since(first)
 		return err
 	})

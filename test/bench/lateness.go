@@ -38,7 +38,7 @@ func (l *environment) lateness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), howLate(late),
+	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), waits(late).text(),
 		"from due to the DELETED event at another client")
 	return l.remove(ctx, "lateness")
 }
@@ -153,9 +153,4 @@ func (l *environment) redecide(ctx context.Context) error {
 	lists := after.since(before, func(key string) bool { return strings.HasSuffix(key, " jobs") && strings.Contains(key, "LIST") })
 	l.table.add(fmt.Sprintf("Sunset, %d evaluated again after a TTL edit, and the one due Job deleted", l.size.standing), milliseconds(took), fmt.Sprintf("%d listings", lists))
 	return nil
-}
-
-func (l *environment) get(ctx context.Context, name string) (*v1alpha1.ClusterRetentionPolicy, error) {
-	p := &v1alpha1.ClusterRetentionPolicy{}
-	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
 }

@@ -99,18 +99,7 @@ func (l *environment) beginLedger(ctx context.Context, name string) error {
 
 // recorded waits until the status of a policy names its ledger.
 func (l *environment) recorded(ctx context.Context, name string) error {
-	for {
-		p, err := l.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		if p.Status.Ledger != nil {
-			return nil
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("policy %s has no ledger: %w", name, err)
-		}
-	}
+	return l.until(ctx, name, "has a ledger", func(p *v1alpha1.ClusterRetentionPolicy) bool { return p.Status.Ledger != nil })
 }
 
 // ledgerLateness makes Jobs due under a policy without a ledger and under one with a ledger at the same time, so that the
@@ -142,12 +131,7 @@ func (l *environment) ledgerLateness(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("with a ledger, lateness at 100 due a second, %d watched", l.size.standing), howLate(late[1]),
-		fmt.Sprintf("at the same time 100 a second without: %s", howLate(late[0])))
+	l.table.add(fmt.Sprintf("with a ledger, lateness at 100 due a second, %d watched", l.size.standing), waits(late[1]).text(),
+		"at the same time 100 a second without: "+waits(late[0]).text())
 	return nil
-}
-
-// howLate formats the median and the 99th percentile.
-func howLate(late []time.Duration) string {
-	return fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99)))
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // sizes is how much work each scenario does.
@@ -167,7 +169,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 	}
 	l := &environment{options: o}
 	if slices.ContainsFunc(chosen, func(s scenario) bool { return !s.apart }) {
-		if l, err = newEnvironment(ctx, o); err != nil {
+		if l, err = openEnvironment(ctx, o, cluster.Options{Controllers: []string{}}); err != nil {
 			return nil, err
 		}
 	}

@@ -61,7 +61,7 @@ func (l *environment) addPods(bare, swept podsRun) {
 	l.table.add("CPU for each Pod", l.cost(bare), "with Sunset "+l.cost(swept))
 	l.table.add("both ended with", counts(swept.status), fmt.Sprintf("Pods with a finalizer left: %d, and %d with Sunset", bare.pods.tracked, swept.pods.tracked))
 	l.table.add("Sunset, from the removal of a Pod's finalizer to its deletion",
-		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(swept.pods.lags, .5)), milliseconds(percentile(swept.pods.lags, .99))),
+		waits(swept.pods.lags).text(),
 		fmt.Sprintf("the last one deleted %s after the Job's end; %.2f ms of CPU for each, peak %s", milliseconds(swept.more),
 			l.each(swept.sunset.cpu), megabytes(swept.sunset.peak)))
 }

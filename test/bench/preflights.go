@@ -39,7 +39,7 @@ func (l *environment) preflights(ctx context.Context) error {
 		return err
 	}
 	edited := time.Since(began)
-	took, err := l.allDrained(ctx, began)
+	took, err := drained(ctx, l.client, metav1.NamespaceAll, began)
 	if err != nil {
 		return err
 	}
@@ -56,12 +56,11 @@ func (l *environment) preflights(ctx context.Context) error {
 func spreadName(i int) string { return fmt.Sprintf("spread-%04d", i) }
 
 func (l *environment) spread(ctx context.Context, each int) error {
-	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for i := range l.size.policies {
 		group.Go(func() error {
-			if err := (batch{namespace: spreadName(i), prefix: "job", count: each, finished: past}).create(gctx, l.client); err != nil {
+			if err := (batch{namespace: spreadName(i), prefix: "job", count: each, finished: anHourAgo}).create(gctx, l.client); err != nil {
 				return err
 			}
 			_, err := l.apply(gctx, spreadName(i), fmt.Sprintf(drainPolicy, spreadName(i)))
@@ -72,30 +71,16 @@ func (l *environment) spread(ctx context.Context, each int) error {
 }
 
 func (l *environment) enforceAll(ctx context.Context) error {
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(creators)
-	for i := range l.size.policies {
-		group.Go(func() error {
-			return l.edit(gctx, spreadName(i), func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
-		})
-	}
-	return group.Wait()
-}
-
-func (l *environment) allDrained(ctx context.Context, since time.Time) (time.Duration, error) {
-	return drained(ctx, l.client, metav1.NamespaceAll, since)
+	return together(ctx, l.size.policies, func(ctx context.Context, i int) error {
+		return l.edit(ctx, spreadName(i), func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	})
 }
 
 func (l *environment) removeSpread(ctx context.Context) error {
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(creators)
-	for i := range l.size.policies {
-		group.Go(func() error {
-			if err := l.remove(gctx, spreadName(i)); err != nil {
-				return err
-			}
-			return l.policy.Delete(gctx, &corev1.Namespace{ObjectMeta: objectMeta(spreadName(i))})
-		})
-	}
-	return group.Wait()
+	return together(ctx, l.size.policies, func(ctx context.Context, i int) error {
+		if err := l.remove(ctx, spreadName(i)); err != nil {
+			return err
+		}
+		return l.policy.Delete(ctx, &corev1.Namespace{ObjectMeta: objectMeta(spreadName(i))})
+	})
 }

@@ -15,8 +15,9 @@ import (
 
 // process is a controller under measurement.
 type process struct {
-	cmd *exec.Cmd
-	log *os.File
+	cmd  *exec.Cmd
+	term context.CancelFunc // sends SIGTERM, and SIGKILL 20 seconds later
+	log  *os.File
 }
 
 const controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
@@ -37,14 +38,18 @@ func start(path, logPath string, env []string, args ...string) (*process, error)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, args...)
+	ctx, term := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to the benchmark, which stops the program
 	if err := cmd.Start(); err != nil {
+		term()
 		return nil, err
 	}
-	return &process{cmd: cmd, log: log}, nil
+	return &process{cmd: cmd, term: term, log: log}, nil
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -54,15 +59,8 @@ func (p *process) stop() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-done
-	}
+	p.term()
+	_ = p.cmd.Wait()
 	_ = p.log.Close()
 }
 

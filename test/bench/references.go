@@ -60,8 +60,8 @@ func (l *environment) references(ctx context.Context) error {
 
 // withoutReferences measures the cost of the ConfigMaps alone.
 func (l *environment) withoutReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "reference tracking disabled", func(s v1alpha1.RetentionPolicyStatus) bool {
-		return s.Matched == int64(l.size.referred+l.size.spares)
+	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "reference tracking disabled", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return p.Status.Matched == int64(l.size.referred+l.size.spares)
 	})
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (l *environment) withoutReferences(ctx context.Context) error {
 
 // withReferences measures the same with reference tracking, and the effect of changes.
 func (l *environment) withReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "reference tracking enabled", func(s v1alpha1.RetentionPolicyStatus) bool {
-		return s.Matched == int64(l.size.referred+l.size.spares) && s.Eligible == int64(l.size.spares)
+	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "reference tracking enabled", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return p.Status.Matched == int64(l.size.referred+l.size.spares) && p.Status.Eligible == int64(l.size.spares)
 	})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (l *environment) withReferences(ctx context.Context) error {
 }
 
 // resident starts Sunset with one policy, and reports its memory once the policy's status is as expected.
-func (l *environment) resident(ctx context.Context, name, spec, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) (*process, error) {
+func (l *environment) resident(ctx context.Context, name, spec, how string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) (*process, error) {
 	if _, err := l.apply(ctx, name, spec); err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func (l *environment) resident(ctx context.Context, name, spec, how string, coun
 	return sunset, nil
 }
 
-func (l *environment) reportResident(ctx context.Context, sunset *process, name, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) error {
+func (l *environment) reportResident(ctx context.Context, sunset *process, name, how string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) error {
 	began := time.Now()
-	if err := l.counted(ctx, name, counted); err != nil {
+	if err := l.until(ctx, name, "counts all ConfigMaps", counted); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -120,20 +120,4 @@ func (l *environment) reportResident(ctx context.Context, sunset *process, name,
 	l.table.add(fmt.Sprintf("Sunset, resident with %d ConfigMaps beside %d Pods, %s", l.size.referred+l.size.spares, l.size.referring, how),
 		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", took.Round(100*time.Millisecond)))
 	return nil
-}
-
-// counted waits until the status of a policy is as expected.
-func (l *environment) counted(ctx context.Context, name string, as func(v1alpha1.RetentionPolicyStatus) bool) error {
-	for {
-		p, err := l.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		if as(p.Status) {
-			return nil
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("policy %s matches %d, eligible %d: %w", name, p.Status.Matched, p.Status.Eligible, err)
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ConfigMaps that Pods use are spread over several namespaces; unused ones have their own namespace.
@@ -140,9 +141,7 @@ func (l *environment) readsOfPods(ctx context.Context) error {
 	}
 	result := testing.Benchmark(func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			if err := put(i * 7919); err != nil {
-				b.Fatal(err)
-			}
+			expect.NoError(b, put(i*7919))
 		}
 	})
 	took := float64(result.NsPerOp())

@@ -48,9 +48,8 @@ func (l *environment) stand(ctx context.Context) error {
 	if l.perJob > 0 {
 		return nil
 	}
-	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	began := time.Now()
-	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: past}).create(ctx, l.client); err != nil {
+	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: anHourAgo}).create(ctx, l.client); err != nil {
 		return err
 	}
 	l.perJob = time.Since(began) / time.Duration(l.size.standing)
@@ -99,18 +98,9 @@ func (l *environment) watch(ctx context.Context, how string, more func(context.C
 
 // observed waits until the status describes the newest generation of the policy and all standing Jobs.
 func (l *environment) observed(ctx context.Context, name string) error {
-	for {
-		p, err := l.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		if p.Status.ObservedGeneration == p.Generation && p.Status.Matched == int64(l.size.standing) {
-			return nil
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
+	return l.until(ctx, name, "counts all Jobs", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return p.Status.ObservedGeneration == p.Generation && p.Status.Matched == int64(l.size.standing)
+	})
 }
 
 // ttlMemory measures the memory of the TTL controller beside the same Jobs.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,24 +109,19 @@ func (l *environment) finishedWorkloads(ctx context.Context) error {
 		return err
 	}
 	at := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(creators)
-	for i := range l.size.kueue {
-		group.Go(func() error {
-			u, err := kueueObject(fmt.Sprintf(finishedWorkload, fmt.Sprintf("job-etl-%06d", i), at))
-			if err != nil {
-				return err
-			}
-			created, err := client.Resource(workloads).Namespace(kueueOld).Create(ctx, u, metav1.CreateOptions{})
-			if err != nil {
-				return err
-			}
-			created.Object["status"] = u.Object["status"]
-			_, err = client.Resource(workloads).Namespace(kueueOld).UpdateStatus(ctx, created, metav1.UpdateOptions{})
+	return together(ctx, l.size.kueue, func(ctx context.Context, i int) error {
+		u, err := kueueObject(fmt.Sprintf(finishedWorkload, fmt.Sprintf("job-etl-%06d", i), at))
+		if err != nil {
 			return err
-		})
-	}
-	return group.Wait()
+		}
+		created, err := client.Resource(workloads).Namespace(kueueOld).Create(ctx, u, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		created.Object["status"] = u.Object["status"]
+		_, err = client.Resource(workloads).Namespace(kueueOld).UpdateStatus(ctx, created, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // workloadsLeft counts the backlog without reading the objects.
@@ -152,19 +146,6 @@ func (l *environment) workloadsGone(ctx context.Context, n int) (int, error) {
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return left, fmt.Errorf("none of %d Workloads was deleted: %w", n, err)
-		}
-	}
-}
-
-// workloadsDrained waits until none is left. The more there are, the less often it polls.
-func (l *environment) workloadsDrained(ctx context.Context) error {
-	for {
-		left, err := l.workloadsLeft(ctx)
-		if err != nil || left == 0 {
-			return err
-		}
-		if err := pause(ctx, max(20*time.Millisecond, time.Duration(left)*200*time.Microsecond)); err != nil {
-			return fmt.Errorf("%d Workloads are left: %w", left, err)
 		}
 	}
 }

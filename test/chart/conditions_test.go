@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // conditions runs the controller without permissions for the kinds of new policies: of a cluster policy, and of a team
@@ -53,9 +54,7 @@ func (s *server) conditions() {
 func (s *server) missing() string {
 	s.Helper()
 	kubeconfig := filepath.Join(s.TempDir(), "kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, s.plane.Config()); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, cluster.WriteKubeconfig(kubeconfig, s.plane.Config()))
 	var out, said bytes.Buffer
 	streams := genericiooptions.IOStreams{Out: &out, ErrOut: &said}
 	args := []string{"rights", "--missing", "-f", "testdata/rights/lacking.yaml", "--kubeconfig", kubeconfig}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -40,9 +42,7 @@ var binary = sync.OnceValues(func() (string, error) {
 func run(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull)
@@ -64,9 +64,7 @@ func render(t *testing.T, args ...string) []byte {
 	asked := strings.Join(args, " ")
 	if _, known := rendered[asked]; !known {
 		out, err := run(t, append([]string{"template", "sunset", chart, "--namespace", namespace}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		rendered[asked] = out
 	}
 	return rendered[asked]

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // scraped reads metrics as Prometheus does, with the token of a ServiceAccount that the chart authorizes. Other clients get
@@ -44,9 +45,7 @@ func (s *server) token(account string) string {
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: account}}
 	s.create(of)
 	request := &authenticationv1.TokenRequest{}
-	if err := s.SubResource("token").Create(s.Context(), of, request); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.SubResource("token").Create(s.Context(), of, request))
 	return request.Status.Token
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const account = "system:serviceaccount:" + namespace + ":sunset-controller"
@@ -43,18 +44,14 @@ func (s *server) permissions() {
 	s.gone("go.yaml")
 	s.scraped(metrics)
 	images := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rules":[{"name":"old","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"!object.status.inUse","startTime":"object.status.lastUsed","ttl":"40d"}]}}`))
-	if err := s.Patch(s.Context(), policyNamed("images"), images); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Patch(s.Context(), policyNamed("images"), images))
 	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // its ledger is deleted with it
 		s.Fatal(err)
 	}
 	cluster.Eventually(s, patience, func() error {
 		used, _ := s.asked()
-		if unused := slices.DeleteFunc(slices.Clone(granted), func(r permission) bool { return used[r] || spare(r, used) }); len(unused) > 0 {
-			return fmt.Errorf("never used: %v", unused)
-		}
-		return nil
+		unused := slices.DeleteFunc(slices.Clone(granted), func(r permission) bool { return used[r] || spare(r, used) })
+		return cluster.Want(len(unused) == 0, "never used: %v", unused)
 	})
 	if _, refused := s.asked(); len(refused) > 0 {
 		s.Errorf("refused: %v", slices.Collect(maps.Keys(refused)))
@@ -96,9 +93,7 @@ func (s *server) applyAll(file string) {
 		if owners := object.GetOwnerReferences(); len(owners) > 0 {
 			owner := &unstructured.Unstructured{}
 			owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(owners[0].APIVersion, owners[0].Kind))
-			if err := s.Get(s.Context(), client.ObjectKey{Namespace: object.GetNamespace(), Name: owners[0].Name}, owner); err != nil {
-				s.Fatal(err)
-			}
+			expect.NoError(s, s.Get(s.Context(), client.ObjectKey{Namespace: object.GetNamespace(), Name: owners[0].Name}, owner))
 			owners[0].UID = owner.GetUID()
 			object.SetOwnerReferences(owners)
 		}
@@ -139,24 +134,17 @@ func (s *server) granted() (all []permission) {
 		if err := s.Get(s.Context(), client.ObjectKey{Name: "sunset-kinds"}, role); err != nil {
 			return err
 		}
-		if len(role.Rules) < 9 {
-			return fmt.Errorf("only %d rules are aggregated", len(role.Rules))
-		}
-		return nil
+		return cluster.Want(len(role.Rules) >= 9, "only %d rules are aggregated", len(role.Rules))
 	})
 	var rules []rbacv1.PolicyRule
 	for _, name := range []string{"sunset-core", "sunset-kinds", "sunset-webhook", "sunset-metrics"} {
 		role := &rbacv1.ClusterRole{}
-		if err := s.Get(s.Context(), client.ObjectKey{Name: name}, role); err != nil {
-			s.Fatal(err)
-		}
+		expect.NoError(s, s.Get(s.Context(), client.ObjectKey{Name: name}, role))
 		rules = append(rules, role.Rules...)
 	}
 	for _, name := range []string{"sunset-lease", "sunset-webhook"} {
 		role := &rbacv1.Role{}
-		if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, role); err != nil {
-			s.Fatal(err)
-		}
+		expect.NoError(s, s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, role))
 		rules = append(rules, role.Rules...)
 	}
 	for _, rule := range rules {
@@ -180,17 +168,11 @@ func (s *server) controller() (metrics string) {
 		s.Fatalf("%v\n%s", err, out)
 	}
 	config, err := s.plane.UserConfig(account, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, err)
+	expect.NoError(s, cluster.WriteKubeconfig(kubeconfig, config))
 	deployment := &unstructured.Unstructured{}
 	deployment.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
-	if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "sunset-controller"}, deployment); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "sunset-controller"}, deployment))
 	var args []string
 	for _, arg := range specOf(s.T, deployment)["containers"].([]any)[0].(map[string]any)["args"].([]any) {
 		args = append(args, arg.(string))
@@ -199,9 +181,7 @@ func (s *server) controller() (metrics string) {
 		"--health-probe-bind-address=0", "--webhook-bind-address="+freeAddress(s), "--webhook-cert-dir="+dir)...)
 	var said bytes.Buffer
 	command.Stderr = &said
-	if err := command.Start(); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, command.Start())
 	s.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		kill := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
@@ -216,9 +196,7 @@ func (s *server) controller() (metrics string) {
 func freeAddress(s *server) string {
 	s.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -228,9 +206,7 @@ func freeAddress(s *server) string {
 func (s *server) asked() (used, refused map[permission]bool) {
 	s.Helper()
 	log, err := os.Open(s.plane.AuditLog())
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, err)
 	defer func() { _ = log.Close() }()
 	used, refused = map[permission]bool{}, map[permission]bool{}
 	lines := bufio.NewScanner(log)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // sets returns the values of the golden files, by name.
@@ -33,14 +35,10 @@ func TestTheChartRenders(t *testing.T) {
 			got := render(t, "--values", values, "--set", "crds.install=false")
 			golden := filepath.Join("testdata", name, "rendered.yaml")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(golden, got, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("%s (go test ./test/chart -update): -golden +rendered\n%s", golden, diff)
 			}
@@ -92,9 +90,7 @@ func TestNobodyMayDoEverything(t *testing.T) {
 // refers to another namespace.
 func TestWhatGoesIntoOneNamespaceStaysThere(t *testing.T) {
 	out, err := run(t, "template", "sunset", chart, "--namespace", "elsewhere", "--values", "testdata/everything/values.yaml", "--set", "crds.install=false")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, line := range strings.Split(string(out), "\n") {
 		if strings.Contains(line, namespace) && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			t.Errorf("in another namespace: %s", line)
@@ -115,20 +111,14 @@ func TestPodsAreConfined(t *testing.T) {
 	pod := specOf(t, one(t, objects(t, render(t)), "Deployment", "sunset-controller"))
 	container := pod["containers"].([]any)[0].(map[string]any)
 	want := map[string]any{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}}}
-	if diff := cmp.Diff(want, container["securityContext"]); diff != "" {
-		t.Errorf("container: -want +got\n%s", diff)
-	}
+	expect.Equal[any](t, "container", want, container["securityContext"])
 	want = map[string]any{"runAsNonRoot": true, "runAsUser": int64(65532), "runAsGroup": int64(65532), "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
-	if diff := cmp.Diff(want, pod["securityContext"]); diff != "" {
-		t.Errorf("pod: -want +got\n%s", diff)
-	}
+	expect.Equal[any](t, "pod", want, pod["securityContext"])
 }
 
 func specOf(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	spec, _, err := unstructured.NestedMap(object.Object, "spec", "template", "spec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return spec
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // patience is how long a test waits for an expected change.
@@ -40,9 +41,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	plane, err := cluster.Start(t.Context(), cluster.Options{
 		AuditPolicy: cluster.AuditMetadata, Progress: os.Stderr,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := plane.Stop(); err != nil {
 			t.Error(err)
@@ -66,9 +65,7 @@ func (s *server) connect() {
 	s.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			s.Fatal(err)
-		}
+		expect.NoError(s, add(scheme))
 	}
 	var err error
 	if s.Client, err = client.New(s.plane.Config(), client.Options{Scheme: scheme}); err != nil {

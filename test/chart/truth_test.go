@@ -20,14 +20,13 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return data
 }
 
@@ -94,9 +93,7 @@ func TestTheAgentIsThatOfTheRepository(t *testing.T) {
 func TestWhatIsWatchedIsWhatTheFilesSay(t *testing.T) {
 	all := objects(t, render(t, "--set", "monitoring.prometheusRule=true,monitoring.dashboard=true"))
 	alerts := map[string]any{}
-	if err := yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts))
 	rule := one(t, all, "PrometheusRule", "sunset").Object["spec"]
 	if diff := cmp.Diff(alerts, rule); diff != "" || len(alerts) == 0 {
 		t.Errorf("-files/alerts.yaml +chart\n%s", diff)
@@ -113,9 +110,7 @@ func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRul
 		return nil
 	}
 	role := &rbacv1.ClusterRole{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"rules": object.Object["rules"]}, role); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"rules": object.Object["rules"]}, role))
 	return role.Rules
 }
 
@@ -135,9 +130,7 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 			kind = "Role"
 		}
 		want, got := rulesOf(t, one(t, documented, kind, name)), rulesOf(t, one(t, rendered, kind, name))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -page +chart\n%s", name, diff)
-		}
+		expect.Equal(t, name+", page and chart", want, got)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // value describes one value of values.yaml. The comment of a value also covers the values below it.
@@ -73,9 +75,7 @@ func TestThePageHasEveryValue(t *testing.T) {
 	}
 	if *update {
 		got = strings.TrimSuffix(table.String(), "|\n")
-		if err := os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644))
 	}
 	if diff := cmp.Diff(table.String(), got+"|\n"); diff != "" {
 		t.Errorf("docs/install.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
@@ -90,9 +90,7 @@ func TestTheSchemaHasEveryValue(t *testing.T) {
 		paths = append(paths, v.path)
 	}
 	schema := map[string]any{}
-	if err := json.Unmarshal(read(t, chart+"/values.schema.json"), &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(read(t, chart+"/values.schema.json"), &schema))
 	got := leaves(t, schema, schema, "")
 	got = slices.DeleteFunc(got, func(path string) bool { return path == "global" }) // Helm sets it for every chart
 	slices.Sort(paths)

@@ -76,23 +76,21 @@ func (c *Cluster) apiServer(component Component, etcd string) *server {
 				"--bind-address=127.0.0.1",
 				"--advertise-address=127.0.0.1",
 				"--secure-port=" + strconv.Itoa(port),
-				"--tls-cert-file=" + c.scratch.path(certFile),
-				"--tls-private-key-file=" + c.scratch.path(keyFile),
-				"--client-ca-file=" + c.scratch.path(caFile),
+				"--tls-cert-file=" + c.scratch.Path(certFile),
+				"--tls-private-key-file=" + c.scratch.Path(keyFile),
+				"--client-ca-file=" + c.scratch.Path(caFile),
 				"--anonymous-auth=false",
 				"--authorization-mode=RBAC",
 				"--service-account-issuer=https://kubernetes.default.svc",
-				"--service-account-key-file=" + c.scratch.path(signingFile),
-				"--service-account-signing-key-file=" + c.scratch.path(signingFile),
+				"--service-account-key-file=" + c.scratch.Path(signingFile),
+				"--service-account-signing-key-file=" + c.scratch.Path(signingFile),
 				"--service-cluster-ip-range=10.96.0.0/24",
 				"--endpoint-reconciler-type=none",
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 				"--allow-privileged=true",
 			}
 			args = append(args, c.auditArgs(component)...)
-			args = append(args, c.historyArgs()...)
-			args = append(args, c.opts.featureGates()...)
-			return append(args, c.opts.APIServerArgs...)
+			return append(args, c.historyArgs()...)
 		},
 	}
 }
@@ -102,7 +100,7 @@ func (c *Cluster) auditArgs(component Component) []string {
 		return nil
 	}
 	return []string{
-		"--audit-policy-file=" + c.scratch.path(auditFile),
+		"--audit-policy-file=" + c.scratch.Path(auditFile),
 		"--audit-log-path=" + c.auditLog(component),
 		"--audit-log-maxsize=10000", // megabytes: the log is never rotated while a test reads it
 	}

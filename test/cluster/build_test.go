@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const etcdMod = "module go.etcd.io/etcd/server/v3\n\ngo 1.26.0\n"
@@ -16,9 +18,7 @@ func fakeBuilder(t *testing.T, cache, program string, progress *bytes.Buffer) *b
 	t.Helper()
 	source := t.TempDir()
 	for name, text := range map[string]string{"go.mod": etcdMod, "main.go": program} {
-		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(source, name), []byte(text), 0o644))
 	}
 	mod := []byte("require go.etcd.io/etcd/server/v3 v3.0.0\n")
 	return &builder{source: source, cache: cache, mod: mod, flags: []string{"-trimpath"}, progress: progress}
@@ -67,17 +67,13 @@ func TestAssetsAreHonoured(t *testing.T) {
 	t.Setenv(assetsEnv, assets)
 	t.Setenv(cacheEnv, t.TempDir())
 	for _, c := range []Component{Etcd, APIServer} {
-		if err := os.WriteFile(filepath.Join(assets, string(c)), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(assets, string(c)), nil, 0o755))
 	}
 	paths, err := Binaries(t.Context(), os.Stderr, Etcd, APIServer)
 	if err != nil || filepath.Dir(paths[Etcd]) != assets || filepath.Dir(paths[APIServer]) != assets {
 		t.Errorf("paths = %v, %v; want both in %s", paths, err, assets)
 	}
-	if err := os.Remove(filepath.Join(assets, "etcd")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(assets, "etcd")))
 	if _, err := Binaries(t.Context(), os.Stderr, Etcd); err == nil {
 		t.Error("no error although the directory has no etcd")
 	}

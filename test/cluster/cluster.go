@@ -16,7 +16,7 @@ import (
 // Cluster is a running control plane. All methods are safe for concurrent use. After Stop only Stop may be called.
 type Cluster struct {
 	opts    Options
-	scratch *scratch
+	scratch *Scratch
 	logs    string
 	ca      *authority
 	paths   Paths
@@ -55,14 +55,14 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 
 // prepare creates the directories, keys and certificates.
 func (c *Cluster) prepare() (err error) {
-	if c.scratch, err = newScratch(); err != nil {
+	if c.scratch, err = NewScratch(os.TempDir(), scratchPattern); err != nil {
 		return err
 	}
 	if c.logs, err = filepath.Abs(c.opts.LogDir); err != nil {
 		return err
 	}
 	if c.opts.LogDir == "" {
-		c.logs = c.scratch.path("logs")
+		c.logs = c.scratch.Path("logs")
 	}
 	if err := os.MkdirAll(c.logs, 0o755); err != nil {
 		return err
@@ -103,10 +103,10 @@ func (c *Cluster) run(ctx context.Context) error {
 
 // begin starts s and adds it to the cluster, even if the start fails.
 func (c *Cluster) begin(ctx context.Context, s *server) error {
-	s.command = command{
-		path: c.paths[s.component.program()],
-		dir:  c.scratch.dir,
-		log:  filepath.Join(c.logs, string(s.component)+".log"),
+	s.program = Program{
+		Path: c.paths[s.component.program()],
+		Dir:  c.scratch.dir,
+		Log:  filepath.Join(c.logs, string(s.component)+".log"),
 	}
 	if err := s.start(ctx); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *Cluster) Stop() error {
 		c.err = c.crashes()
 		c.endAll()
 		c.relay.close()
-		c.err = errors.Join(c.err, c.scratch.remove())
+		c.err = errors.Join(c.err, c.scratch.Remove())
 	})
 	return c.err
 }
@@ -164,7 +164,7 @@ func (c *Cluster) discard() error {
 	}
 	c.endAll()
 	c.relay.close()
-	return c.scratch.remove()
+	return c.scratch.Remove()
 }
 
 // Config returns an administrator's configuration (group system:masters) with no client-side rate limit. Each call returns
@@ -172,7 +172,7 @@ func (c *Cluster) discard() error {
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
 
 // Kubeconfig is the path of an administrator's kubeconfig file. Stop removes the file.
-func (c *Cluster) Kubeconfig() string { return c.scratch.path("admin.kubeconfig") }
+func (c *Cluster) Kubeconfig() string { return c.scratch.Path("admin.kubeconfig") }
 
 // AuditLog is the path of the API server's audit log, with one JSON event per line. The file exists only with
 // Options.AuditPolicy.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const ns = metav1.NamespaceDefault
@@ -40,9 +41,7 @@ func TestCluster(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{
 		Nodes: 2, Scheduler: true, LogDir: logs, AuditPolicy: cluster.AuditMetadata,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer c.Stop()
 	t.Logf("started in %s", time.Since(start).Round(10*time.Millisecond))
 	client := kubernetes.NewForConfigOrDie(c.Config())
@@ -76,14 +75,10 @@ func jobsEnd(t *testing.T, client kubernetes.Interface) {
 func collected(t *testing.T, client kubernetes.Interface) {
 	background := metav1.DeletePropagationBackground
 	err := client.BatchV1().Jobs(ns).Delete(t.Context(), "succeeds", metav1.DeleteOptions{PropagationPolicy: &background})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cluster.Eventually(t, 30*time.Second, func() error {
-		if n := len(podsOf(t, client, "succeeds")); n > 0 {
-			return fmt.Errorf("%d pods are left", n)
-		}
-		return nil
+		n := len(podsOf(t, client, "succeeds"))
+		return cluster.Want(n == 0, "%d pods are left", n)
 	})
 	if n := len(podsOf(t, client, "fails")); n != 1 {
 		t.Errorf("the other job has %d pods, want 1", n)
@@ -92,9 +87,7 @@ func collected(t *testing.T, client kubernetes.Interface) {
 
 func userDenied(t *testing.T, c *cluster.Cluster) {
 	config, err := c.UserConfig("nobody", "nothing")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, err = kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(ns).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("list jobs as a user without permissions: %v, want forbidden", err)
@@ -104,13 +97,9 @@ func userDenied(t *testing.T, c *cluster.Cluster) {
 // kueueAdmits also reads objects in a version that is not stored: a Workload, which only Kueue's webhook can convert, and a
 // ResourceFlavor, which it cannot convert.
 func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
-	if err := c.StartKueue(t.Context(), cluster.KueueOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.StartKueue(t.Context(), cluster.KueueOptions{}))
 	first := c.PID(cluster.Kueue)
-	if err := c.StartKueue(t.Context(), cluster.KueueOptions{Configuration: "clientConnection: {qps: 100, burst: 100}"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.StartKueue(t.Context(), cluster.KueueOptions{Configuration: "clientConnection: {qps: 100, burst: 100}"}))
 	if err := syscall.Kill(first, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("the first Kueue still runs: %v", err)
 	}
@@ -123,24 +112,18 @@ func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) 
 		"localqueues": `{"kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "default"}, "spec": {"clusterQueue": "all"}}`,
 	} {
 		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(object), &u.Object); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(object), &u.Object))
 		u.SetAPIVersion(kinds.String())
 		if _, err := dynamic.Resource(kinds.WithResource(kind)).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("create %s: %v", kind, err)
 		}
 	}
-	if err := c.Kill(cluster.Kueue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Kill(cluster.Kueue))
 	queued := job("queued", cluster.Succeeded, 0)
 	queued.Spec.Suspend = ptr.To(true)
 	queued.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "lq"}
 	createJob(t, client, queued)
-	if err := c.Restart(t.Context(), cluster.Kueue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Restart(t.Context(), cluster.Kueue))
 	waitJob(t, client, "queued", batchv1.JobComplete)
 	older := kinds
 	older.Version = "v1beta1"
@@ -154,15 +137,11 @@ func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) 
 
 func survives(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	createJob(t, client, job("endless", cluster.Endless, 0))
-	if err := c.Kill(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Kill(cluster.APIServer))
 	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("the killed API server still answers")
 	}
-	if err := c.Restart(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Restart(t.Context(), cluster.APIServer))
 	waitJob(t, client, "fails", batchv1.JobFailed)
 	createJob(t, client, job("after", cluster.Succeeded, 0))
 	waitJob(t, client, "after", batchv1.JobComplete)
@@ -238,8 +217,6 @@ func waitJob(t *testing.T, client kubernetes.Interface, name string, want batchv
 func podsOf(t *testing.T, client kubernetes.Interface, job string) []corev1.Pod {
 	t.Helper()
 	pods, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return pods.Items
 }

@@ -5,21 +5,17 @@ import (
 	"strings"
 )
 
-// controllerManager runs the wanted controllers as an administrator. It disables the client-side rate limit of 20 requests
-// a second, which would dominate every measurement.
+// controllerManager runs the wanted controllers as an administrator.
 func (c *Cluster) controllerManager() *server {
 	return &server{
 		component: ControllerManager,
 		scheme:    "https",
 		ready:     c.healthy("/healthz"),
 		args: func(port int) []string {
-			args := append(c.controllerArgs(port),
+			return append(c.controllerArgs(port),
 				"--controllers="+strings.Join(c.opts.controllers(), ","),
-				"--service-account-private-key-file="+c.scratch.path(signingFile),
-				"--kube-api-qps=5000",
-				"--kube-api-burst=5000",
+				"--service-account-private-key-file="+c.scratch.Path(signingFile),
 			)
-			return append(args, c.opts.ControllerManagerArgs...)
 		},
 	}
 }
@@ -30,22 +26,22 @@ func (c *Cluster) scheduler() *server {
 		component: Scheduler,
 		scheme:    "https",
 		ready:     c.healthy("/healthz"),
-		args: func(port int) []string {
-			args := append(c.controllerArgs(port), "--kube-api-qps=5000", "--kube-api-burst=5000")
-			return append(args, c.opts.SchedulerArgs...)
-		},
+		args:      c.controllerArgs,
 	}
 }
 
-// controllerArgs are the flags that controller manager and scheduler share.
+// controllerArgs are the flags that controller manager and scheduler share. They disable the client-side rate limit of 20
+// requests a second, which would dominate every measurement.
 func (c *Cluster) controllerArgs(port int) []string {
-	return append([]string{
+	return []string{
 		"--kubeconfig=" + c.Kubeconfig(),
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + c.scratch.path(certFile),
-		"--tls-private-key-file=" + c.scratch.path(keyFile),
+		"--tls-cert-file=" + c.scratch.Path(certFile),
+		"--tls-private-key-file=" + c.scratch.Path(keyFile),
 		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
-	}, c.opts.featureGates()...)
+		"--kube-api-qps=5000",
+		"--kube-api-burst=5000",
+	}
 }

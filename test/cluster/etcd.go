@@ -20,7 +20,7 @@ func (c *Cluster) etcd() *server {
 			url := fmt.Sprintf("http://127.0.0.1:%d", port)
 			return append([]string{
 				"--name=" + name,
-				"--data-dir=" + c.scratch.path(etcdDir),
+				"--data-dir=" + c.scratch.Path(etcdDir),
 				"--listen-client-urls=" + url,
 				"--advertise-client-urls=" + url,
 				"--listen-peer-urls=http://127.0.0.1:0", // there are no other members

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestLockWaitsForItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := tryLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := tryLock(path); !errors.Is(err, errLocked) {
 		t.Fatalf("second lock: %v, want errLocked", err)
 	}
@@ -30,9 +30,7 @@ func TestLockWaitsForItsHolder(t *testing.T) {
 func TestLockGivesUpWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := tryLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer held.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := lock(ctx, path, cancel); !errors.Is(err, context.Canceled) {

@@ -91,7 +91,7 @@ func (c *Cluster) kueue(keys map[string][]byte) *server {
 	}
 }
 
-func (c *Cluster) kueuePath(name string) string { return c.scratch.path(filepath.Join(kueueDir, name)) }
+func (c *Cluster) kueuePath(name string) string { return c.scratch.Path(filepath.Join(kueueDir, name)) }
 
 // mountKueueKeys creates the Secret in which Kueue keeps its keys, and the directory in which a kubelet would mount it. If
 // Kueue found no keys it would create keys for the name of its Service only, and the API server could not call it by

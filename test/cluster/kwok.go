@@ -26,14 +26,14 @@ func (c *Cluster) kwok() *server {
 		args: func(port int) []string {
 			return []string{
 				"--kubeconfig=" + c.Kubeconfig(),
-				"--config=" + c.scratch.path(stagesFile),
+				"--config=" + c.scratch.Path(stagesFile),
 				"--manage-nodes-with-annotation-selector=" + kwokNode + "=" + kwokNodeValue,
 				"--node-ip=127.0.0.1",
 				"--node-lease-duration-seconds=0",
 				"--v=WARN", // at INFO it logs a line for every Pod
 				fmt.Sprintf("--server-address=127.0.0.1:%d", port),
-				"--tls-cert-file=" + c.scratch.path(certFile),
-				"--tls-private-key-file=" + c.scratch.path(keyFile),
+				"--tls-cert-file=" + c.scratch.Path(certFile),
+				"--tls-private-key-file=" + c.scratch.Path(keyFile),
 			}
 		},
 	}

@@ -6,10 +6,6 @@ import (
 	"slices"
 )
 
-// TTLAfterFinished is the controller that deletes finished Jobs by spec.ttlSecondsAfterFinished. It is not a default
-// because it would compete with the retention engine under test.
-const TTLAfterFinished = "ttl-after-finished-controller"
-
 // DefaultControllers returns the controllers that run when Options.Controllers
 // is nil. The slice is the caller's, so a test may append to it.
 func DefaultControllers() []string {
@@ -37,20 +33,12 @@ type Options struct {
 	// History keeps every revision in etcd, and stores objects as JSON, so that a test can read all earlier states.
 	History bool
 
-	// FeatureGates applies to API server, controller manager and scheduler, in the form "A=true,B=false". Empty keeps the
-	// defaults.
-	FeatureGates string
-
 	// AuditPolicy is the YAML of an audit policy, for example AuditMetadata. The API server then writes events to the file
 	// at Cluster.AuditLog. Empty means no audit log.
 	AuditPolicy string
 
-	// APIServerArgs, ControllerManagerArgs, SchedulerArgs and EtcdArgs come last on the command lines, so that they
-	// override ours.
-	APIServerArgs         []string
-	ControllerManagerArgs []string
-	SchedulerArgs         []string
-	EtcdArgs              []string
+	// EtcdArgs come last on etcd's command line, so that they override ours.
+	EtcdArgs []string
 
 	// LogDir receives one log file per component and the audit log. Stop keeps it. Start creates it if it is missing, and
 	// appends to logs of an earlier run. If it is empty, Stop removes the logs.
@@ -90,12 +78,4 @@ func (o Options) components() []Component {
 			return false
 		}
 	})
-}
-
-// featureGates returns the flag for the gates, or no flag.
-func (o Options) featureGates() []string {
-	if o.FeatureGates == "" {
-		return nil
-	}
-	return []string{"--feature-gates=" + o.FeatureGates}
 }

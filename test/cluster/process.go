@@ -21,19 +21,10 @@ type process struct {
 	ended  bool          // we asked it to end
 }
 
-// command is a program to run with its arguments, its directory and its log.
-type command struct {
-	path, dir, log string
-	args           []string
-	env            []string                       // in addition to the clean environment
-	attr           func(*syscall.SysProcAttr)     // nil: only diesWithParent
-	spawn          func(start func() error) error // nil: the function spawn
-}
-
-// launch starts cmd in its own process group, with both outputs in its log and a clean environment, because etcd and kwok
+// launch starts a program in its own process group, with both outputs in its log and a clean environment, because etcd and kwok
 // read options from variables.
-func launch(c command) (*process, error) {
-	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+func launch(p Program) (*process, error) {
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -42,25 +33,25 @@ func launch(c command) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(c.path, c.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
-	cmd.Env = append([]string{"HOME=" + c.dir, "TMPDIR=" + c.dir, "PATH=" + os.Getenv("PATH")}, c.env...)
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
+	cmd.Env = append([]string{"HOME=" + p.Dir, "TMPDIR=" + p.Dir, "PATH=" + os.Getenv("PATH")}, p.Env...)
 	cmd.SysProcAttr = diesWithParent()
-	if c.attr != nil {
-		c.attr(cmd.SysProcAttr)
+	if p.Attr != nil {
+		p.Attr(cmd.SysProcAttr)
 	}
-	if c.spawn == nil {
-		c.spawn = spawn
+	if p.Spawn == nil {
+		p.Spawn = spawn
 	}
-	if err := c.spawn(cmd.Start); err != nil {
+	if err := p.Spawn(cmd.Start); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, log: c.log, offset: offset, done: make(chan struct{})}
+	started := &process{cmd: cmd, log: p.Log, offset: offset, done: make(chan struct{})}
 	go func() {
-		p.err = cmd.Wait()
-		close(p.done)
+		started.err = cmd.Wait()
+		close(started.done)
 	}()
-	return p, nil
+	return started, nil
 }
 
 // await polls until ready returns nil, the child ends, or the time is up.

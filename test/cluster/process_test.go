@@ -11,21 +11,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // shell runs a shell script like a component.
 func shell(t *testing.T, script string) *process {
 	t.Helper()
 	p, err := launch(shellCommand(t.TempDir(), script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { p.finish(0) })
 	return p
 }
 
-func shellCommand(dir, script string) command {
-	return command{path: "/bin/sh", args: []string{"-c", script}, dir: dir, log: filepath.Join(dir, "log")}
+func shellCommand(dir, script string) Program {
+	return Program{Path: "/bin/sh", Args: []string{"-c", script}, Dir: dir, Log: filepath.Join(dir, "log")}
 }
 
 func TestProcessThatEndsByItselfTellsWhy(t *testing.T) {
@@ -39,10 +39,7 @@ func TestProcessThatEndsByItselfTellsWhy(t *testing.T) {
 func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
 	p := shell(t, "trap '' TERM; echo up; while :; do sleep 0.05; done")
 	Eventually(t, 10*time.Second, func() error {
-		if len(p.output()) == 0 {
-			return fmt.Errorf("not up")
-		}
-		return nil
+		return Want(len(p.output()) > 0, "not up")
 	})
 	p.terminate()
 	p.finish(100 * time.Millisecond)
@@ -83,9 +80,7 @@ func TestHelper(t *testing.T) {
 		t.Skip("helper of TestChildDiesWithUs")
 	}
 	p, err := launch(shellCommand(dir, "sleep 60"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	fmt.Printf("pid %d\n", p.cmd.Process.Pid)
 	<-p.done
 }
@@ -97,29 +92,18 @@ func TestChildDiesWithUs(t *testing.T) {
 	helper := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelper$")
 	helper.Env = append(os.Environ(), helperEnv+"="+t.TempDir())
 	out, err := helper.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := helper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, helper.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid ")))
 	if err != nil || !alive(pid) {
 		t.Fatalf("helper says %q: %v, alive %t", line, err, alive(pid))
 	}
-	if err := helper.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, helper.Process.Kill())
 	_ = helper.Wait() // the kill is its error
 	Eventually(t, 10*time.Second, func() error {
-		if alive(pid) {
-			return fmt.Errorf("child %d lives", pid)
-		}
-		return nil
+		return Want(!alive(pid), "child %d lives", pid)
 	})
 }
 

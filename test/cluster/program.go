@@ -31,8 +31,7 @@ type Program struct {
 // returns an error with the last lines of the log. After an error the program does not run.
 func (p *Program) Start(ctx context.Context, ready func(context.Context) error) (err error) {
 	name := filepath.Base(p.Path)
-	c := command{path: p.Path, args: p.Args, dir: p.Dir, log: p.Log, env: p.Env, attr: p.Attr, spawn: p.Spawn}
-	if p.proc, err = launch(c); err != nil {
+	if p.proc, err = launch(*p); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	if err := p.proc.await(ctx, ready); err != nil {
@@ -76,19 +75,3 @@ func (p *Program) Stop() {
 		p.proc.finish(grace)
 	}
 }
-
-// Scratch is a temporary directory. If this process dies before it removes the directory, a later NewScratch with the same
-// pattern removes it.
-type Scratch struct{ *scratch }
-
-// NewScratch creates a directory in parent, which must be writable. pattern ends with a *, which a unique name replaces.
-func NewScratch(parent, pattern string) (Scratch, error) {
-	s, err := newScratchIn(parent, pattern)
-	return Scratch{s}, err
-}
-
-// Path returns the path of a file with this name in the directory.
-func (s Scratch) Path(name string) string { return s.path(name) }
-
-// Remove removes the directory with its content.
-func (s Scratch) Remove() error { return s.remove() }

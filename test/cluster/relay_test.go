@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // echo is a server that sends back what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -33,14 +32,10 @@ func echo(t *testing.T) string {
 
 func TestARelayThatStopsAndGoesOn(t *testing.T) {
 	relay, err := cluster.NewRelay(echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	connect := func() (net.Conn, func() (string, error)) {
 		connection, err := net.Dial("tcp", relay.Address())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		t.Cleanup(func() { _ = connection.Close() })
 		lines := bufio.NewReader(connection)
 		return connection, func() (string, error) {
@@ -65,17 +60,13 @@ func TestARelayThatStopsAndGoesOn(t *testing.T) {
 	cluster.Eventually(t, time.Minute, func() error { _, err := heard(); return err })
 	relay.Cut()
 	cluster.Eventually(t, time.Minute, func() error {
-		if _, err := heard(); err != io.EOF {
-			return fmt.Errorf("error of a cut connection: %v", err)
-		}
-		return nil
+		_, err := heard()
+		return cluster.Want(err == io.EOF, "error of a cut connection: %v", err)
 	})
 	_, heard = connect()
 	cluster.Eventually(t, time.Minute, func() error {
-		if _, err := heard(); err != io.EOF {
-			return fmt.Errorf("error of a new connection: %v", err)
-		}
-		return nil
+		_, err := heard()
+		return cluster.Want(err == io.EOF, "error of a new connection: %v", err)
 	})
 	relay.Heal()
 	connection, heard = connect()

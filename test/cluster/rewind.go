@@ -22,7 +22,7 @@ func (c *Cluster) Snapshot() (s Snapshot, err error) {
 	if err := c.Pause(Etcd); err != nil {
 		return s, err
 	}
-	err = os.CopyFS(s.dir, os.DirFS(c.scratch.path(etcdDir)))
+	err = os.CopyFS(s.dir, os.DirFS(c.scratch.Path(etcdDir)))
 	return s, errors.Join(err, c.Resume(Etcd))
 }
 
@@ -32,7 +32,7 @@ func (c *Cluster) Rewind(ctx context.Context, s Snapshot) error {
 	if err := c.Kill(Etcd); err != nil {
 		return err
 	}
-	data := c.scratch.path(etcdDir)
+	data := c.scratch.Path(etcdDir)
 	if err := os.RemoveAll(data); err != nil {
 		return err
 	}

@@ -9,17 +9,15 @@ import (
 
 const scratchPattern = "sunset-cluster-*"
 
-// scratch is a temporary directory. If this process dies before it removes the directory, a later cluster removes it: its
-// lock shows whether its owner still lives.
-type scratch struct {
+// Scratch is a temporary directory. If this process dies before it removes the directory, a later NewScratch with the same
+// pattern removes it: its lock shows whether its owner still lives.
+type Scratch struct {
 	dir  string
 	lock *os.File
 }
 
-func newScratch() (*scratch, error) { return newScratchIn(os.TempDir(), scratchPattern) }
-
-// newScratchIn creates the directory in parent, with a name of this pattern.
-func newScratchIn(parent, pattern string) (*scratch, error) {
+// NewScratch creates a directory in parent, which must be writable. pattern ends with a *, which a unique name replaces.
+func NewScratch(parent, pattern string) (*Scratch, error) {
 	sweepScratch(parent, pattern)
 	dir, err := os.MkdirTemp(parent, pattern)
 	if err != nil {
@@ -29,16 +27,18 @@ func newScratchIn(parent, pattern string) (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &scratch{dir: dir, lock: held}, nil
+	return &Scratch{dir: dir, lock: held}, nil
 }
 
-func (s *scratch) path(name string) string { return filepath.Join(s.dir, name) }
+// Path returns the path of a file with this name in the directory.
+func (s *Scratch) Path(name string) string { return filepath.Join(s.dir, name) }
 
-func (s *scratch) write(name string, data []byte) error {
-	return os.WriteFile(s.path(name), data, 0o600)
+func (s *Scratch) write(name string, data []byte) error {
+	return os.WriteFile(s.Path(name), data, 0o600)
 }
 
-func (s *scratch) remove() error {
+// Remove removes the directory with its content.
+func (s *Scratch) Remove() error {
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Close())
 }
 
@@ -55,7 +55,7 @@ func sweepScratch(parent, pattern string) {
 		if err != nil {
 			continue
 		}
-		_ = os.RemoveAll(dir) // best effort: the next cluster retries
+		_ = os.RemoveAll(dir) // best effort: the next one retries
 		_ = held.Close()
 	}
 }

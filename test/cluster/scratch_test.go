@@ -4,28 +4,26 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestScratchOfTheDeadIsSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	make := func() *scratch {
-		s, err := newScratch()
-		if err != nil {
-			t.Fatal(err)
-		}
+	make := func() *Scratch {
+		s, err := NewScratch(os.TempDir(), scratchPattern)
+		expect.NoError(t, err)
 		return s
 	}
 	dead, old, young := make(), make(), make()
 	dead.lock.Close()
 	young.lock.Close()
-	for _, s := range []*scratch{dead, old} {
+	for _, s := range []*Scratch{dead, old} {
 		hourAgo := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(s.dir, hourAgo, hourAgo); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(s.dir, hourAgo, hourAgo))
 	}
 	sweepScratch(os.TempDir(), scratchPattern)
-	for s, want := range map[*scratch]bool{dead: false, old: true, young: true} {
+	for s, want := range map[*Scratch]bool{dead: false, old: true, young: true} {
 		if _, err := os.Stat(s.dir); (err == nil) != want {
 			t.Errorf("%s: %v, want existing %t", s.dir, err, want)
 		}

@@ -21,7 +21,7 @@ const (
 // server is a component that listens on one port of 127.0.0.1.
 type server struct {
 	component Component
-	command   command                                   // without args
+	program   Program                                   // without Args
 	prepare   func(ctx context.Context, port int) error // runs before each start; may be nil
 	args      func(port int) []string
 	ready     func(ctx context.Context, port int) error // must recognise this server, not any server on port
@@ -73,9 +73,9 @@ func (s *server) startOnce(ctx context.Context) (err error) {
 			return fmt.Errorf("prepare: %w", err)
 		}
 	}
-	c := s.command
-	c.args = s.args(s.port)
-	if s.proc, err = launch(c); err != nil {
+	p := s.program
+	p.Args = s.args(s.port)
+	if s.proc, err = launch(p); err != nil {
 		return err
 	}
 	err = s.proc.await(ctx, func(ctx context.Context) error { return s.ready(ctx, s.port) })

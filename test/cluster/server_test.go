@@ -15,7 +15,7 @@ func scripted(t *testing.T, script string) *server {
 	dir := t.TempDir()
 	s := &server{
 		component: Etcd,
-		command:   shellCommand(dir, ""),
+		program:   shellCommand(dir, ""),
 		args:      func(int) []string { return []string{"-c", script} },
 		ready: func(context.Context, int) error {
 			_, err := os.Stat(filepath.Join(dir, "ready"))

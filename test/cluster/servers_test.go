@@ -17,6 +17,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTwoServers is also one test with several steps: a stale second API server, bodies in the audit logs, a paused
@@ -28,14 +29,10 @@ func TestTwoServers(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{
 		Controllers: []string{}, SecondAPIServer: true, History: true, AuditPolicy: cluster.AuditBodies, Progress: io.Discard,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer c.Stop()
 	behind, err := c.UserConfigAt(cluster.SecondAPIServer, "somebody", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	a := kubernetes.NewForConfigOrDie(c.Config()).CoreV1().ConfigMaps(ns)
 	b := kubernetes.NewForConfigOrDie(behind).CoreV1().ConfigMaps(ns)
 
@@ -101,35 +98,23 @@ func audited(t *testing.T, c *cluster.Cluster) {
 func lastOf(log []byte) []byte { return log[max(0, len(log)-4096):] }
 
 func paused(t *testing.T, c *cluster.Cluster, a typedcorev1.ConfigMapInterface) {
-	if err := c.Pause(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Pause(cluster.APIServer))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := a.Get(ctx, "before", metav1.GetOptions{}); err == nil {
 		t.Error("a paused API server answered")
 	}
-	if err := c.Resume(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Resume(cluster.APIServer))
 	cluster.Eventually(t, time.Minute, func() error { return has(a, "before") })
 }
 
 func rewound(t *testing.T, c *cluster.Cluster, a typedcorev1.ConfigMapInterface) {
 	snapshot, err := c.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	create(t, a, "since")
-	if err := c.Kill(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Rewind(t.Context(), snapshot); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Restart(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Kill(cluster.APIServer))
+	expect.NoError(t, c.Rewind(t.Context(), snapshot))
+	expect.NoError(t, c.Restart(t.Context(), cluster.APIServer))
 	if err := errors.Join(has(a, "before"), has(a, "after")); err != nil {
 		t.Errorf("objects of the snapshot: %v", err)
 	}

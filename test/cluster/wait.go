@@ -26,6 +26,14 @@ func Eventually(t TB, timeout time.Duration, check func() error) {
 	}
 }
 
+// Want returns an error with this message unless ok: a whole check of Eventually. The arguments are evaluated in any case.
+func Want(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
 // poll calls check until it returns nil. If ctx ends first, poll returns check's last error.
 func poll(ctx context.Context, check func() error) error {
 	tick := time.NewTicker(pollEvery)

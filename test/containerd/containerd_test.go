@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // env is a daemon under test, with helpers for the tests.
@@ -37,9 +38,7 @@ func TestLanes(t *testing.T) {
 
 func (w env) no(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 }
 
 // imported imports images with names of this test.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // maxSocketPath is the longest path of a socket that the kernel accepts (sockaddr_un).
@@ -43,7 +44,7 @@ type Daemon struct {
 
 	programs programs
 	version  string
-	scratch  cluster.Scratch
+	scratch  *cluster.Scratch
 	nest     *nest
 	program  cluster.Program
 	runtime  *cri.Runtime
@@ -87,9 +88,7 @@ func Run(t testing.TB, o Options) *Daemon {
 	if errors.Is(err, ErrMachine) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if log, err := os.ReadFile(d.program.Log); t.Failed() && err == nil {
 			t.Logf("log of containerd:\n%s", log[max(0, len(log)-8<<10):])
@@ -175,7 +174,7 @@ func (d *Daemon) Restart(ctx context.Context) error {
 // Stop ends the daemon and all its containers, and removes all its files. It returns an error if the daemon had ended
 // unexpectedly before. Further calls do nothing.
 func (d *Daemon) Stop() error {
-	if d.scratch == (cluster.Scratch{}) {
+	if d.scratch == nil {
 		return nil
 	}
 	crashed := d.program.Crashed()
@@ -191,7 +190,7 @@ func (d *Daemon) Stop() error {
 		closed = append(closed, d.api.Close())
 	}
 	err := errors.Join(crashed, errors.Join(closed...), removeCgroups(d.cgroup()), d.scratch.Remove())
-	d.scratch = cluster.Scratch{}
+	d.scratch = nil
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // victim makes this test binary run a container and wait to be killed. Its value is the directory.
@@ -48,12 +49,8 @@ func TestKilled(t *testing.T) {
 	cmd.Env = append(os.Environ(), victim+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	said, _ := bufio.NewReader(out).ReadString('\n')
 	switch {
 	case strings.Contains(said, containerd.ErrMachine.Error()):
@@ -75,9 +72,7 @@ func TestKilled(t *testing.T) {
 	if left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name); len(left) == 0 {
 		return // cgroups v2 has another hierarchy
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(dir))
 	w.eventually(func() bool {
 		d, err := containerd.Start(t.Context(), containerd.Options{Lane: containerd.Debian})
 		w.no(err)

@@ -19,7 +19,7 @@ const (
 )
 
 // newScratch creates the daemon's directory, and first removes directories of dead processes.
-func newScratch(parent string) (cluster.Scratch, error) {
+func newScratch(parent string) (*cluster.Scratch, error) {
 	if parent == "" {
 		parent = os.TempDir()
 		if hasRoom(memory, enoughMemory) {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestImagesOnASmallFilesystem: a test can choose the size of the file system, and CRI reports this file system for images.
@@ -22,22 +23,16 @@ func TestImagesOnASmallFilesystem(t *testing.T) {
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian, Dir: dir})
 	free := func() uint64 {
 		all, err := d.Runtime().Filesystems(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var s unix.Statfs_t
-		if err := unix.Statfs(all[0], &s); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, unix.Statfs(all[0], &s))
 		if total := s.Blocks * uint64(s.Bsize); total != 64<<20 {
 			t.Fatalf("%s has %d bytes, want 64 MiB", all[0], total)
 		}
 		return s.Bavail * uint64(s.Bsize)
 	}
 	before := free()
-	if err := d.Import(t.Context(), containerd.Image{Tags: []string{"sunset.test/big:1"}, Bytes: 8 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.Import(t.Context(), containerd.Image{Tags: []string{"sunset.test/big:1"}, Bytes: 8 << 20}))
 	if after := free(); before-after < 8<<20 {
 		t.Errorf("%d bytes were free before and %d after an image of 8 MiB", before, after)
 	}

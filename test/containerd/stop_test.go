@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestNothingStays: no process, mount, cgroup or file remains, even if a container still runs.
@@ -17,9 +18,7 @@ func TestNothingStays(t *testing.T) {
 			dir := t.TempDir()
 			d := containerd.Run(t, containerd.Options{Lane: lane, Dir: dir})
 			pod, err := d.RunPod(t.Context(), "stays")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if _, err = d.RunContainer(t.Context(), containerd.Container{Pod: pod, Name: "app", Image: containerd.SandboxImage}); err != nil {
 				t.Fatal(err)
 			}
@@ -53,9 +52,7 @@ func TestNothingStays(t *testing.T) {
 func processes(t *testing.T, path string) (n int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, line := range lines {
 		if text, err := os.ReadFile(line); err == nil && bytes.Contains(text, []byte(path)) {
 			n++

@@ -25,6 +25,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var namespaces = []string{"team-a", "team-b", "team-c"}
@@ -76,9 +78,7 @@ func TestADay(t *testing.T) {
 func inZone(t *testing.T, name string) {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before := time.Local
 	time.Local = zone
 	t.Cleanup(func() { time.Local = before })
@@ -102,10 +102,8 @@ func live(t *testing.T, seed uint64) {
 
 func newDay(t *testing.T, seed uint64) *day {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	d := &day{T: t, settle: func() {}, compiler: compile(), users: rand.New(rand.NewPCG(seed, 1))}
+	expect.NoError(t, v1alpha1.AddToScheme(scheme))
+	d := &day{T: t, settle: func() {}, compiler: fixture.Compiler(t), users: rand.New(rand.NewPCG(seed, 1))}
 	d.server = &server{random: rand.New(rand.NewPCG(seed, 2)), things: map[string]*thing{}, all: map[schema.GroupVersionKind][]*thing{}, watches: map[*watch]struct{}{}}
 	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, things: func(kind schema.GroupVersionKind) []*thing {
 		return d.server.all[kind]

@@ -20,7 +20,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -231,13 +230,4 @@ func (s storage) Create(ctx context.Context, o client.Object, options ...client.
 
 func (s storage) Update(ctx context.Context, o client.Object, options ...client.UpdateOption) error {
 	return s.ask(func() error { return s.Client.Update(ctx, o, options...) })
-}
-
-// compile returns the compiler that all days share: its results depend only on the text.
-func compile() *engine.Compiler {
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		panic(err)
-	}
-	return c
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
 )
 
 // server is an API server without sockets that stores things. It checks resource versions and sends watches as a real one does.
@@ -131,7 +132,7 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 	body, err := []byte(nil), error(nil)
 	if r.Body != nil {
 		if body, err = io.ReadAll(r.Body); err != nil {
-			return failure(400, "BadRequest")
+			return answer.Status(400)
 		}
 	}
 	s.mu.Lock()
@@ -143,7 +144,7 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 	case strings.Contains(r.URL.Path, "selfsubjectaccessreviews"):
 		return success([]byte(`{"status":{"allowed":true}}`))
 	case query.Get("sendInitialEvents") == "true":
-		return failure(422, "Invalid")
+		return answer.Status(422)
 	case query.Get("watch") == "true":
 		return s.watch(r)
 	case !strings.Contains(r.URL.Path, "/namespaces/"):
@@ -152,7 +153,7 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 	o := s.things[r.URL.Path]
 	switch {
 	case r.Method != http.MethodGet && s.failsWrites:
-		return failure(503, "ServiceUnavailable")
+		return answer.Status(503)
 	case o == nil:
 		return missing(r.URL.Path)
 	case r.Method == http.MethodDelete:
@@ -173,22 +174,12 @@ func kindAt(path string) schema.GroupVersionKind {
 	panic("no kind is served at path " + path)
 }
 
-func success(body []byte) *http.Response { return response(200, string(body)) }
-
-func failure(code int, reason string) *http.Response {
-	return response(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"injected failure","code":%d}`, reason, code))
-}
+func success(body []byte) *http.Response { return answer.Text(200, string(body)) }
 
 // missing is a NotFound answer for an object. A NotFound answer for a kind would not have a name in its details.
 func missing(path string) *http.Response {
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	return response(404, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":"NotFound","details":{"name":%q},"code":404,"message":"not found"}`, name))
-}
-
-func response(code int, body string) *http.Response {
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}
+	return answer.Text(404, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":"NotFound","details":{"name":%q},"code":404,"message":"not found"}`, name))
 }
 
 func (s *server) list(kind schema.GroupVersionKind) *http.Response {
@@ -196,14 +187,14 @@ func (s *server) list(kind schema.GroupVersionKind) *http.Response {
 	for _, o := range s.all[kind] {
 		items = append(items, string(o.json()))
 	}
-	return response(200, fmt.Sprintf(`{"kind":"List","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(items, ",")))
+	return answer.Text(200, fmt.Sprintf(`{"kind":"List","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(items, ",")))
 }
 
 // watch starts a watch. Events arrive in order, some time after the change.
 func (s *server) watch(r *http.Request) *http.Response {
 	last, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	if err != nil || last < s.kept {
-		return failure(410, "Expired")
+		return answer.Status(410)
 	}
 	reader, writer := io.Pipe()
 	w := &watch{kind: kindAt(r.URL.Path), last: last, wake: make(chan struct{}, 1), end: make(chan struct{})}
@@ -262,14 +253,14 @@ func (s *server) after(w *watch) (events []event) {
 func (s *server) remove(p *process, o *thing, body []byte) *http.Response {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(body, &options); err != nil {
-		return failure(400, "BadRequest")
+		return answer.Status(400)
 	}
 	c := options.Preconditions
 	switch {
 	case c == nil || c.UID == nil || c.ResourceVersion == nil || options.PropagationPolicy == nil:
 		s.fault("DELETE of %s without preconditions: %s", o, body)
 	case *c.UID != o.uid || *c.ResourceVersion != strconv.Itoa(o.version):
-		return failure(409, "Conflict")
+		return answer.Status(409)
 	}
 	s.model.removed(p, o)
 	s.put(o, "DELETED")
@@ -286,10 +277,10 @@ func (s *server) patch(o *thing, body []byte) *http.Response {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(body, &patch); err != nil {
-		return failure(400, "BadRequest")
+		return answer.Status(400)
 	}
 	if patch.Metadata.UID != string(o.uid) || patch.Metadata.ResourceVersion != strconv.Itoa(o.version) {
-		return failure(409, "Conflict")
+		return answer.Status(409)
 	}
 	value, written := patch.Metadata.Annotations[v1alpha1.EligibleSinceAnnotation]
 	if !written || len(patch.Metadata.Annotations) != 1 {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // asPlanned is a frame at the end of a run without errors.
@@ -78,9 +79,7 @@ func TestDryRunIsRight(t *testing.T) {
 // TestPolicyFitsTheScenario: the policy has the rules and the namespaces that the scenario uses.
 func TestPolicyFitsTheScenario(t *testing.T) {
 	p := &v1alpha1.ClusterRetentionPolicy{}
-	if err := yaml.UnmarshalStrict([]byte(policyYAML), p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.UnmarshalStrict([]byte(policyYAML), p))
 	r := rulesOf(p, noon)
 	if p.Name != policyName || r.mode != v1alpha1.DryRun || r.ttl[succeededRule] == 0 || r.ttl[failedRule] <= r.ttl[succeededRule] {
 		t.Errorf("unexpected policy: %+v", r)

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -32,10 +32,7 @@ rules:
 	s.Gone(s.ConfigMap("read", preview, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"read": "yes"} }))
 	s.Stays(2*time.Second, unreadable)
 	s.Status(doubtful, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.Errors == 0 {
-			return errors.New("status reports no errors")
-		}
-		return nil
+		return cluster.Want(status.Errors > 0, "status reports no errors")
 	})
 	s.Change(unreadable, func() { unreadable.Data = map[string]string{"read": "no"} })
 	s.Gone(unreadable)
@@ -80,8 +77,5 @@ func hasMark(s *scenario.Scenario, object *corev1.ConfigMap) error {
 	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
-	if object.Annotations[v1alpha1.EligibleSinceAnnotation] == "" {
-		return errors.New("the object has no mark")
-	}
-	return nil
+	return cluster.Want(object.Annotations[v1alpha1.EligibleSinceAnnotation] != "", "the object has no mark")
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -108,10 +109,7 @@ func settled(s *scenario.Scenario, labels map[string]string) {
 		if now := s.Left(&corev1.ConfigMapList{}, labels); now != left {
 			left, since = now, time.Now()
 		}
-		if time.Since(since) < 1500*time.Millisecond {
-			return fmt.Errorf("%d objects left, and deletions continue", left)
-		}
-		return nil
+		return cluster.Want(time.Since(since) >= 1500*time.Millisecond, "%d objects left, and deletions continue", left)
 	})
 }
 

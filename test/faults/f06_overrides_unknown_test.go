@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -99,9 +100,7 @@ func overridesDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition
 	for _, file := range crds.Files() {
 		if file.Name == "retentionpolicies.sunset.x-k8s.io" {
 			definition := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.UnmarshalStrict(file.YAML, definition); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.UnmarshalStrict(file.YAML, definition))
 			return definition
 		}
 	}

@@ -1,11 +1,11 @@
 package faults_test
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -34,10 +34,7 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 
 	s.Gone(touched)
 	s.Eventually(func() error {
-		if len(with(http.StatusConflict, r.Deletes())) < 4 {
-			return errors.New("not every changed object had a DELETE with its old version")
-		}
-		return nil
+		return cluster.Want(len(with(http.StatusConflict, r.Deletes())) >= 4, "not every changed object had a DELETE with its old version")
 	})
 	s.Stays(2*time.Second, held, relabelled, namesake, late)
 	thaw()

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -61,10 +60,7 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 	s.Gone(s.ConfigMap("meanwhile", preview))
 	stop()
 	cluster.Eventually(s, 2*time.Minute, func() error { // bookmarks arrive once a minute
-		if withheld.Load() == 0 {
-			return errors.New("no bookmark was withheld")
-		}
-		return nil
+		return cluster.Want(withheld.Load() > 0, "no bookmark was withheld")
 	})
 	r.Proxy.Cut()
 	s.Gone(s.ConfigMap("without", preview))

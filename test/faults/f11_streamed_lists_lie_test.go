@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -29,9 +30,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 	veto := s.Policy("veto", labelled("vetoed", "Suspended", "0s"))
 	s.Policy("vetoed", labelled("vetoed", "Enforce", "3s"))
 	namespace := &corev1.Namespace{}
-	if err := s.Get(s.Context(), types.NamespacedName{Name: held}, namespace); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Get(s.Context(), types.NamespacedName{Name: held}, namespace))
 	s.Hold(namespace)
 	leads, waits := pair(s, scenario.Start{})
 	enforcing(s, p)

@@ -1,13 +1,13 @@
 package faults_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -78,10 +78,8 @@ rules:
 	}
 	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "conversion webhook")
 	s.Status(dead, func(status v1alpha1.RetentionPolicyStatus) error {
-		if c := scenario.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
-			return errors.New("Watching should be False because the kind is not served")
-		}
-		return nil
+		c := scenario.Condition(status, v1alpha1.ConditionWatching)
+		return cluster.Want(c.Status == metav1.ConditionFalse, "Watching should be False because the kind is not served")
 	})
 	s.Stays(2*time.Second, stored)
 	requests := len(since(began, r.Proxy.Journal()))

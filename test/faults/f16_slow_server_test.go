@@ -6,6 +6,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -50,9 +51,7 @@ func TestF16AnAPIServerStandsStill(t *testing.T) {
 	counted(s, p, 3)
 	counted(s, other, 1)
 
-	if err := s.Cluster.Pause(cluster.SecondAPIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Cluster.Pause(cluster.SecondAPIServer))
 	resume := func() error { return s.Cluster.Resume(cluster.SecondAPIServer) }
 	t.Cleanup(func() { _ = resume() })
 	began := time.Now()
@@ -61,9 +60,7 @@ func TestF16AnAPIServerStandsStill(t *testing.T) {
 	s.Edit(other, suspends)
 	silent(t, 30*time.Second-time.Since(began), r) // no deletion can succeed now, so none must be tried
 	s.Stays(0, goes, held, relabelled, suspended)
-	if err := resume(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, resume())
 	s.Gone(goes)
 	s.Stays(3*time.Second, held, relabelled, suspended)
 	s.Calm()

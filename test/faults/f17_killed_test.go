@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -185,10 +186,8 @@ func converged(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 		if l.Total.Deleted+l.Total.Gone != 6 || spent != 6 || outcomes != 6 || len(l.Open) > 0 {
 			return fmt.Errorf("counted %v, spent %d, by outcome %d, open %v", l.Total, spent, outcomes, l.Open)
 		}
-		if left := s.Left(&corev1.ConfigMapList{}, preview); left != 2 {
-			return fmt.Errorf("%d objects left", left)
-		}
-		return nil
+		left := s.Left(&corev1.ConfigMapList{}, preview)
+		return cluster.Want(left == 2, "%d objects left", left)
 	})
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if l := s.Ledger(p); status.Ledger == nil || status.Ledger.LedgerCount != l.Total || status.Ledger.Open != 0 {

@@ -1,14 +1,13 @@
 package faults_test
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -39,10 +38,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	next := s.Sunset(slowly)
 	s.Hold(late)
 	s.Eventually(func() error {
-		if len(next.Deletes()) == 0 {
-			return errors.New("the other replica has not taken over")
-		}
-		return nil
+		return cluster.Want(len(next.Deletes()) > 0, "the other replica has not taken over")
 	})
 	dead.Cont()
 	underWay.Release()
@@ -68,9 +64,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 func middle(s *scenario.Scenario, backlog int) {
 	s.Helper()
 	s.Eventually(func() error {
-		if n := s.Left(&corev1.ConfigMapList{}, preview); n > backlog-4 {
-			return fmt.Errorf("%d objects left", n)
-		}
-		return nil
+		n := s.Left(&corev1.ConfigMapList{}, preview)
+		return cluster.Want(n <= backlog-4, "%d objects left", n)
 	})
 }

@@ -1,14 +1,13 @@
 package faults_test
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -38,10 +37,7 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	configMaps(s, "other", backlog, others)
 	s.Policy("others", labelled("other", "Enforce", "0s")+limited(limit))
 	s.Eventually(func() error {
-		if one.Running() == two.Running() {
-			return errors.New("both replicas run, or none: want one, which holds the ledger")
-		}
-		return nil
+		return cluster.Want(one.Running() != two.Running(), "both replicas run, or none: want one, which holds the ledger")
 	})
 	s.Eventually(func() error { return left(s, others, backlog-limit) })
 	again := one
@@ -51,10 +47,7 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	leads := again.Proxy.Record(proxy.Writes("leases"))
 	again.Restart() // as a cluster does: the replica takes over the ledger
 	s.Eventually(func() error {
-		if len(with(http.StatusOK, leads())) == 0 {
-			return errors.New("the restarted replica does not lead")
-		}
-		return nil
+		return cluster.Want(len(with(http.StatusOK, leads())) > 0, "the restarted replica does not lead")
 	})
 	s.Stays(3*time.Second, held, bystander)
 	if err := left(s, others, backlog-limit); err != nil {
@@ -66,8 +59,6 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 
 // left returns an error unless want ConfigMaps with labels exist.
 func left(s *scenario.Scenario, labels map[string]string, want int) error {
-	if n := s.Left(&corev1.ConfigMapList{}, labels); n != want {
-		return fmt.Errorf("%d objects left, want %d", n, want)
-	}
-	return nil
+	n := s.Left(&corev1.ConfigMapList{}, labels)
+	return cluster.Want(n == want, "%d objects left, want %d", n, want)
 }

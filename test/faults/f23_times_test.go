@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -79,9 +80,7 @@ func finish(s *scenario.Scenario, object *unstructured.Unstructured, at any) {
 	s.Helper()
 	before := object.DeepCopy()
 	object.Object["status"] = map[string]any{"finishedAt": at}
-	if err := s.Client.Status().Patch(context.Background(), object, client.MergeFrom(before)); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Client.Status().Patch(context.Background(), object, client.MergeFrom(before)))
 }
 
 // onTime waits until objects are deleted, and fails the test if one is deleted before it has existed for its TTL.

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -87,10 +86,8 @@ func TestF26DoubtAboutRefusedDeletionsEnds(t *testing.T) {
 	r := s.Sunset(scenario.Start{Binary: build.Brief(t)})
 	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 	s.Eventually(func() error {
-		if l := s.Ledger(p); l == nil || open(l) < stuck {
-			return errors.New("the ledger lacks some of the objects")
-		}
-		return nil
+		l := s.Ledger(p)
+		return cluster.Want(l != nil && open(l) >= stuck, "the ledger lacks some of the objects")
 	})
 	free := configMaps(s, "free", limit-1, preview)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
@@ -100,18 +97,14 @@ func TestF26DoubtAboutRefusedDeletionsEnds(t *testing.T) {
 	began := time.Now()
 	s.Stays(10*time.Second, free[0], free[1])
 	cluster.Eventually(s, 3*time.Minute, func() error {
-		if n := s.Left(&corev1.ConfigMapList{}, preview); n > stuck {
-			return fmt.Errorf("%d objects left", n)
-		}
-		return nil
+		n := s.Left(&corev1.ConfigMapList{}, preview)
+		return cluster.Want(n <= stuck, "%d objects left", n)
 	})
 	t.Logf("other objects were deleted after %s", time.Since(began).Round(time.Second))
 	lift()
 	cluster.Eventually(s, 3*time.Minute, func() error {
-		if l := s.Ledger(p); l.Total.Deleted+l.Total.Gone != limit || open(l) > 0 {
-			return fmt.Errorf("counted %+v, %d open", l.Total, open(l))
-		}
-		return nil
+		l := s.Ledger(p)
+		return cluster.Want(l.Total.Deleted+l.Total.Gone == limit && open(l) == 0, "counted %+v, %d open", l.Total, open(l))
 	})
 	s.Calm()
 }
@@ -126,10 +119,7 @@ func open(l *v1alpha1.RetentionLedger) (n int) {
 
 // refusal returns an error unless the API server refuses to delete an object, or the object is gone.
 func refusal(s *scenario.Scenario, cm *corev1.ConfigMap) error {
-	if s.Delete(s.Context(), cm.DeepCopy(), client.DryRunAll) == nil {
-		return errors.New("the API server would delete the object")
-	}
-	return nil
+	return cluster.Want(s.Delete(s.Context(), cm.DeepCopy(), client.DryRunAll) != nil, "the API server would delete the object")
 }
 
 // denies creates a ValidatingAdmissionPolicy that denies DELETEs of guarded ConfigMaps.

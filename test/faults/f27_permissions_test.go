@@ -2,8 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -90,10 +89,7 @@ func TestF27PermissionsForOneKindAreRevoked(t *testing.T) {
 	revoke()
 	refuses(s, http.StatusForbidden, leads)
 	s.Eventually(func() error {
-		if len(with(http.StatusForbidden, leads.Deletes())) == 0 {
-			return errors.New("no DELETE was refused yet")
-		}
-		return nil
+		return cluster.Want(len(with(http.StatusForbidden, leads.Deletes())) > 0, "no DELETE was refused yet")
 	})
 	left := s.Left(&corev1.ConfigMapList{}, preview)
 	from := time.Now()
@@ -150,10 +146,8 @@ func TestF27AllPermissionsAreRevoked(t *testing.T) {
 				r.Restart()
 			}
 		}
-		if now := s.Left(&corev1.ConfigMapList{}, preview); now > 0 {
-			return fmt.Errorf("%d objects left", now)
-		}
-		return nil
+		now := s.Left(&corev1.ConfigMapList{}, preview)
+		return cluster.Want(now == 0, "%d objects left", now)
 	})
 	byLedger(s, p, backlog) // deletions without an answer are counted later
 	s.Calm()

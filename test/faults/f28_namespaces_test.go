@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -24,9 +26,7 @@ func TestF28NamespaceIsRecreated(t *testing.T) {
 	s := scenario.New(t, scenario.Options{})
 	name := s.More("again")
 	old := &corev1.Namespace{}
-	if err := s.Get(t.Context(), client.ObjectKey{Name: name}, old); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Get(t.Context(), client.ObjectKey{Name: name}, old))
 	there := func(cm *corev1.ConfigMap) { cm.Namespace = name }
 	for i := range backlog {
 		s.ConfigMap(fmt.Sprint("cm-", i), preview, there)
@@ -49,10 +49,8 @@ func TestF28NamespaceIsRecreated(t *testing.T) {
 	silent(t, time.Second, leads, waits)
 	unstick(s, anchor)
 	s.Eventually(func() error {
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the namespace still exists: %v", err)
-		}
-		return nil
+		err := s.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Namespace{})
+		return cluster.Want(apierrors.IsNotFound(err), "the namespace still exists: %v", err)
 	})
 
 	recreated := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: old.Labels}}
@@ -75,8 +73,6 @@ func emptied(s *scenario.Scenario, namespace string) error {
 	if err := s.List(s.Context(), list, client.InNamespace(namespace), client.MatchingLabels(preview)); err != nil {
 		return err
 	}
-	if n := len(list.Items); n > 0 {
-		return fmt.Errorf("%d objects left", n)
-	}
-	return nil
+	n := len(list.Items)
+	return cluster.Want(n == 0, "%d objects left", n)
 }

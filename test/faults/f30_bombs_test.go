@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -61,10 +62,7 @@ rules:
   ttl: 0s
 `)
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if len(status.Rules) != 1 || status.Rules[0].Errors != bombs {
-			return fmt.Errorf("status has %+v", status.Rules)
-		}
-		return nil
+		return cluster.Want(len(status.Rules) == 1 && status.Rules[0].Errors == bombs, "status has %+v", status.Rules)
 	})
 	late := latest("beside", 5)
 	t.Logf("other objects were deleted at most %s after they were due, and at most %s without the policy; times have a resolution of one second",

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -63,9 +64,7 @@ rules:
 		t.Fatalf("%d ReplicaSets: %v", len(sets.Items), err)
 	}
 	alive, err := running(s, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.Stays(3*time.Second, append(alive, deployment, &sets.Items[0])...)
 	s.Calm()
 }

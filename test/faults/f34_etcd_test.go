@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -26,13 +26,9 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	counted(s, p, backlog+1)
 	s.Edit(p, enforces)
 	middle(s, backlog)
-	if err := s.Cluster.Kill(cluster.Etcd); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Cluster.Kill(cluster.Etcd))
 	time.Sleep(5 * time.Second) // no API server answers in this time
-	if err := s.Cluster.Restart(t.Context(), cluster.Etcd); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Cluster.Restart(t.Context(), cluster.Etcd))
 	if !r.Running() {
 		r.Restart()
 	}
@@ -56,9 +52,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false"}})
 	counted(s, p, 2)
 	older, err := s.Cluster.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 
 	for range 300 {
 		s.Touch(bystander)
@@ -66,24 +60,13 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	s.Unhold(held)
 	s.Edit(p, enforcesAfter(soon(waits, 30*time.Second)))
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.ObservedGeneration < 2 || status.Held > 0 {
-			return errors.New("status does not include the changes yet")
-		}
-		return nil
+		return cluster.Want(status.ObservedGeneration >= 2 && status.Held == 0, "status does not include the changes yet")
 	})
-	if err := s.Cluster.Kill(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Cluster.Kill(cluster.SecondAPIServer); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Cluster.Rewind(t.Context(), older); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Cluster.Kill(cluster.APIServer))
+	expect.NoError(t, s.Cluster.Kill(cluster.SecondAPIServer))
+	expect.NoError(t, s.Cluster.Rewind(t.Context(), older))
 	for _, server := range []cluster.Component{cluster.APIServer, cluster.SecondAPIServer} {
-		if err := s.Cluster.Restart(t.Context(), server); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Cluster.Restart(t.Context(), server))
 	}
 	select {
 	case <-r.Ended():

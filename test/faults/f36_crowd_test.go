@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
@@ -87,9 +88,7 @@ func (c *crowd) many(n int, object func(int) client.Object) {
 	for i := range n {
 		all.Go(func() error { return c.Create(c.Context(), object(i)) })
 	}
-	if err := all.Wait(); err != nil {
-		c.Fatal(err)
-	}
+	expect.NoError(c, all.Wait())
 }
 
 func (c *crowd) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
@@ -120,9 +119,7 @@ func (c *crowd) settle(want func(status v1alpha1.RetentionPolicyStatus, each int
 	c.Helper()
 	all := &v1alpha1.ClusterRetentionPolicyList{}
 	for deadline := time.Now().Add(patience); ; time.Sleep(3 * time.Second) { // a list is expensive
-		if err := c.List(c.Context(), all); err != nil {
-			c.Fatal(err)
-		}
+		expect.NoError(c, c.List(c.Context(), all))
 		waiting := slices.DeleteFunc(all.Items, func(p v1alpha1.ClusterRetentionPolicy) bool {
 			each := c.has(strings.TrimPrefix(p.Name, c.Namespace+"-"))
 			return each == 0 || want(p.Status, each)
@@ -177,9 +174,7 @@ func (c *crowd) has(policy string) int64 {
 func (c *crowd) isGone() bool {
 	c.Helper()
 	some := &corev1.ConfigMapList{}
-	if err := c.List(c.Context(), some, client.MatchingLabels{inCrowd: ""}, client.Limit(1)); err != nil {
-		c.Fatal(err)
-	}
+	expect.NoError(c, c.List(c.Context(), some, client.MatchingLabels{inCrowd: ""}, client.Limit(1)))
 	return len(some.Items) == 0
 }
 

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
@@ -142,10 +142,8 @@ func (u *rollout) leads(r *scenario.Replica) {
 	began, before := time.Now(), len(r.Deletes())
 	u.comes()
 	u.Eventually(func() error {
-		if n := len(r.Deletes()) - before; n < batch/2 {
-			return fmt.Errorf("leader %s has sent %d DELETEs", r.User, n)
-		}
-		return nil
+		n := len(r.Deletes()) - before
+		return cluster.Want(n >= batch/2, "leader %s has sent %d DELETEs", r.User, n)
 	})
 	u.marks()
 	u.reads(u.runs[r])
@@ -251,10 +249,8 @@ func (u *rollout) settles() {
 	tells(u.Scenario, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
 	u.Eventually(func() error {
 		l, gone := u.Ledger(u.steady), int64(stock-u.Left(&corev1.ConfigMapList{}, env("steady")))
-		if counted := l.Total.Deleted + l.Total.Gone; counted != gone || len(l.Open) > 0 {
-			return fmt.Errorf("%d of %d deleted objects are counted; open: %v", counted, gone, l.Open)
-		}
-		return nil
+		counted := l.Total.Deleted + l.Total.Gone
+		return cluster.Want(counted == gone && len(l.Open) == 0, "%d of %d deleted objects are counted; open: %v", counted, gone, l.Open)
 	})
 	for _, cm := range u.marked {
 		u.Gone(cm)
@@ -276,9 +272,6 @@ func (u *rollout) counts(p *v1alpha1.ClusterRetentionPolicy, n int64) {
 	u.Helper()
 	l := byLedger(u.Scenario, p, n)
 	u.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.Deleted != l.Total.Deleted {
-			return errors.New("status and ledger differ")
-		}
-		return nil
+		return cluster.Want(status.Deleted == l.Total.Deleted, "status and ledger differ")
 	})
 }

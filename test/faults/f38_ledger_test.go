@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -52,9 +53,7 @@ func TestF38TheLedgerIsDeleted(t *testing.T) {
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
 	failsClosed(s, r)
 	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
-	if err := s.Client.Status().Patch(t.Context(), p.DeepCopy(), forget); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Client.Status().Patch(t.Context(), p.DeepCopy(), forget))
 	s.Eventually(func() error { return left(s, preview, 0) })
 }
 

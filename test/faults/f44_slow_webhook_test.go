@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -54,10 +55,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	without, usually := rounds["alone"]()
 	s.Policy("stuck", labelled("stuck", v1alpha1.Enforce, "0s")+manyAtOnce)
 	s.Eventually(func() error {
-		if hook.asked.Load() == 0 {
-			return errors.New("the webhook was not called")
-		}
-		return nil
+		return cluster.Want(hook.asked.Load() > 0, "the webhook was not called")
 	})
 	with, late := rounds["beside"]()
 	t.Logf("%.0f deletions a second without the webhook, %.0f with it: %.2f; at most %s and %s late; the webhook was called %d times, at most %d at a time",
@@ -106,9 +104,7 @@ func manyMaps(s *scenario.Scenario, namespace, name string, n int) {
 			}})
 		})
 	}
-	if err := all.Wait(); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, all.Wait())
 }
 
 // drained waits until a replica has deleted n objects of a namespace, and returns the deletions per second.

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -43,9 +44,7 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 		}},
 		"a hold is removed": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			namespace := &corev1.Namespace{}
-			if err := s.Get(s.Context(), types.NamespacedName{Name: s.Namespace}, namespace); err != nil {
-				s.Fatal(err)
-			}
+			expect.NoError(s, s.Get(s.Context(), types.NamespacedName{Name: s.Namespace}, namespace))
 			s.Hold(namespace)
 			return func() { s.Unhold(namespace) }
 		}},
@@ -73,10 +72,7 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 				goesAway := way.keeps(s, p)
 				leads, waits := pair(s, scenario.Start{Failover: true})
 				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-					if status.Enforced == nil {
-						return errors.New("the policy is not enforced yet")
-					}
-					return nil
+					return cluster.Want(status.Enforced != nil, "the policy is not enforced yet")
 				})
 				kept := configMaps(s, "cm", due, preview) // without the veto, the policy would delete them immediately
 				counted(s, p, due)

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
@@ -93,10 +95,7 @@ func delays(s *scenario.Scenario, r *scenario.Replica, namespace string, due map
 				late = append(late, e.Done.Sub(at))
 			}
 		}
-		if len(late) < len(due) {
-			return fmt.Errorf("%d of %d due objects are deleted", len(late), len(due))
-		}
-		return nil
+		return cluster.Want(len(late) >= len(due), "%d of %d due objects are deleted", len(late), len(due))
 	})
 	return late
 }
@@ -215,9 +214,7 @@ func (t *tenants) settled() {
 	p, refused := &v1alpha1.RetentionPolicy{}, 0
 	for _, namespace := range t.namespaces {
 		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-			if err := t.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "flood"}, p); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, t.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "flood"}, p))
 			if p.Status.ObservedGeneration == p.Generation {
 				break
 			}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -74,10 +75,8 @@ rules:
 					s.Change(o, func() { o.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: waits.Hash}) })
 				}
 			}
-			if n := left(); n > 0 {
-				return fmt.Errorf("%d objects left", n)
-			}
-			return nil
+			n := left()
+			return cluster.Want(n == 0, "%d objects left", n)
 		})
 	}
 	slow.Lift()

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -45,10 +45,8 @@ func TestF49ALoopEnds(t *testing.T) {
 	}
 	recreated := func(p *v1alpha1.ClusterRetentionPolicy, want metav1.ConditionStatus) {
 		s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-			if c := scenario.Condition(status, v1alpha1.ConditionRecreated); c.Status != want {
-				return fmt.Errorf("Recreated is %s", c.Status)
-			}
-			return nil
+			c := scenario.Condition(status, v1alpha1.ConditionRecreated)
+			return cluster.Want(c.Status == want, "Recreated is %s", c.Status)
 		})
 	}
 	recreated(p, metav1.ConditionTrue)
@@ -62,10 +60,7 @@ func TestF49ALoopEnds(t *testing.T) {
 
 	s.Remove(last) // by a user: the count starts again
 	s.Eventually(func() error {
-		if s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "loop"}) > 0 {
-			return errors.New("the ConfigMap still exists")
-		}
-		return nil
+		return cluster.Want(s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "loop"}) == 0, "the ConfigMap still exists")
 	})
 	s.Gone(create())
 	recreated(p, metav1.ConditionUnknown)

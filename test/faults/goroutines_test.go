@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -41,9 +42,7 @@ rules:
 			Rest: s.Cluster.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection(), Namespace: s.Home,
 			Identity: fmt.Sprint("in-process-", round), Election: manager.Election{Enabled: true}, MetricsAddress: "0", ProbeAddress: "0",
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- mgr.Start(ctx) }()
 		s.Gone(s.ConfigMap(fmt.Sprint("round-", round), preview))
@@ -68,9 +67,7 @@ rules:
 func goroutines(t *testing.T) (stacks []string) {
 	t.Helper()
 	var text strings.Builder
-	if err := pprof.Lookup("goroutine").WriteTo(&text, 2); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 2))
 	for stack := range strings.SplitSeq(text.String(), "\n\n") {
 		if ofSunset.MatchString(stack) {
 			stacks = append(stacks, stack)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -24,9 +25,7 @@ func apply(s *scenario.Scenario, manifest string) *unstructured.Unstructured {
 func read(s *scenario.Scenario, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(grouped(s, manifest)), &object.Object); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, yaml.Unmarshal([]byte(grouped(s, manifest)), &object.Object))
 	return object
 }
 

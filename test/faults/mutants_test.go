@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
@@ -78,9 +79,7 @@ var oneMutant = make(chan struct{}, 1)
 func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error) {
 	t.Helper()
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "10m", "-patience", "1m") // many mutants are caught by a timeout
 	cmd.Env = append(os.Environ(), "SUNSET_FAULTS=all", build.Variable+"="+mutant)
 	return cmd.CombinedOutput()

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -73,10 +74,7 @@ func enforcing(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 func deleted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, n int64) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.Deleted != n {
-			return fmt.Errorf("%d deletions are counted, want %d", status.Deleted, n)
-		}
-		return nil
+		return cluster.Want(status.Deleted == n, "%d deletions are counted, want %d", status.Deleted, n)
 	})
 }
 
@@ -84,10 +82,8 @@ func deleted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, n int64) 
 func atMost(s *scenario.Scenario, labels map[string]string, n int) {
 	s.Helper()
 	s.Eventually(func() error {
-		if left := s.Left(&corev1.ConfigMapList{}, labels); left > n {
-			return fmt.Errorf("%d objects left, want at most %d", left, n)
-		}
-		return nil
+		left := s.Left(&corev1.ConfigMapList{}, labels)
+		return cluster.Want(left <= n, "%d objects left, want at most %d", left, n)
 	})
 }
 
@@ -120,18 +116,14 @@ func byLedger(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, n int64)
 		if l = s.Ledger(p); l == nil {
 			return errors.New("the policy has no ledger")
 		}
-		if got := l.Total.Deleted + l.Total.Gone; got != n || len(l.Open) > 0 {
-			return fmt.Errorf("%d deletions are counted, want %d; open: %v", got, n, l.Open)
-		}
-		return nil
+		got := l.Total.Deleted + l.Total.Gone
+		return cluster.Want(got == n && len(l.Open) == 0, "%d deletions are counted, want %d; open: %v", got, n, l.Open)
 	})
 	return l
 }
 
 // come returns an error until a fault has affected n requests.
 func come(fault *proxy.Armed, n int) error {
-	if got := fault.Fired(); got < n {
-		return fmt.Errorf("%d requests have arrived, want %d", got, n)
-	}
-	return nil
+	got := fault.Fired()
+	return cluster.Want(got >= n, "%d requests have arrived, want %d", got, n)
 }

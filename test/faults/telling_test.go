@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -64,10 +65,7 @@ func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.
 func counted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.ObservedGeneration == 0 || status.Matched != matched {
-			return fmt.Errorf("want %d matched objects", matched)
-		}
-		return nil
+		return cluster.Want(status.ObservedGeneration > 0 && status.Matched == matched, "want %d matched objects", matched)
 	})
 }
 

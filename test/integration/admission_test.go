@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,30 +18,21 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // apply creates every object of a file in crds/admission and deletes them when the test ends.
-func (w *env) apply(file string, adjust func(*unstructured.Unstructured)) {
+func (w *env) apply(file string, adjust ...func(*unstructured.Unstructured)) {
 	w.Helper()
 	data, err := os.ReadFile("../../crds/admission/" + file)
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, document := range strings.Split(string(data), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			w.Fatal(err)
-		}
-		adjust(object)
-		w.create(object)
-		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
-	}
+	expect.NoError(w, err)
+	w.createAll(strings.Split(string(data), "\n---\n"), adjust...)
 }
 
 // serverless makes the API server check policies without the webhook.
 func (w *env) serverless() {
 	w.Helper()
-	w.apply("policies.yaml", func(*unstructured.Unstructured) {})
+	w.apply("policies.yaml")
 	nobody := w.tenant("nobody", writesPolicies)
 	cluster.Eventually(w, patience, func() error {
 		if err := refused(nobody.Create(w.Context(), w.own("probe", ownRules), client.DryRunAll), "may neither"); err != nil {
@@ -61,9 +51,7 @@ func (w *env) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	config := w.plane.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: w.namespace + ":" + name}
 	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 	w.create(&rbacv1.Role{ObjectMeta: meta, Rules: rules})
 	w.create(&rbacv1.RoleBinding{
@@ -79,9 +67,7 @@ func (w *env) own(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	var fields map[string]any
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, yaml.Unmarshal([]byte(spec), &fields))
 	object.Object["spec"] = fields
 	object.SetGroupVersionKind(v1alpha1.RetentionPolicyKind)
 	object.SetNamespace(w.namespace)
@@ -193,14 +179,10 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 	of := func(path, value string) string {
 		object := w.own("p", ownRules)
 		var parsed any
-		if err := yaml.Unmarshal([]byte(value), &parsed); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(value), &parsed))
 		set(object.Object["spec"], strings.Split(path, "/"), parsed)
 		data, err := yaml.Marshal(object.Object["spec"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(data)
 	}
 	for name, test := range map[string]struct{ path, value, want string }{
@@ -300,9 +282,7 @@ func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
 		spec[field] = all
 	}
 	author := w.tenant("author", writesPolicies, makesPods)
-	if err := author.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, author.Create(t.Context(), object))
 	set(object.Object, strings.Split("spec/rules/9/ttl", "/"), "9h")
 	set(object.Object, strings.Split("spec/rules/8/eligible", "/"), long+" && true")
 	if err := author.Update(t.Context(), object); err != nil {

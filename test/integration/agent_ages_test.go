@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // agedImages deletes images that have been unused for an hour, and some after a second.
@@ -70,12 +71,12 @@ func (w *env) kept(machine string) (dir string) {
 	dir = w.TempDir()
 	at := history.Reading{Wall: time.Now().Add(-long), BootID: "before"}
 	kept, err := history.Open(dir, at, history.Options{Machine: machine, Gap: long})
-	w.no(err)
+	expect.NoError(w, err)
 	seen := []history.Seen{{ID: critest.ID(1)}, {ID: critest.ID(2)}}
 	kept.Observe(at, seen)
 	at.Wall, at.Boot = at.Wall.Add(long), at.Boot+long
 	kept.Observe(at, seen)
-	w.no(kept.Close())
+	expect.NoError(w, kept.Close())
 	return dir
 }
 
@@ -87,7 +88,7 @@ func TestAgesAreReadOrStartAgain(t *testing.T) {
 	w.approved("aged", agedImages)
 	own, foreign, torn := w.node("own"), w.node("foreign"), w.node("torn")
 	states := map[string]string{own.Name: w.kept(own.Name), foreign.Name: w.kept(own.Name), torn.Name: w.kept(torn.Name)}
-	w.no(os.Truncate(filepath.Join(states[torn.Name], history.Name), 100))
+	expect.NoError(w, os.Truncate(filepath.Join(states[torn.Name], history.Name), 100))
 	servers := map[string]*critest.Server{}
 	for name, state := range states {
 		s := critest.Start(t)

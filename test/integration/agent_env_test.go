@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // hasty is a clock that shortens waits to a second: agents count their images and report that often.
@@ -36,22 +37,7 @@ func (w *env) startAgent(c agent.Config) (stop func()) {
 	w.Helper()
 	c.Rest, c.Interval, c.ReportEvery = w.plane.Config(), 500*time.Millisecond, 500*time.Millisecond
 	c.Metrics, c.MetricsAddress, c.ProbeAddress = w.metrics, "0", "0"
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- agent.Run(ctx, c) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			w.Errorf("agent: %v", err)
-		}
-	}
-	w.Cleanup(stop)
-	return stop
+	return w.background("agent", func(ctx context.Context) error { return agent.Run(ctx, c) })
 }
 
 // approved creates an approved policy, so that it does not wait until all nodes have counted.
@@ -66,14 +52,6 @@ func (w *env) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 // formOf returns the hash that approves the form of a policy that agents receive.
 func formOf(told v1alpha1.NodeImagePolicy) string {
 	return (&policy.Policy{UID: told.UID, Hash: told.Hash}).ApprovalHash()
-}
-
-// no ends the test if err is not nil.
-func (w *env) no(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
 }
 
 // naming creates a Pod that is bound to the node, names images and never starts.
@@ -92,10 +70,10 @@ func (w *env) naming(n *corev1.Node, images ...string) *corev1.Pod {
 func (w *env) running(d *containerd.Daemon, images ...containerd.Image) (pod string, containers []string) {
 	w.Helper()
 	pod, err := d.RunPod(w.Context(), "test")
-	w.no(err)
+	expect.NoError(w, err)
 	for i, image := range images {
 		id, err := d.RunContainer(w.Context(), containerd.Container{Pod: pod, Name: fmt.Sprint("c", i), Image: image.ID()})
-		w.no(err)
+		expect.NoError(w, err)
 		containers = append(containers, id)
 	}
 	return pod, containers
@@ -105,7 +83,7 @@ func (w *env) running(d *containerd.Daemon, images ...containerd.Image) (pod str
 func (w *env) images(d *containerd.Daemon) map[string]bool {
 	w.Helper()
 	there, err := w.listed(d)
-	w.no(err)
+	expect.NoError(w, err)
 	return there
 }
 
@@ -171,7 +149,7 @@ func withCondition(kind string, status metav1.ConditionStatus, text string) func
 func (w *env) metric(name, value string) float64 {
 	w.Helper()
 	families, err := w.metrics.Gather()
-	w.no(err)
+	expect.NoError(w, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && (value == "" || m.GetLabel()[0].GetValue() == value) {

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheRuntimeIsKilledAndComesBack: while the runtime is down, the report of its node has an error. Then the agent
@@ -26,7 +26,7 @@ func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n := w.node("a")
 	before, later, running := pulled("go.test/before:v1"), pulled("go.test/later:v1"), runnable("go.test/running:v1")
-	w.no(d.Import(t.Context(), before, running))
+	expect.NoError(w, d.Import(t.Context(), before, running))
 	_, containers := w.running(d, running)
 	w.sunset()
 	w.agentOn(n, d, t.TempDir())
@@ -34,13 +34,13 @@ func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionTrue, ""))
 	for range 3 { // the agent lists images and containers as soon as the runtime answers
 		d.Kill()
-		w.no(d.Restart(t.Context()))
+		expect.NoError(w, d.Restart(t.Context()))
 	}
 	d.Kill()
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionFalse, "Unavailable"))
-	w.no(d.Restart(t.Context()))
+	expect.NoError(w, d.Restart(t.Context()))
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionTrue, ""))
-	w.no(d.Import(t.Context(), later))
+	expect.NoError(w, d.Import(t.Context(), later))
 	w.goes(d, before, later)
 	w.keeps(d, running)
 	w.runOn(d, containers)
@@ -91,10 +91,7 @@ func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
 	w.approved("unused", unusedImages)
 	w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
-		if r.Images != 2 {
-			return fmt.Errorf("%d images", r.Images)
-		}
-		return nil
+		return cluster.Want(r.Images == 2, "%d images", r.Images)
 	})
 	s.On("ListContainers", critest.Fail(internal))
 	time.Sleep(3 * time.Second) // until the image is old enough according to earlier lists
@@ -158,10 +155,7 @@ func TestAHostileRuntimeStopsNothing(t *testing.T) {
 		t.Errorf("%v errors Unknown, want some", n)
 	}
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
-		if r.Removed.Images < 6 {
-			return errors.New("the report lacks removals")
-		}
-		return nil
+		return cluster.Want(r.Removed.Images >= 6, "the report lacks removals")
 	})
 }
 

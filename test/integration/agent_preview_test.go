@@ -1,14 +1,15 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // imagesByTTL is a dry run with one rule for each TTL, which selects images whose tags begin with the rule's name.
@@ -39,7 +40,7 @@ func TestADryRunOfImages(t *testing.T) {
 		later[i].Bytes = 1000 << i
 	}
 	all := slices.Concat(now, later)
-	w.no(d.Import(t.Context(), all...))
+	expect.NoError(w, d.Import(t.Context(), all...))
 	count := func(images ...containerd.Image) v1alpha1.ImageCount { return w.sizes(d, images) }
 	due := v1alpha1.ImageDueCounts{Now: count(all[:2]...), Hour: count(all[:3]...), Day: count(all[:4]...), Week: count(all[:5]...)}
 
@@ -53,10 +54,7 @@ func TestADryRunOfImages(t *testing.T) {
 		return nil
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.NodeImages == nil || s.NodeImages.Due != due || s.NodeImages.Nodes != 1 {
-			return fmt.Errorf("want %+v", due)
-		}
-		return nil
+		return cluster.Want(s.NodeImages != nil && s.NodeImages.Due == due && s.NodeImages.Nodes == 1, "want %+v", due)
 	})
 	w.keeps(d, all...)
 
@@ -64,16 +62,10 @@ func TestADryRunOfImages(t *testing.T) {
 	w.approve(p, formOf(w.rulesOnNodes(p, generation(2))))
 	w.goes(d, now...)
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
-		if r.Removed != due.Now {
-			return fmt.Errorf("removed %+v, want %+v", r.Removed, due.Now)
-		}
-		return nil
+		return cluster.Want(r.Removed == due.Now, "removed %+v, want %+v", r.Removed, due.Now)
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.NodeImages == nil || s.NodeImages.Removed != due.Now || s.NodeImages.Due.Now.Images != 0 {
-			return errors.New("the count differs")
-		}
-		return nil
+		return cluster.Want(s.NodeImages != nil && s.NodeImages.Removed == due.Now && s.NodeImages.Due.Now.Images == 0, "the count differs")
 	})
 	w.keeps(d, later...)
 }
@@ -82,7 +74,7 @@ func TestADryRunOfImages(t *testing.T) {
 func (w *env) sizes(d *containerd.Daemon, images []containerd.Image) v1alpha1.ImageCount {
 	w.Helper()
 	listed, err := d.Runtime().Images(w.Context())
-	w.no(err)
+	expect.NoError(w, err)
 	bytes := map[string]int64{}
 	for _, i := range listed {
 		bytes[i.ID] = i.SizeBytes

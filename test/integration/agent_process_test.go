@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // allImages deletes every unused image.
@@ -45,7 +46,7 @@ func (w *env) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string)
 	w.Helper()
 	dir := w.TempDir()
 	kubeconfig, path := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "sunset-node-agent")
-	w.no(cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
+	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
 	out, err := exec.CommandContext(w.Context(), "go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent").CombinedOutput()
 	if err != nil {
 		w.Fatalf("%v\n%s", err, out)
@@ -61,7 +62,7 @@ func (a *agents) start() *process {
 	a.Helper()
 	p := &process{Cmd: exec.Command(a.path, a.args...), ended: make(chan struct{}), log: &bytes.Buffer{}}
 	p.Stderr = io.MultiWriter(os.Stderr, p.log)
-	a.no(p.Start())
+	expect.NoError(a, p.Start())
 	go func() {
 		p.err = p.Wait()
 		close(p.ended)
@@ -110,8 +111,8 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 		unused = append(unused, pulled(fmt.Sprint("go.test/unused:v", i)))
 	}
 	named, running := pulled("go.test/named:v1"), runnable("go.test/running:v1")
-	w.no(d.Import(t.Context(), append(unused, named)...))
-	w.no(d.Import(t.Context(), running))
+	expect.NoError(w, d.Import(t.Context(), append(unused, named)...))
+	expect.NoError(w, d.Import(t.Context(), running))
 	w.create(w.naming(n, named.Tags[0]))
 	_, containers := w.running(d, running)
 	program := w.agentProcesses(n, d, state)
@@ -123,7 +124,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	w.ages(state, probe, 2*time.Second)
 	program.kill(first)
 	before, err := observed(state)
-	w.no(err)
+	expect.NoError(w, err)
 	began := time.Now()
 	second := program.start()
 	least, after := w.ages(state, probe, before[probe]+1)
@@ -171,18 +172,16 @@ func (w *env) killAmidst(a *agents, d *containerd.Daemon, p *process, unused []c
 			break
 		}
 		for ; before <= stay; before = len(w.images(d)) {
-			w.no(d.Import(w.Context(), unused...))
+			expect.NoError(w, d.Import(w.Context(), unused...))
 		}
 		cluster.Eventually(w, patience, func() error {
-			if there, err := w.listed(d); err != nil || len(there) >= before {
-				return fmt.Errorf("none of %d images was removed, %v", before, err)
-			}
-			return nil
+			there, err := w.listed(d)
+			return cluster.Want(err == nil && len(there) < before, "none of %d images was removed, %v", before, err)
 		})
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		a.kill(p)
 		_, err := observed(a.state)
-		w.no(err)
+		expect.NoError(w, err)
 		p = a.start()
 	}
 	a.kill(p)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // pulledImages deletes images that came from a registry of the test.
@@ -43,8 +44,8 @@ func TestNoPullIsLost(t *testing.T) {
 			registry := containerd.StartRegistry(t)
 			n := w.node("a")
 			other, same, late := runnable("pull.test/other:1"), runnable("pull.test/same:1"), runnable("pull.test/late:1")
-			w.no(<-w.pull(d, registry.Add("other", "1", other), other))
-			w.no(<-w.pull(d, registry.Add("same", "1", same), same))
+			expect.NoError(w, <-w.pull(d, registry.Add("other", "1", other), other))
+			expect.NoError(w, <-w.pull(d, registry.Add("same", "1", same), same))
 			lateName, sameName := registry.Add("late", "1", late), registry.Add("same", "2", same)
 			w.create(w.naming(n, lateName, sameName))
 			registry.Hold()
@@ -57,20 +58,18 @@ func TestNoPullIsLost(t *testing.T) {
 			samePulled := w.pull(d, sameName, same)
 			w.held(registry)
 			registry.Release()
-			w.no(<-latePulled)
-			w.no(<-samePulled)
+			expect.NoError(w, <-latePulled)
+			expect.NoError(w, <-samePulled)
 			w.keeps(d, late, same)
 			_, containers := w.running(d, late, same)
 			last := runnable("pull.test/last:1")
-			w.no(<-w.pull(d, registry.Add("last", "1", last), last))
+			expect.NoError(w, <-w.pull(d, registry.Add("last", "1", last), last))
 			w.goes(d, last)
 			w.keeps(d, late, same)
 			w.runOn(d, containers)
 			cluster.Eventually(w, patience, func() error {
-				if n := w.metric("sunset_image_pulled_again_total", ""); n != 1 {
-					return fmt.Errorf("%v images were pulled again, want one", n)
-				}
-				return nil
+				n := w.metric("sunset_image_pulled_again_total", "")
+				return cluster.Want(n == 1, "%v images were pulled again, want one", n)
 			})
 		})
 	}
@@ -81,7 +80,7 @@ func (w *env) held(registry *containerd.Registry) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
-	w.no(registry.Held(ctx))
+	expect.NoError(w, registry.Held(ctx))
 }
 
 // runOn reports an error for each container that does not run anymore.

@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // fullFilesystem deletes images of the test while the filesystem is too full.
@@ -34,7 +35,7 @@ func (w *env) big(d *containerd.Daemon, tag string) containerd.Image {
 	w.Helper()
 	i := pulled(tag)
 	i.Bytes = bigSize
-	w.no(d.Import(w.Context(), i))
+	expect.NoError(w, d.Import(w.Context(), i))
 	return i
 }
 
@@ -46,7 +47,7 @@ func (w *env) smallFilesystem() (dir string) {
 	if errors.Is(err, syscall.EPERM) {
 		w.Skip(containerd.ErrMachine, err)
 	}
-	w.no(err)
+	expect.NoError(w, err)
 	w.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			w.Error(err)
@@ -59,7 +60,7 @@ func (w *env) smallFilesystem() (dir string) {
 func (w *env) fullness(dir string) int {
 	w.Helper()
 	var s syscall.Statfs_t
-	w.no(syscall.Statfs(dir, &s))
+	expect.NoError(w, syscall.Statfs(dir, &s))
 	return int(100 - s.Bavail*100/s.Blocks)
 }
 
@@ -81,20 +82,15 @@ func TestImagesAreDeletedFromAFullFilesystem(t *testing.T) {
 	p := w.policy("space", fullFilesystem)
 	w.approve(p, formOf(w.rulesOnNodes(p, generation(1))))
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
-		if r.Images != 7 || r.Filesystem == nil || r.Filesystem.CapacityBytes != smallSize {
-			return fmt.Errorf("reported: %+v", r)
-		}
-		return nil
+		return cluster.Want(r.Images == 7 && r.Filesystem != nil && r.Filesystem.CapacityBytes == smallSize, "reported: %+v", r)
 	})
 	for w.fullness(dir) < fullAt {
 		young = append(young, w.big(d, fmt.Sprint("go.test/young:v", len(young))))
 	}
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	cluster.Eventually(w, patience, func() error {
-		if full := w.fullness(dir); full > enoughAt {
-			return fmt.Errorf("%d %% of the filesystem are in use", full)
-		}
-		return nil
+		full := w.fullness(dir)
+		return cluster.Want(full <= enoughAt, "%d %% of the filesystem are in use", full)
 	})
 	time.Sleep(2 * time.Second) // more images would be removed in this time
 	w.keeps(d, slices.Concat(young, []containerd.Image{named})...)

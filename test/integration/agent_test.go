@@ -1,8 +1,6 @@
 package integration_test
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // unusedImages deletes images of the test that have been unused for a moment. The tag selects the rule: images with a
@@ -64,7 +64,7 @@ func TestUnusedImagesGo(t *testing.T) {
 			} else {
 				kept = append(kept, pinned)
 			}
-			w.no(d.Import(t.Context(), slices.Concat(unused, kept)...))
+			expect.NoError(w, d.Import(t.Context(), slices.Concat(unused, kept)...))
 			kept = slices.Concat(kept, w.inContainers(d), w.inPods(d, n))
 			w.sunset()
 			w.agentOn(n, d, t.TempDir())
@@ -87,16 +87,16 @@ func (w *env) inContainers(d *containerd.Daemon) []containerd.Image {
 		all, volumes = append(all, mounted), mounted.Tags
 	}
 	ctx := w.Context()
-	w.no(d.Import(ctx, all...))
+	expect.NoError(w, d.Import(ctx, all...))
 	pod, err := d.RunPod(ctx, "test")
-	w.no(err)
+	expect.NoError(w, err)
 	_, err = d.RunContainer(ctx, containerd.Container{Pod: pod, Name: "running", Image: running.ID(), Volumes: volumes})
-	w.no(err)
+	expect.NoError(w, err)
 	id, err := d.RunContainer(ctx, containerd.Container{Pod: pod, Name: "exited", Image: exited.ID(), Args: []string{"exit"}})
-	w.no(err)
-	w.no(d.Exited(ctx, id))
+	expect.NoError(w, err)
+	expect.NoError(w, d.Exited(ctx, id))
 	_, err = d.Create(ctx, containerd.Container{Pod: pod, Name: "created", Image: created.ID()})
-	w.no(err)
+	expect.NoError(w, err)
 	return append(all, containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true})
 }
 
@@ -107,7 +107,7 @@ func (w *env) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
 	byOther := pulled("go.test/by-other:v1", "go.test/by-other:v2")
 	first, volume := pulled("go.test/init:v1"), pulled("go.test/volume:v1")
 	all := []containerd.Image{byTag, byDigest, byOther, first, volume}
-	w.no(d.Import(w.Context(), all...))
+	expect.NoError(w, d.Import(w.Context(), all...))
 	pod := w.naming(n, byTag.Tags[0], byDigest.RepoDigest(), byOther.Tags[1])
 	pod.Spec.InitContainers = []corev1.Container{{Name: "first", Image: first.Tags[0]}}
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -121,15 +121,9 @@ func (w *env) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
 func (w *env) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, images int64) {
 	w.Helper()
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
-		if r.Removed.Images != images || len(r.Policies) == 0 || r.Policies[0].Removed.Images != images {
-			return fmt.Errorf("reported: %+v", r)
-		}
-		return nil
+		return cluster.Want(r.Removed.Images == images && len(r.Policies) > 0 && r.Policies[0].Removed.Images == images, "reported: %+v", r)
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != images || s.NodeImages == nil || s.NodeImages.Removed.Images != images {
-			return errors.New("the count differs")
-		}
-		return nil
+		return cluster.Want(s.Deleted == images && s.NodeImages != nil && s.NodeImages.Removed.Images == images, "the count differs")
 	})
 }

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestApplyingAPolicyAgainChangesNothing applies all samples, and a policy with every field, twice to one cluster: like
@@ -42,9 +43,7 @@ func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 			}
 		}
 		for _, policy := range first {
-			if err := w.Client.Delete(w.Context(), policy); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Client.Delete(w.Context(), policy))
 		}
 	}
 }
@@ -60,9 +59,7 @@ func (w *env) manifests(patterns ...string) (policies []*unstructured.Unstructur
 		}
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			if err != nil {
-				w.Fatal(err)
-			}
+			expect.NoError(w, err)
 			for _, command := range regexp.MustCompile(`(?m)^#   kubectl create namespace (\S+)$`).FindAllSubmatch(data, -1) {
 				namespaces[string(command[1])] = true
 			}
@@ -70,11 +67,7 @@ func (w *env) manifests(patterns ...string) (policies []*unstructured.Unstructur
 		}
 	}
 	for name := range namespaces {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		w.create(namespace)
-		w.Cleanup(func() {
-			_ = w.Client.Delete(context.Background(), namespace)
-		})
+		w.temporary(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	return policies
 }
@@ -111,9 +104,7 @@ func (w *env) applyByPatch(written *unstructured.Unstructured) *unstructured.Uns
 	if err != nil || string(patch) != "{}" {
 		w.Errorf("%s: the second apply sends a patch: %s, %v", written.GetName(), patch, err)
 	}
-	if err := w.Patch(w.Context(), live, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), live, client.RawPatch(types.MergePatchType, patch)))
 	return live
 }
 
@@ -137,9 +128,7 @@ func (w *env) applyOnServer(written *unstructured.Unstructured) *unstructured.Un
 func (w *env) json(object *unstructured.Unstructured) []byte {
 	w.Helper()
 	data, err := json.Marshal(object)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	return data
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // defaultApproval is the default approval of policies.
@@ -73,10 +74,7 @@ func TestAPreviewNeedsNoApproval(t *testing.T) {
 	w.sunset()
 	p := w.policy("previews", cautious("DryRun", "0s"))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Due.Now != 10 || len(s.Previews) != 1 {
-			return errors.New("not previewed")
-		}
-		return nil
+		return cluster.Want(s.Due.Now == 10 && len(s.Previews) == 1, "not previewed")
 	})
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	w.left()

@@ -12,7 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,12 +20,14 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // patience is how long a test waits for an expected change.
@@ -50,19 +52,11 @@ func newEnv(t *testing.T) *env {
 func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *env {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clientgoscheme.AddToScheme(scheme))
+	expect.NoError(t, v1alpha1.AddToScheme(scheme))
+	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w := &env{T: t, Client: c, plane: plane, metrics: prometheus.NewRegistry()}
 	namespace.Labels = map[string]string{"test": "true"}
 	ns := &corev1.Namespace{ObjectMeta: namespace}
@@ -75,16 +69,21 @@ func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *e
 // sunset runs a controller until the test ends or stop is called; stop waits until it has ended.
 func (w *env) sunset(adjust ...func(*manager.Config)) (stop func()) {
 	w.Helper()
-	ended, cancel := w.start(adjust...)
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				w.Errorf("controller: %v", err)
-			}
-		})
-	}
+	return w.background("controller", w.controller(adjust...).Start)
+}
+
+// background runs a program until the test ends or stop is called; stop waits until it has ended.
+func (w *env) background(what string, run func(context.Context) error) (stop func()) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("%s: %v", what, err)
+		}
+	})
 	w.Cleanup(stop)
 	return stop
 }
@@ -92,12 +91,15 @@ func (w *env) sunset(adjust ...func(*manager.Config)) (stop func()) {
 // sunsetUntilLost runs a controller that must end with an error, which the channel delivers.
 func (w *env) sunsetUntilLost(adjust ...func(*manager.Config)) <-chan error {
 	w.Helper()
-	ended, cancel := w.start(adjust...)
+	mgr := w.controller(adjust...)
+	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
 	return ended
 }
 
-func (w *env) start(adjust ...func(*manager.Config)) (ended <-chan error, cancel context.CancelFunc) {
+func (w *env) controller(adjust ...func(*manager.Config)) ctrlmanager.Manager {
 	w.Helper()
 	config := manager.Config{
 		Rest: w.plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
@@ -107,13 +109,8 @@ func (w *env) start(adjust ...func(*manager.Config)) (ended <-chan error, cancel
 		a(&config)
 	}
 	mgr, err := manager.NewManager(config)
-	if err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	return done, cancel
+	expect.NoError(w, err)
+	return mgr
 }
 
 func (w *env) create(object client.Object) {
@@ -123,24 +120,40 @@ func (w *env) create(object client.Object) {
 	}
 }
 
+// temporary creates an object, and deletes it at the end of the test.
+func (w *env) temporary(object client.Object) {
+	w.Helper()
+	w.create(object)
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
+}
+
+// createAll creates objects from YAML documents, and deletes them at the end of the test.
+func (w *env) createAll(texts []string, adjust ...func(*unstructured.Unstructured)) {
+	w.Helper()
+	for _, text := range texts {
+		object := &unstructured.Unstructured{}
+		expect.NoError(w, yaml.Unmarshal([]byte(text), &object.Object))
+		for _, a := range adjust {
+			a(object)
+		}
+		w.temporary(object)
+	}
+}
+
 // policy creates a ClusterRetentionPolicy with this spec in YAML for the test's namespace, and deletes it at the end of the
 // test.
 func (w *env) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	object := w.clusterPolicy(name, spec)
-	w.create(object)
-	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
-	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), p) })
-	return p
+	w.temporary(object)
+	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
 }
 
 // clusterPolicy is a ClusterRetentionPolicy, for the test's namespace unless its spec has a namespaceSelector.
 func (w *env) clusterPolicy(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal([]byte(spec), &object.Object); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, yaml.Unmarshal([]byte(spec), &object.Object))
 	object.Object = map[string]any{"spec": object.Object}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "approval"); !ok { // few tests concern approvals
 		_ = unstructured.SetNestedMap(object.Object, map[string]any{"backlogCount": int64(1_000_000), "backlogPercent": int64(100)}, "spec", "approval")
@@ -158,14 +171,10 @@ func (w *env) clusterPolicy(name, spec string) *unstructured.Unstructured {
 func (w *env) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.ClusterRetentionPolicySpec)) {
 	w.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{}
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), current); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Get(w.Context(), client.ObjectKeyFromObject(p), current))
 	before := current.DeepCopy()
 	change(&current.Spec)
-	if err := w.Patch(w.Context(), current, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), current, client.MergeFrom(before)))
 }
 
 // status waits until the status of a policy satisfies want.
@@ -230,20 +239,18 @@ func (w *env) finished(job *batchv1.Job) time.Time {
 	return at
 }
 
-// gone waits until an object does not exist.
-func (w *env) gone(object client.Object) {
+// gone waits until objects do not exist.
+func (w *env) gone(objects ...client.Object) {
 	w.Helper()
-	cluster.Eventually(w, patience, func() error {
-		err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object)
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err != nil:
-			return err
-		default:
-			return fmt.Errorf("%T %s still exists", object, object.GetName())
-		}
-	})
+	for _, object := range objects {
+		cluster.Eventually(w, patience, func() error {
+			err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object)
+			if err == nil {
+				return fmt.Errorf("%T %s still exists", object, object.GetName())
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
 }
 
 // stays fails the test if an object is deleted or terminating, now or within the time.
@@ -265,10 +272,8 @@ func (w *env) stays(within time.Duration, objects ...client.Object) {
 }
 
 func (w *env) condition(s v1alpha1.RetentionPolicyStatus, name string) metav1.Condition {
-	for _, c := range s.Conditions {
-		if c.Type == name {
-			return c
-		}
+	if c := meta.FindStatusCondition(s.Conditions, name); c != nil {
+		return *c
 	}
 	return metav1.Condition{Type: name, Status: metav1.ConditionUnknown, Reason: "Missing"}
 }

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -49,18 +49,13 @@ func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 			_ = w.Patch(context.Background(), cm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		}
 	})
-	if err := w.Client.Delete(t.Context(), leaving); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), leaving))
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
 	for i := range 5 {
 		w.gone(w.configMap(fmt.Sprintf("free-%d", i), preview))
 	}
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 6 || s.Matched != 2 || s.Due.Now != 0 {
-			return errors.New("wrong counts")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 6 && s.Matched == 2 && s.Due.Now == 0, "wrong counts")
 	})
 	sent := strings.Join(deletes(), "\n")
 	if n := strings.Count(sent, "/stuck "); n != 1 {
@@ -86,9 +81,7 @@ func TestNamespaceIsRecreated(t *testing.T) {
 		return cm
 	}
 	w.gone(create(preview))
-	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	stays := create(nil)
 	goes := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "goes", Labels: preview}}
 	w.create(goes)
@@ -101,12 +94,8 @@ func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
 	w.sunset()
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
-	if err := w.plane.Kill(cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.plane.Restart(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.plane.Kill(cluster.APIServer))
+	expect.NoError(t, w.plane.Restart(t.Context(), cluster.APIServer))
 	w.gone(w.configMap("after", preview))
 }
 
@@ -139,10 +128,7 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 			}
 			raging.Lift()
 			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-				if s.Deleted != n {
-					return errors.New("not all deleted")
-				}
-				return nil
+				return cluster.Want(s.Deleted == n, "not all deleted")
 			})
 		})
 	}
@@ -179,10 +165,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s"))
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Due.Hour != 1 {
-			return errors.New("no object waits yet")
-		}
-		return nil
+		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
 	})
 	thaw := g.Freeze(nil)
 	defer thaw()
@@ -199,10 +182,7 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Due.Hour != 1 {
-			return errors.New("no object waits yet")
-		}
-		return nil
+		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
 	})
 	thaw := g.Freeze(nil)
 	defer thaw()

@@ -43,10 +43,7 @@ func TestFinishedJobsGoOnTimeWithTheirPods(t *testing.T) {
 		if err := w.List(t.Context(), pods, client.InNamespace(w.namespace), client.MatchingLabels{"job-name": "succeeds"}); err != nil {
 			return err
 		}
-		if len(pods.Items) > 0 {
-			return errors.New("its Pods still exist")
-		}
-		return nil
+		return cluster.Want(len(pods.Items) == 0, "its Pods still exist")
 	})
 	w.stays(time.Second, fails, runs)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {

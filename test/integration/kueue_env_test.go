@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // kueueIsImpatient makes Kueue deactivate a Job after the first try if its Pods do not become ready. In these tests that
@@ -39,9 +39,7 @@ func (w *env) startKueue() {
 
 func (w *env) startKueueWith(configuration string) {
 	w.Helper()
-	if err := w.plane.StartKueue(w.Context(), cluster.KueueOptions{Configuration: configuration}); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.plane.StartKueue(w.Context(), cluster.KueueOptions{Configuration: configuration}))
 	w.Cleanup(func() {
 		if err := w.plane.Kill(cluster.Kueue); err != nil {
 			w.Error(err)
@@ -53,23 +51,12 @@ func (w *env) startKueueWith(configuration string) {
 func (w *env) byTheKueuePage() *rest.Config {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/kueue.md")
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	const user = "system:serviceaccount:sunset-system:sunset-controller"
 	w.grant(user, "core", core...)
-	for _, document := range documents(string(page)) {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			w.Fatal(err)
-		}
-		w.create(object)
-		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
-	}
+	w.createAll(documents(string(page)))
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	return config
 }
 
@@ -95,12 +82,9 @@ func (w *env) kueueObject(text string) *unstructured.Unstructured {
 	if strings.Contains(text, "%[1]s") {
 		text = fmt.Sprintf(text, w.namespace)
 	}
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &object.Object); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &object.Object))
 	object.SetAPIVersion(workloadKind.GroupVersion().String())
-	w.create(object)
-	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
+	w.temporary(object)
 	return object
 }
 
@@ -181,9 +165,7 @@ func since(t *testing.T, u *unstructured.Unstructured, kind string) time.Time {
 	t.Helper()
 	text, _ := conditionOf(u, kind)["lastTransitionTime"].(string)
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return at
 }
 

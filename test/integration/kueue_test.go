@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -86,10 +85,7 @@ func finishedWorkloadsGo(t *testing.T) {
 	}
 	onlyDeletesWithPreconditions(t, writes(), 3+conflicts(g)) // Kueue removes its finalizer at the same time
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 3 || s.Errors != 0 {
-			return errors.New("wrong counts")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 3 && s.Errors == 0, "wrong counts")
 	})
 }
 
@@ -194,10 +190,7 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	w.stays(time.Second, users, tooLong, again, waits, unready, slow, ofUser, refused)
 	onlyDeletesWithPreconditions(t, writes(), 2+conflicts(g))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 2 || s.Errors != 0 || s.Due.Day != 1 {
-			return errors.New("wrong counts")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 2 && s.Errors == 0 && s.Due.Day == 1, "wrong counts")
 	})
 }
 

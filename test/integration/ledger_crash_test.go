@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -43,9 +44,7 @@ func crashObjects(t *testing.T) (w *env, p *v1alpha1.ClusterRetentionPolicy) {
 	w.create(held)
 	w.configMap("bystander", nil)
 	p = w.policy("crash", crashing)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	return w, p
 }
 
@@ -175,10 +174,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			former := w.holderOf(p)
 			second := controller(t, w.view(p), "--leader-elect=false")
 			cluster.Eventually(t, patience, func() error {
-				if holder := w.holderOf(p); holder == former {
-					return fmt.Errorf("%q still holds the ledger", holder)
-				}
-				return nil
+				holder := w.holderOf(p)
+				return cluster.Want(holder != former, "%q still holds the ledger", holder)
 			})
 			w.atTheEnd(p)
 			second.stop(t)

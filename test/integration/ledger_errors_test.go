@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -37,9 +38,7 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 	var waits *corev1.ConfigMap
 	lose := func(name string) {
 		t.Helper()
-		if err := w.Client.Delete(t.Context(), kept.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Client.Delete(t.Context(), kept.DeepCopy()))
 		waits = w.configMap(name, preview)
 		w.expect(p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", string(p.UID), "status.ledger")
 		w.stays(0, waits)
@@ -58,15 +57,11 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 
 	lose("new")
 	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
-	if err := w.Status().Patch(t.Context(), p.DeepCopy(), forget); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Status().Patch(t.Context(), p.DeepCopy(), forget))
 	w.gone(waits)
 	w.counted(p, has(3, 0))
 
-	if err := w.Client.Delete(t.Context(), p.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), p.DeepCopy()))
 	w.gone(kept)
 }
 
@@ -78,16 +73,12 @@ func TestALedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
 	w.gone(w.configMap("before", preview))
 	kept := w.counted(p, has(1, 0))
 	nonsense := client.RawPatch(types.MergePatchType, []byte(`{"open":[{"rule":"previews","apiVersion":"v1","kind":"ConfigMap","objects":["?"]}]}`))
-	if err := w.Patch(t.Context(), kept, nonsense); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Patch(t.Context(), kept, nonsense))
 	stays := w.configMap("stays", preview)
 	w.expect(p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", `"?"`)
 	w.gone(w.configMap("goes", labels))
 	w.stays(0, stays)
-	if err := w.Client.Delete(t.Context(), p.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), p.DeepCopy()))
 	w.gone(kept)
 }
 

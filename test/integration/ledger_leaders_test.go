@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // Limits allow most of a backlog, which is counted by outcome.
@@ -30,9 +31,7 @@ func backlogOf(t *testing.T) (w *env, p *v1alpha1.ClusterRetentionPolicy) {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
 	}
 	p = w.policy("leaders", leaders)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	return w, p
 }
 
@@ -87,21 +86,14 @@ func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 	})
 	first := controller(t, g, append(elect, "--max-deletions-per-second=30")...)
 	w.inTheMiddle()
-	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, first.Process.Signal(syscall.SIGSTOP))
 	l := w.counted(p, func(l *v1alpha1.RetentionLedger) error { return nil })
 	controller(t, w.view(p), append(elect, "--max-deletions-per-second=30")...)
 	w.counted(p, func(now *v1alpha1.RetentionLedger) error {
-		if now.Holder == l.Holder {
-			return fmt.Errorf("%s still holds the ledger", now.Holder)
-		}
-		return nil
+		return cluster.Want(now.Holder != l.Holder, "%s still holds the ledger", now.Holder)
 	})
 	back.Store(true)
-	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, first.Process.Signal(syscall.SIGCONT))
 	first.endsByItself(t)
 	w.drained(p)
 	for _, request := range sent() {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // limited is previews with a limit of deletions in a window.
@@ -118,10 +119,7 @@ func TestCountsCarryOver(t *testing.T) {
 	deleted := func(n int64, ledger bool) {
 		t.Helper()
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-			if s.Deleted != n || s.Rules[0].Deleted != n || (s.Ledger != nil) != ledger {
-				return fmt.Errorf("want %d deleted", n)
-			}
-			return nil
+			return cluster.Want(s.Deleted == n && s.Rules[0].Deleted == n && (s.Ledger != nil) == ledger, "want %d deleted", n)
 		})
 	}
 	w.configMap("a", preview)

@@ -10,14 +10,13 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // counted waits until the ledger of a policy satisfies want.
 func (w *env) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.RetentionLedger) error) *v1alpha1.RetentionLedger {
 	w.Helper()
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Get(w.Context(), client.ObjectKeyFromObject(p), p))
 	l := &v1alpha1.RetentionLedger{}
 	cluster.Eventually(w, patience, func() error {
 		*l = v1alpha1.RetentionLedger{}

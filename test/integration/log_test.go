@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAHealthyStartIsCalm starts a process that takes the lease, deletes an object, keeps another one that Argo CD manages
@@ -27,7 +28,7 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 	}}
 	w.create(hook)
 	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
-	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	expect.NoError(w, w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	own := newEnv(t).namespace // Sunset deletes nothing in its own namespace
 	start := func(args ...string) *process {
 		return controller(t, w.view(p), append(args, "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")...)
@@ -50,10 +51,8 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 		return n, err
 	}
 	cluster.Eventually(t, patience, func() error {
-		if n, err := told(); err != nil || n == 0 {
-			return fmt.Errorf("%d Events: %v", n, err)
-		}
-		return nil
+		n, err := told()
+		return cluster.Want(err == nil && n > 0, "%d Events: %v", n, err)
 	})
 	next := start("--metrics-secure")
 	c.stop(t)

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // unused deletes ConfigMaps some time after the label unused is set. No field has the time of that, so Sunset records it.
@@ -29,9 +29,7 @@ rules:
 func (w *env) label(cm *corev1.ConfigMap, value string) {
 	w.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"unused":%s}}}`, value))
-	if err := w.Patch(w.Context(), cm, patch); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), cm, patch))
 }
 
 // mark waits for a mark by Sunset as the only mark on an object.
@@ -60,10 +58,8 @@ func (w *env) unmarked(cm *corev1.ConfigMap) {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 			return err
 		}
-		if value, ok := cm.Annotations[v1alpha1.EligibleSinceAnnotation]; ok {
-			return fmt.Errorf("still marked %s", value)
-		}
-		return nil
+		value, ok := cm.Annotations[v1alpha1.EligibleSinceAnnotation]
+		return cluster.Want(!ok, "still marked %s", value)
 	})
 }
 
@@ -148,10 +144,7 @@ func TestADryRunMarksNothing(t *testing.T) {
 	cm := w.configMap("cm", marked)
 	w.label(cm, `"yes"`)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Due.Hour != 1 || s.Rules[0].Estimated != 1 {
-			return errors.New("not estimated")
-		}
-		return nil
+		return cluster.Want(s.Due.Hour == 1 && s.Rules[0].Estimated == 1, "not estimated")
 	})
 	if w := writes(); len(w) > 0 {
 		t.Errorf("a dry run wrote: %v", w)

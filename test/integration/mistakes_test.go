@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/mistakes"
 )
 
@@ -25,9 +26,7 @@ func TestMistakesHaveTheSameMessageEverywhere(t *testing.T) {
 	w.webhook()
 	l := w.listen()
 	all, err := mistakes.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			if m.InFile {

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // finishedOnManager deletes finished objects in the manager cluster.
@@ -89,9 +89,7 @@ func TestMultiKueue(t *testing.T) {
 		})
 		workloads[name] = worker.workload(jobs[name], is("Admitted"))
 	}
-	if err := manager.plane.Pause(cluster.Kueue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, manager.plane.Pause(cluster.Kueue))
 	resume := sync.OnceValue(func() error { return manager.plane.Resume(cluster.Kueue) })
 	t.Cleanup(func() { _ = resume() })
 	worker.succeedPods(len(names))
@@ -103,19 +101,15 @@ func TestMultiKueue(t *testing.T) {
 	worker.stays(2*time.Second, jobs["kept"], workloads["kept"])
 	worker.explains("job/kept", "ManagedByMultiKueue")
 	worker.explains("workload/"+workloads["kept"].GetName(), "ManagedByMultiKueue")
-	if err := resume(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, resume())
 
 	worker.gone(jobs["kept"])
 	worker.gone(workloads["kept"])
 	manager.gone(managers["kept"])
 	cluster.Eventually(t, patience, func() error { return manager.none(managers["kept"]) })
 	cluster.Eventually(t, patience, func() error {
-		if n := created("job-allowed"); n < 2 {
-			return fmt.Errorf("MultiKueue dispatched Job job-allowed %d times, want 2: docs/kueue.md is wrong about allowManaged", n)
-		}
-		return nil
+		n := created("job-allowed")
+		return cluster.Want(n >= 2, "MultiKueue dispatched Job job-allowed %d times, want 2: docs/kueue.md is wrong about allowManaged", n)
 	})
 	t.Logf("MultiKueue dispatched Job workload-allowed %d times", created("workload-allowed")) // depends on which event it sees first
 	if n := created("kept"); n != 1 {
@@ -138,16 +132,11 @@ func managerAndWorker(t *testing.T) (manager, worker *env) {
 	worker.queues("", "lq")
 
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cluster.WriteKubeconfig(file, other.Config()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cluster.WriteKubeconfig(file, other.Config()))
 	kubeconfig, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.KueueNamespace, Name: manager.namespace}, Data: map[string][]byte{"kubeconfig": kubeconfig}}
-	manager.create(secret)
-	t.Cleanup(func() { _ = manager.Client.Delete(context.Background(), secret) })
+	manager.temporary(secret)
 	manager.kueueObject(`{kind: MultiKueueCluster, metadata: {name: %[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Secret, location: %[1]s}}}}`)
 	manager.kueueObject(`{kind: MultiKueueConfig, metadata: {name: %[1]s}, spec: {clusters: [%[1]s]}}`)
 	check := manager.kueueObject(`{kind: AdmissionCheck, metadata: {name: %[1]s}, spec: {controllerName: kueue.x-k8s.io/multikueue,
@@ -177,18 +166,13 @@ func (w *env) succeedPods(count int) {
 		if err := w.List(w.Context(), pods, client.InNamespace(w.namespace)); err != nil {
 			return err
 		}
-		if len(pods.Items) != count {
-			return fmt.Errorf("%d Pods, want %d", len(pods.Items), count)
-		}
-		return nil
+		return cluster.Want(len(pods.Items) == count, "%d Pods, want %d", len(pods.Items), count)
 	})
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		before := pod.DeepCopy()
 		pod.Status.Phase = corev1.PodSucceeded
-		if err := w.Status().Patch(w.Context(), pod, client.MergeFrom(before)); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, w.Status().Patch(w.Context(), pod, client.MergeFrom(before)))
 	}
 }
 
@@ -196,13 +180,9 @@ func (w *env) succeedPods(count int) {
 func (w *env) createdJobs() func(name string) int {
 	w.Helper()
 	clients, err := kubernetes.NewForConfig(w.plane.Config())
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	watch, err := clients.BatchV1().Jobs(w.namespace).Watch(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	w.Cleanup(watch.Stop)
 	var mu sync.Mutex
 	var ended error

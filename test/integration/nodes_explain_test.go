@@ -28,6 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // explainedImages has a rule for another node.
@@ -53,9 +54,7 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 	unused := containerd.Image{Tags: []string{"go.test/team/unused:v1", "go.test/team/unused:v2"}, Digest: true}
 	named := containerd.Image{Tags: []string{"go.test/team/named:v1"}, Digest: true}
 	loaded := containerd.Image{Tags: []string{"go.test/team/loaded:v1"}}
-	if err := d.Import(t.Context(), unused, named, loaded); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.Import(t.Context(), unused, named, loaded))
 	n := w.node("a")
 	w.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waits"},
@@ -64,15 +63,11 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 	w.agentPod(n, d)
 	p := w.policy("explained", explainedImages)
 	user, err := w.plane.UserConfig(w.namespace + "-looker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sunset := w.commandLine(withPods(t, user), "--node", n.Name, "--agent-namespace", w.namespace)
 
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(policyAboutNothing), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(policyAboutNothing), 0o600))
 	if out, err := sunset("explain", "image/unused:v1", "-f", file); err == nil || !strings.Contains(out, "you need permission to list pods in namespace "+w.namespace) {
 		t.Errorf("without permissions: %v\n%s", err, out)
 	}
@@ -145,23 +140,13 @@ func (w *env) agentPod(n *corev1.Node, d *containerd.Daemon) {
 	}
 	w.create(pod)
 	pod.Status.Phase = corev1.PodRunning
-	if err := w.Status().Update(w.Context(), pod); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Status().Update(w.Context(), pod))
 	state := w.TempDir()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- agent.Run(ctx, agent.Config{
+	w.background("agent", func(ctx context.Context) error {
+		return agent.Run(ctx, agent.Config{
 			Rest: w.plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
 			Interval: 300 * time.Millisecond, MetricsAddress: fmt.Sprintf("127.0.0.1:%d", port), ProbeAddress: "0",
 		})
-	}()
-	w.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.Errorf("agent: %v", err)
-		}
 	})
 }
 
@@ -172,13 +157,9 @@ var proxied = regexp.MustCompile(`/pods/agent:(\d+)/proxy(/.*)$`)
 func withPods(t *testing.T, user *rest.Config) *rest.Config {
 	t.Helper()
 	transport, err := rest.TransportFor(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	target, err := url.Parse(user.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport
 	proxy.ModifyResponse = func(r *http.Response) error {
@@ -208,9 +189,7 @@ func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...str
 	if out, err := exec.Command("go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/kubectl-sunset").CombinedOutput(); err != nil {
 		w.Fatalf("%v\n%s", err, out)
 	}
-	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, config))
 	return func(args ...string) (string, error) {
 		command := exec.CommandContext(w.Context(), binary, append(append(args, flags...), "--kubeconfig", kubeconfig)...)
 		out, err := command.CombinedOutput()
@@ -222,16 +201,12 @@ func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...str
 func (w *env) mayLook(user string) {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/images.md")
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	roles := 0
 	for _, document := range documents(string(page)) {
 		role := &rbacv1.ClusterRole{} // a Role decodes as a ClusterRole too
-		if err := yaml.Unmarshal([]byte(document), role); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, yaml.Unmarshal([]byte(document), role))
 		meta := metav1.ObjectMeta{Name: w.namespace + "-" + role.Name}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.Kind, Name: meta.Name}
 		switch role.Kind {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const agentAccount = "sunset-node-agent"
@@ -31,13 +32,9 @@ func (w *env) agents() {
 	})
 	here := func(object *unstructured.Unstructured) {
 		text, err := json.Marshal(object.Object)
-		if err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, err)
 		object.Object = nil
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "sunset-system", w.namespace)), &object.Object); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, json.Unmarshal([]byte(strings.ReplaceAll(string(text), "sunset-system", w.namespace)), &object.Object))
 	}
 	w.apply("../nodes/rights.yaml", here)
 	w.apply("../nodes/agent.yaml", here)
@@ -63,16 +60,12 @@ func (w *env) agent(account, node string) client.Client {
 		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
 	}
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: account}}
-	if err := w.SubResource("token").Create(w.Context(), of, request); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.SubResource("token").Create(w.Context(), of, request))
 	admin := w.plane.Config()
 	c, err := client.New(&rest.Config{
 		Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}, BearerToken: request.Status.Token, QPS: -1,
 	}, client.Options{Scheme: w.Scheme()})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	return c
 }
 
@@ -98,8 +91,7 @@ func TestAnAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: agentAccount},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "tenant"}},
 	}
-	w.create(binding)
-	t.Cleanup(func() { _ = w.Client.Delete(context.Background(), binding) })
+	w.temporary(binding)
 
 	agent := w.agent(agentAccount, mine)
 	for name, test := range map[string]struct {
@@ -141,13 +133,9 @@ var ownedByPod = metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p",
 func (w *env) updates(agent, neighbour client.Client, node string) {
 	w.Helper()
 	n := &corev1.Node{}
-	if err := agent.Get(w.Context(), client.ObjectKey{Name: node}, n); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, agent.Get(w.Context(), client.ObjectKey{Name: node}, n))
 	r := reportOf(node, func(r *v1alpha1.NodeImageReport) { r.OwnerReferences[0].UID = n.UID })
-	if err := agent.Create(w.Context(), r); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, agent.Create(w.Context(), r))
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), r) })
 	r.Images = 7
 	if err := agent.Update(w.Context(), r); err != nil {

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // oldImages is a policy about images and Jobs.
@@ -38,8 +38,7 @@ rules:
 func (w *env) node(name string) *corev1.Node {
 	w.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
-	w.create(n)
-	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), n) })
+	w.temporary(n)
 	return n
 }
 
@@ -53,14 +52,11 @@ func (w *env) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport)
 	case apierrors.IsNotFound(err):
 		r.Name = n.Name
 		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}}
-		w.create(r)
-		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), r) })
+		w.temporary(r)
 	case err != nil:
 		w.Fatal(err)
 	default:
-		if err := w.Update(w.Context(), r); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, w.Update(w.Context(), r))
 	}
 	return r
 }
@@ -96,19 +92,13 @@ func (w *env) rulesOnNodes(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha
 
 func generation(n int64) func(v1alpha1.NodeImagePolicy) error {
 	return func(p v1alpha1.NodeImagePolicy) error {
-		if p.Generation != n {
-			return fmt.Errorf("generation %d", p.Generation)
-		}
-		return nil
+		return cluster.Want(p.Generation == n, "generation %d", p.Generation)
 	}
 }
 
 func waits(rules int) func(v1alpha1.NodeImagePolicy) error {
 	return func(p v1alpha1.NodeImagePolicy) error {
-		if len(p.Unapproved) != rules {
-			return fmt.Errorf("unapproved: %v", p.Unapproved)
-		}
-		return nil
+		return cluster.Want(len(p.Unapproved) == rules, "unapproved: %v", p.Unapproved)
 	}
 }
 
@@ -161,41 +151,26 @@ func TestImagesAreDeletedByNodeAgents(t *testing.T) {
 		t.Errorf("the edit was published after %s", took)
 	}
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.NodeImages.Nodes != 0 || s.NodeImages.StaleNodes != 2 || s.Deleted != 2 {
-			return errors.New("a report about another form counts")
-		}
-		return nil
+		return cluster.Want(s.NodeImages.Nodes == 0 && s.NodeImages.StaleNodes == 2 && s.Deleted == 2, "a report about another form counts")
 	})
 	w.spoilt(p)
 
-	if err := w.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Delete(t.Context(), b))
 	w.gone(&v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.NodeImages.StaleNodes != 1 || s.Deleted != 2 {
-			return errors.New("the deleted node still counts, or its removals do not")
-		}
-		return nil
+		return cluster.Want(s.NodeImages.StaleNodes == 1 && s.Deleted == 2, "the deleted node still counts, or its removals do not")
 	})
-	if err := w.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Delete(t.Context(), p))
 	cluster.Eventually(t, patience, func() error {
 		rules := w.rules()
-		if len(rules.Policies)+len(rules.Known) > 0 {
-			return fmt.Errorf("published policies: %v", rules.Policies)
-		}
-		return nil
+		return cluster.Want(len(rules.Policies)+len(rules.Known) == 0, "published policies: %v", rules.Policies)
 	})
 }
 
 func (w *env) rules() *v1alpha1.NodeImageRules {
 	w.Helper()
 	rules := &v1alpha1.NodeImageRules{}
-	if err := w.Get(w.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Get(w.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules))
 	return rules
 }
 
@@ -212,19 +187,13 @@ func (w *env) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 		spoilt := &unstructured.Unstructured{}
 		spoilt.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
 		spoilt.SetName(v1alpha1.NodeImageRulesName)
-		if err := w.Patch(w.Context(), spoilt, client.RawPatch("application/json-patch+json", []byte(patch))); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, w.Patch(w.Context(), spoilt, client.RawPatch("application/json-patch+json", []byte(patch))))
 		cluster.Eventually(w, patience, func() error {
-			if now := w.rules(); now.Generation <= spoilt.GetGeneration() {
-				return fmt.Errorf("not restored after %s", patch)
-			}
-			return nil
+			now := w.rules()
+			return cluster.Want(now.Generation > spoilt.GetGeneration(), "not restored after %s", patch)
 		})
 	}
-	if err := w.Delete(w.Context(), good.DeepCopy()); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Delete(w.Context(), good.DeepCopy()))
 	w.rulesOnNodes(p, generation(2))
 	mended := w.rules()
 	if mended.UID == good.UID || fmt.Sprint(mended.Policies, mended.Known) != fmt.Sprint(good.Policies, good.Known) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // configMap creates a minimal ConfigMap.
@@ -56,22 +57,9 @@ rules:
   startTime: finishedAt(object)
   ttl: 1s
 `)
-	pod := func(name string, outcome cluster.Outcome) *corev1.Pod {
-		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: corev1.PodSpec{
-				NodeName: cluster.NodeName(0), RestartPolicy: corev1.RestartPolicyNever,
-				Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
-			},
-		}
-		cluster.SetFate(p, outcome, 0)
-		w.create(p)
-		return p
-	}
-	succeeds, fails, runs := pod("succeeds", cluster.Succeeded), pod("fails", cluster.Failed), pod("runs", cluster.Endless)
+	succeeds, fails, runs := w.pod("succeeds", nil, cluster.Succeeded), w.pod("fails", nil, cluster.Failed), w.pod("runs", nil, cluster.Endless)
 	ofJob := w.job("owner", cluster.Succeeded, 0)
-	w.gone(succeeds)
-	w.gone(fails)
+	w.gone(succeeds, fails)
 	w.finished(ofJob)
 	w.stays(1500*time.Millisecond, runs, ofJob)
 	pods := &corev1.PodList{}
@@ -102,16 +90,11 @@ rules:
 	}
 	w.create(pod)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Matched != 1 || s.Due.Now != 0 {
-			return errors.New("wrong counts")
-		}
-		return nil
+		return cluster.Want(s.Matched == 1 && s.Due.Now == 0, "wrong counts")
 	})
 	w.stays(time.Second, pod)
 	pod.Finalizers = nil
-	if err := w.Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Update(t.Context(), pod))
 	w.gone(pod)
 }
 
@@ -168,10 +151,7 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 			cm := w.configMap("cm", preview)
 			w.gone(w.configMap("probe", map[string]string{"env": "other"}))
 			w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
-				if s.Deleted != 1 {
-					return errors.New("the kind is not listed yet")
-				}
-				return nil
+				return cluster.Want(s.Deleted == 1, "the kind is not listed yet")
 			})
 			listings := recorded(g, ofAllConfigMaps)
 			edited := time.Now()
@@ -232,10 +212,7 @@ func TestHoldKeepsUntilItIsLifted(t *testing.T) {
 			w.annotate(place(w, inside), `"true"`)
 			p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-				if s.Held != 1 || s.Due.Now != 0 {
-					return errors.New("the object is not held")
-				}
-				return nil
+				return cluster.Want(s.Held == 1 && s.Due.Now == 0, "the object is not held")
 			})
 			w.stays(time.Second, inside)
 			w.annotate(place(w, inside), "null")
@@ -254,9 +231,7 @@ func (w *env) annotate(object client.Object, hold string) {
 func (w *env) setAnnotation(object client.Object, key, value string) {
 	w.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, value)
-	if err := w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)))
 }
 
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
@@ -264,17 +239,12 @@ func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
 	w.sunset()
 	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspended", "0s"))
 	w.status(keeps, func(s v1alpha1.RetentionPolicyStatus) error {
-		if w.condition(s, v1alpha1.ConditionReady).Status != metav1.ConditionTrue {
-			return errors.New("not ready")
-		}
-		return nil
+		return cluster.Want(w.condition(s, v1alpha1.ConditionReady).Status == metav1.ConditionTrue, "not ready")
 	})
 	w.policy("b-deletes", fmt.Sprintf(previews, "Enforce", "0s"))
 	cm := w.configMap("cm", preview)
 	w.stays(2*time.Second, cm)
-	if err := w.Client.Delete(t.Context(), keeps); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), keeps))
 	w.gone(cm)
 }
 
@@ -324,9 +294,7 @@ rules:
 	w.gone(w.finishedBuild(gvk))
 
 	// The kind is deleted, and installed again with another schema.
-	if err := w.Client.Delete(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), crd))
 	w.expect(p, v1alpha1.ConditionWatching, "KindNotFound", "builds")
 	w.gone(w.configMap("meanwhile", preview))
 	w.define(gvk, "builds", map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", XPreserveUnknownFields: ptr.To(true)}})
@@ -368,8 +336,5 @@ func (w *env) define(gvk schema.GroupVersionKind, plural string, properties map[
 func (w *env) labelNamespace(key, value string) {
 	w.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)))
-	if err := w.Patch(w.Context(), ns, patch); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), ns, edit(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))))
 }

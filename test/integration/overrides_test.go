@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // team creates a RetentionPolicy with this spec in YAML in the test's namespace, and deletes it at the end of the test.
@@ -106,9 +107,7 @@ func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
 		}
 		return err
 	})
-	if err := w.Client.Delete(t.Context(), longer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), longer))
 	w.gone(cm)
 }
 

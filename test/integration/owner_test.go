@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -67,9 +67,7 @@ func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	one, two := w.ownedBy("one", job), w.ownedBy("two", job)
 	without := w.configMap("without", preview)
 	p := w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
-	for _, object := range []client.Object{job, one, two} {
-		w.gone(object)
-	}
+	w.gone(job, one, two)
 	cluster.Eventually(w, patience, func() error {
 		pods := &corev1.PodList{}
 		if err := w.List(t.Context(), pods, client.InNamespace(w.namespace)); err != nil || len(pods.Items) > 0 {
@@ -78,10 +76,7 @@ func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 		return nil
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 1 || s.Matched != 1 || s.Due.Now != 0 {
-			return errors.New("wrong counts")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 1 && s.Matched == 1 && s.Due.Now == 0, "wrong counts")
 	})
 	w.stays(0, without)
 	jobPath := "/apis/batch/v1/namespaces/" + w.namespace + "/jobs/job"
@@ -147,10 +142,7 @@ rules:
 			if test.other != "" {
 				other = w.policy("other", test.other)
 				w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
-					if w.condition(s, v1alpha1.ConditionReady).Status != metav1.ConditionTrue {
-						return errors.New("not ready")
-					}
-					return nil
+					return cluster.Want(w.condition(s, v1alpha1.ConditionReady).Status == metav1.ConditionTrue, "not ready")
 				})
 			}
 			job := test.job(w)
@@ -158,14 +150,11 @@ rules:
 			w.policy("previews", fmt.Sprintf(withOwner, "Enforce", test.spec))
 			w.stays(3*time.Second, job, cm)
 			if other != nil {
-				if err := w.Client.Delete(t.Context(), other); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, w.Client.Delete(t.Context(), other))
 			} else {
 				test.mend(w, job)
 			}
-			w.gone(job)
-			w.gone(cm)
+			w.gone(job, cm)
 		})
 	}
 }
@@ -173,14 +162,10 @@ rules:
 // patch changes an object with a patch.
 func (w *env) patch(object client.Object, change func()) {
 	w.Helper()
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Get(w.Context(), client.ObjectKeyFromObject(object), object))
 	before := object.DeepCopyObject().(client.Object)
 	change()
-	if err := w.Patch(w.Context(), object, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Patch(w.Context(), object, client.MergeFrom(before)))
 }
 
 func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
@@ -189,8 +174,7 @@ func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
 	job := w.job("job", cluster.Endless, 0)
 	cm := w.ownedBy("one", job)
 	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished))
-	w.gone(job)
-	w.gone(cm)
+	w.gone(job, cm)
 }
 
 // heldOwnerDelete returns a Job, the ConfigMap that it owns and the DELETE of the Job, which the proxy holds.
@@ -305,8 +289,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 			w.create(cm)
 			test.policy(w)
 			if test.goes {
-				w.gone(owner)
-				w.gone(cm)
+				w.gone(owner, cm)
 				return
 			}
 			w.stays(4*time.Second, owner, cm)
@@ -318,7 +301,6 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 func clusterScoped(w *env) client.Object {
 	w.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Value: 1}
-	w.create(class)
-	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), class) })
+	w.temporary(class)
 	return class
 }

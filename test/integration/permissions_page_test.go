@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,35 +13,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestPermissionsOnThePageAreEnough: with the permissions of docs/operations.md no request of Sunset is refused.
 func TestPermissionsOnThePageAreEnough(t *testing.T) {
 	w := newEnv(t)
 	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range documents(string(page)) {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		w.create(object)
-		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
-	}
+	expect.NoError(t, err)
+	w.createAll(documents(string(page)))
 	config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	refused := &refusals{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refused.through(next) })
 	w.sunset(func(c *manager.Config) {
@@ -65,10 +53,8 @@ rules:
 	images := w.policy("images", oldImages)
 	w.rulesOnNodes(images, waits(1))
 	w.status(images, func(s v1alpha1.RetentionPolicyStatus) error {
-		if c := w.condition(s, v1alpha1.ConditionWatching); c.Reason == "Forbidden" || s.NodeImages == nil {
-			return fmt.Errorf("no report was read: %s", c.Message)
-		}
-		return nil
+		c := w.condition(s, v1alpha1.ConditionWatching)
+		return cluster.Want(c.Reason != "Forbidden" && s.NodeImages != nil, "no report was read: %s", c.Message)
 	})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job"}, Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: template}}
 	w.create(job)
@@ -81,9 +67,7 @@ rules:
 		}
 		return nil
 	})
-	if err := w.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Delete(t.Context(), p))
 	w.gone(ledger)
 	if got := refused.all(); len(got) > 0 {
 		t.Errorf("refused: %v", got)
@@ -106,12 +90,8 @@ type refusals struct {
 	got []string
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func (f *refusals) through(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return answer.Func(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusForbidden {
 			f.mu.Lock()

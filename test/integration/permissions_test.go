@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -54,9 +55,7 @@ func TestMissingPermissionsAreReportedUntilGranted(t *testing.T) {
 	w := newEnv(t)
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.grant(user, "core", core...)
 	w.grant(user, "secrets", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "delete"}})
 	w.sunset(func(c *manager.Config) { c.Rest = config })
@@ -88,9 +87,7 @@ func TestPermissionsThatAreRevokedAndGranted(t *testing.T) {
 	w := newEnv(t)
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	g := proxy.New(t, config)
 	w.grant(user, "core", core...)
 	revoke := w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // shape is a type of Job with the events of its life.
@@ -152,8 +153,8 @@ var shapes = map[string]shape{
 			s.Template.Labels = found
 		}),
 		before: func(r *run) {
-			r.orphan("runs", cluster.Endless)
-			done := r.orphan("done", cluster.Succeeded)
+			r.pod("runs", found, cluster.Endless)
+			done := r.pod("done", found, cluster.Succeeded)
 			cluster.Eventually(r, patience, func() error {
 				if err := r.Get(r.Context(), client.ObjectKeyFromObject(done), done); err != nil || isFinished(done) {
 					return err
@@ -186,9 +187,7 @@ func deletedInTheMiddle(how metav1.DeletionPropagation) shape {
 		spec: sized(12, 4), fate: endlessFrom(4, 100),
 		meanwhile: func(r *run) {
 			r.until("four have succeeded, four run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 4 && s.Active == 4 })
-			if err := r.Delete(r.Context(), r.job, client.PropagationPolicy(how)); err != nil {
-				r.Fatal(err)
-			}
+			expect.NoError(r, r.Delete(r.Context(), r.job, client.PropagationPolicy(how)))
 		},
 		ends: ending{Gone: true},
 	}
@@ -219,10 +218,7 @@ func (r *run) end() (e ending) {
 		if e, finished, err = r.look(); err != nil {
 			return err
 		}
-		if !finished || e.Active+e.Terminating > 0 || e.Uncounted+e.Tracked > 0 {
-			return fmt.Errorf("%+v", e)
-		}
-		return nil
+		return cluster.Want(finished && e.Active+e.Terminating == 0 && e.Uncounted+e.Tracked == 0, "%+v", e)
 	})
 	return e
 }
@@ -270,33 +266,28 @@ func (r *run) until(what string, ok func(*batchv1.JobStatus) bool) {
 		if err := r.Get(r.Context(), client.ObjectKeyFromObject(r.job), job); err != nil {
 			return err
 		}
-		if !ok(&job.Status) {
-			return fmt.Errorf("waiting until %s: %+v", what, job.Status)
-		}
-		return nil
+		return cluster.Want(ok(&job.Status), "waiting until %s: %+v", what, job.Status)
 	})
 }
 
 func (r *run) suspend(suspend bool) {
 	r.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend))
-	if err := r.Patch(r.Context(), r.job.DeepCopy(), patch); err != nil {
-		r.Fatal(err)
-	}
+	expect.NoError(r, r.Patch(r.Context(), r.job.DeepCopy(), patch))
 }
 
-// orphan creates a Pod without an owner, which a Job will adopt.
-func (r *run) orphan(name string, outcome cluster.Outcome) *corev1.Pod {
-	r.Helper()
+// pod creates a Pod without an owner, which a Job with these labels adopts.
+func (w *env) pod(name string, labels map[string]string, outcome cluster.Outcome) *corev1.Pod {
+	w.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name, Labels: found},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, NodeName: cluster.NodeName(0),
 			Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
 		},
 	}
 	cluster.SetFate(pod, outcome, 0)
-	r.create(pod)
+	w.create(pod)
 	return pod
 }
 

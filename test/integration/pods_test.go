@@ -1,20 +1,19 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -100,12 +99,8 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 				go func() { ended <- a.end() }()
 				swept := b.end()
 				bare := <-ended
-				if diff := cmp.Diff(bare, swept); diff != "" {
-					t.Errorf("-without Sunset +with it\n%s", diff)
-				}
-				if diff := cmp.Diff(shape.ends, bare); diff != "" {
-					t.Errorf("without Sunset: -want +got\n%s", diff)
-				}
+				expect.Equal(t, "with Sunset, compared to without", bare, swept)
+				expect.Equal(t, "without Sunset", shape.ends, bare)
 			})
 		}
 	})
@@ -155,10 +150,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	big.start("big")
 	big.until("a fifth has succeeded", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
 	cluster.Eventually(t, patience, func() error {
-		if len(deletes()) == 0 {
-			return errors.New("nothing is deleted while the Job runs")
-		}
-		return nil
+		return cluster.Want(len(deletes()) > 0, "nothing is deleted while the Job runs")
 	})
 	stop()
 	early := len(deletes())
@@ -168,9 +160,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	}
 	w.sunset(behind)
 	want := ending{Succeeded: completions, CompletedIndexes: "0-499", Conditions: complete}
-	if diff := cmp.Diff(want, big.end()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "end", want, big.end())
 	w.nothingLeaks()
 	w.nothingFinishedStays()
 	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
@@ -188,9 +178,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	paused.start("paused")
 	paused.until("six have succeeded, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
 	w.nothingFinishedStays()
-	if err := w.plane.Kill(cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.plane.Kill(cluster.ControllerManager))
 	back := sync.OnceFunc(func() {
 		if err := w.plane.Restart(t.Context(), cluster.ControllerManager); err != nil {
 			t.Error(err)
@@ -198,9 +186,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	})
 	defer back()
 	pods, err := w.pods("paused")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var uncounted []client.Object
 	for i := range pods {
 		w.decide(pods[i].Name, cluster.Succeeded)
@@ -215,9 +201,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	})
 	w.stays(time.Second, uncounted...)
 	back()
-	if diff := cmp.Diff(ending{Succeeded: 30, Conditions: complete}, paused.end()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "end", ending{Succeeded: 30, Conditions: complete}, paused.end())
 	w.nothingLeaks()
 	w.nothingFinishedStays()
 	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })

@@ -22,6 +22,7 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // podWatcher records every version of every Pod of a namespace until its deletion.
@@ -43,19 +44,13 @@ type version struct {
 func (w *env) watchPods(came func(*corev1.Pod)) *podWatcher {
 	w.Helper()
 	clients, err := kubernetes.NewForConfig(w.plane.Config())
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	pods := clients.CoreV1().Pods(w.namespace)
 	none, err := pods.List(w.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	// The watch resumes if the API server closes it because the client is slow.
 	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	seen := &podWatcher{versions: map[version]*corev1.Pod{}, counted: map[types.UID]time.Time{}, removed: map[types.UID]time.Time{}, came: came}
 	ended := make(chan struct{})
 	go func() {

@@ -125,10 +125,7 @@ func TestOneDeleteWithPreconditionsAndNoGet(t *testing.T) {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
 	}
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 20 {
-			return errors.New("not all deleted")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 20, "not all deleted")
 	})
 	requests := seen()
 	if len(requests) != 20 {

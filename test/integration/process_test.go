@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -47,20 +48,14 @@ type process struct {
 func controller(t *testing.T, g *proxy.Proxy, args ...string) *process {
 	t.Helper()
 	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, g.Config()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cluster.WriteKubeconfig(kubeconfig, g.Config()))
 	p := &process{ended: make(chan struct{}), log: &bytes.Buffer{}}
 	p.Cmd = exec.Command(binary, append([]string{"--kubeconfig", kubeconfig,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 	p.Stderr = io.MultiWriter(os.Stderr, p.log)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.Start())
 	go func() {
 		p.err = p.Wait()
 		close(p.ended)

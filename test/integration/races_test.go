@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -34,9 +35,7 @@ func heldDelete(t *testing.T) (*env, *proxy.Proxy, *corev1.ConfigMap, *proxy.Arm
 func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
 	cm.Annotations = map[string]string{v1alpha1.HoldAnnotation: "true"}
-	if err := w.Update(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Update(t.Context(), cm))
 	held.Release()
 	w.stays(2*time.Second, cm)
 	expectRefused(t, g)
@@ -53,9 +52,7 @@ func expectRefused(t *testing.T, g *proxy.Proxy) {
 func TestChangeBeforeTheDeleteIsReevaluated(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
 	cm.Data = map[string]string{"changed": "yes"}
-	if err := w.Update(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Update(t.Context(), cm))
 	held.Release()
 	w.gone(cm) // its new version is still due
 	expectRefused(t, g)
@@ -63,9 +60,7 @@ func TestChangeBeforeTheDeleteIsReevaluated(t *testing.T) {
 
 func TestANamesakeWithANewUIDStays(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
-	if err := w.Client.Delete(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Delete(t.Context(), cm))
 	// The new ConfigMap with the same name is not a preview: only the facts of the old one could delete it.
 	namesake := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: cm.Name}}
 	w.create(namesake)
@@ -81,7 +76,5 @@ func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
 	cm := w.configMap("cm", preview)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
 	w.stays(5*time.Second, cm)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 }

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -74,9 +74,7 @@ func (w *env) left(want ...string) {
 	}
 	cluster.Eventually(w, patience, same)
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if err := same(); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, same())
 	}
 }
 
@@ -145,10 +143,7 @@ func TestCapacityLetsTheOldestGo(t *testing.T) {
 	w.ranked("cm-9", "a", 9)
 	w.left("cm-0", "cm-1", "cm-2", "cm-9") // the excess object is held
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Rules[0].Excess != 1 {
-			return errors.New("the status does not show the excess")
-		}
-		return nil
+		return cluster.Want(s.Rules[0].Excess == 1, "the status does not show the excess")
 	})
 	w.annotate(oldest, "null")
 	w.left("cm-0", "cm-1", "cm-9")

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheCommandLineSaysWhatRefers: the command reads the references to ConfigMaps and Secrets from the API server. For a
@@ -31,9 +33,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 		}}},
 	})
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(unusedPolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(unusedPolicy), 0o600))
 	says := func(sunset func(...string) (string, error), args string, want ...string) {
 		t.Helper()
 		out, err := sunset(append(strings.Fields(args), "-f", file, "-n", w.namespace)...)
@@ -53,9 +53,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 
 	user := w.namespace + "-lister"
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.mayListAllButPods(user)
 	lister := w.commandLine(config)
 	says(lister, "preview", `ConfigMap +free +Keep +ReferencesUnknown`, `1 error:\n  cannot list Pod of v1: pods is forbidden`)

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,10 +39,8 @@ func (w *env) marksFollowReferences() {
 		w.Errorf("the mark of a ConfigMap in use remained for %s", took)
 	}
 	cluster.Eventually(w, patience, func() error { // marks have a resolution of one second
-		if now := time.Now(); !now.After(first) {
-			return fmt.Errorf("it is %s", now)
-		}
-		return nil
+		now := time.Now()
+		return cluster.Want(now.After(first), "it is %s", now)
 	})
 	w.delete(pod)
 	second := w.mark(again)

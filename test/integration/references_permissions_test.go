@@ -1,13 +1,14 @@
 package integration_test
 
 import (
-	"fmt"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -28,9 +29,7 @@ func (w *env) whatCannotBeFollowedKeeps() {
 	w.Helper()
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	p := w.policy("unreferenced", unreferenced)
 	g := proxy.New(w.T, config)
 	g.Adjust(only(p))
@@ -41,20 +40,14 @@ func (w *env) whatCannotBeFollowedKeeps() {
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	unused := w.configMap("unused", nil)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Eligible != 1 {
-			return fmt.Errorf("%d eligible", s.Eligible)
-		}
-		return nil
+		return cluster.Want(s.Eligible == 1, "%d eligible", s.Eligible)
 	})
 
 	revoke()
 	g.Cut() // a watch continues without permission until it is closed
 	w.expect(p, v1alpha1.ConditionReferencesKnown, "ReferencesUnknown", "list and watch", "cronjobs")
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Eligible != 0 {
-			return fmt.Errorf("%d eligible", s.Eligible)
-		}
-		return nil
+		return cluster.Want(s.Eligible == 0, "%d eligible", s.Eligible)
 	})
 
 	w.grant(user, "again", ofCronJobs)

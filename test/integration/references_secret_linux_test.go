@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -38,10 +39,7 @@ func TestSecretDataEntersNoMemory(t *testing.T) {
 	controller := controller(t, proxy.New(t, w.plane.Config()), "--leader-elect=false", "--zap-log-level=10")
 	held := func(want int64) {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-			if s.Matched != 2 || s.Eligible != 2 || s.Held != want {
-				return errors.New("not counted")
-			}
-			return nil
+			return cluster.Want(s.Matched == 2 && s.Eligible == 2 && s.Held == want, "not counted")
 		})
 	}
 	held(0)
@@ -70,18 +68,12 @@ func forms(text string) []string {
 func (w *env) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, texts ...string) {
 	w.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(current), current); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Get(w.Context(), client.ObjectKeyFromObject(current), current))
 	events := &eventsv1.EventList{}
-	if err := w.List(w.Context(), events); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.List(w.Context(), events))
 	for where, object := range map[string]any{"the log": log, "status": current.Status, "Events": events.Items} {
 		told, err := yaml.Marshal(object)
-		if err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, err)
 		for _, text := range texts {
 			for _, form := range forms(text) {
 				if bytes.Contains(told, []byte(form)) {
@@ -96,14 +88,10 @@ func (w *env) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, tex
 func readMemory(t *testing.T, pid int) []byte {
 	t.Helper()
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = maps.Close() }()
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = memory.Close() }()
 	var all []byte
 	for lines := bufio.NewScanner(maps); lines.Scan(); {

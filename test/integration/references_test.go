@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // unreferenced deletes ConfigMaps without references as soon as possible: after the quiet period.
@@ -160,8 +161,7 @@ func (w *env) builtInHolds() {
 		w.secret("deployer-token", corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "deployer"}),
 	}
 	maps, secrets := w.configMap("unused", nil), w.secret("unused", "", nil)
-	w.gone(maps)
-	w.gone(secrets)
+	w.gone(maps, secrets)
 	w.stays(time.Second, held...)
 }
 
@@ -246,8 +246,6 @@ func (w *env) rolledOut(d *appsv1.Deployment) {
 // delete deletes an object and the objects that it owns.
 func (w *env) delete(object client.Object) {
 	w.Helper()
-	if err := w.Client.Delete(w.Context(), object, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, w.Client.Delete(w.Context(), object, client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	w.gone(object)
 }

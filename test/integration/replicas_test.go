@@ -1,12 +1,10 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -37,10 +36,7 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 	stopFirst()
 	w.gone(w.configMap("two", preview))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 2 {
-			return errors.New("the new leader lost the count")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 2, "the new leader lost the count")
 	})
 }
 
@@ -58,10 +54,7 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w.gone(w.configMap("one", preview))
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "7s" })
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.ObservedGeneration != 2 {
-			return errors.New("the controller has not seen the edit")
-		}
-		return nil
+		return cluster.Want(s.ObservedGeneration == 2, "the controller has not seen the edit")
 	})
 	var deletedLate atomic.Bool
 	blocked := time.Now()
@@ -92,18 +85,13 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 
 func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	w := newEnv(t)
-	binary := filepath.Join(t.TempDir(), "sunset-controller")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary, err := built()
+	expect.NoError(t, err)
 	run := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(binary, append([]string{"--kubeconfig", w.plane.Kubeconfig(), "--leader-elect=false",
 			"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		return cmd
 	}
@@ -115,36 +103,25 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	bystander := w.configMap("bystander", nil)
 	left := func() int {
 		list := &corev1.ConfigMapList{}
-		if err := w.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)))
 		return len(list.Items)
 	}
 	first := run("--max-deletions-per-second=40")
 	cluster.Eventually(t, patience, func() error {
-		if left() > n*3/4 {
-			return errors.New("too few deletions yet")
-		}
-		return nil
+		return cluster.Want(left() <= n*3/4, "too few deletions yet")
 	})
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, first.Process.Kill())
 	_ = first.Wait()
 	if l := left(); l == 0 {
 		t.Fatal("the backlog was gone before the controller was killed")
 	}
 	second := run()
 	cluster.Eventually(t, patience, func() error {
-		if l := left(); l > 0 {
-			return fmt.Errorf("%d ConfigMaps are left", l)
-		}
-		return nil
+		l := left()
+		return cluster.Want(l == 0, "%d ConfigMaps are left", l)
 	})
 	w.stays(0, bystander)
-	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, second.Process.Signal(syscall.SIGTERM))
 	if err := second.Wait(); err != nil {
 		t.Errorf("the controller did not end cleanly: %v", err)
 	}
@@ -167,16 +144,10 @@ func TestAThousandPolicies(t *testing.T) {
 	waits, goes := w.configMap("waits", preview), w.configMap("goes", map[string]string{"env": "other"})
 	w.gone(goes) // only the last policy selects it
 	w.statusWithin(patience, other, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 1 {
-			return errors.New("wrong count")
-		}
-		return nil
+		return cluster.Want(s.Deleted == 1, "wrong count")
 	})
 	w.statusWithin(patience, last, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Matched != 1 || s.Due.Now != 0 || s.Due.Hour != 1 {
-			return errors.New("want the latest due time of all policies")
-		}
-		return nil
+		return cluster.Want(s.Matched == 1 && s.Due.Now == 0 && s.Due.Hour == 1, "want the latest due time of all policies")
 	})
 	w.stays(0, waits)
 	cluster.Eventually(t, patience, func() error {

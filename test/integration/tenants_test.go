@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // account creates a ServiceAccount with permissions in the test's namespace, until revoke is called.
@@ -29,9 +31,7 @@ func (w *env) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	}
 	return func() {
 		w.Helper()
-		if err := w.Client.Delete(w.Context(), binding); err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, w.Client.Delete(w.Context(), binding))
 	}
 }
 
@@ -153,10 +153,8 @@ func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
 	})
 	neighbour.gone(neighbour.configMap("cm", preview))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if ready := w.condition(s, v1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue {
-			return fmt.Errorf("ready is %s", ready.Reason)
-		}
-		return nil
+		ready := w.condition(s, v1alpha1.ConditionReady)
+		return cluster.Want(ready.Status == metav1.ConditionTrue, "ready is %s", ready.Reason)
 	})
 	w.stays(3*time.Second, w.configMap("kept", preview)) // an invalid rule may have been meant to keep it
 }

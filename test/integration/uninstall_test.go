@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -24,7 +25,7 @@ import (
 func (w *env) here() (all []corev1.ConfigMap, marked int) {
 	w.Helper()
 	list := &corev1.ConfigMapList{}
-	w.no(w.List(w.Context(), list, client.InNamespace(w.namespace), client.HasLabels{"test"}))
+	expect.NoError(w, w.List(w.Context(), list, client.InNamespace(w.namespace), client.HasLabels{"test"}))
 	for i := range list.Items {
 		cm := &list.Items[i]
 		if len(cm.Finalizers) > 0 || cm.DeletionTimestamp != nil {
@@ -61,7 +62,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	w := newEnv(t)
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
-	w.no(err)
+	expect.NoError(w, err)
 	w.grant(user, "core", core...)
 	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
 	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
@@ -72,10 +73,8 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	})
 	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")
 	cluster.Eventually(t, patience, func() error {
-		if all, marked := w.here(); len(all) > 90 || marked < 10 {
-			return fmt.Errorf("%d ConfigMaps exist, %d marked", len(all), marked)
-		}
-		return nil
+		all, marked := w.here()
+		return cluster.Want(len(all) <= 90 && marked >= 10, "%d ConfigMaps exist, %d marked", len(all), marked)
 	})
 	revoke()
 	p.stop(t)
@@ -110,10 +109,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 	before := w.policy("before", cautious("Enforce", "0s"))
 	hash := w.pending(before, 10)
 	w.status(w.policy("running", fmt.Sprintf(fleetingPolicy, "Enforce")+defaultApproval), func(s v1alpha1.RetentionPolicyStatus) error {
-		if len(s.Previews) != 1 {
-			return errors.New("not counted")
-		}
-		return nil
+		return cluster.Want(len(s.Previews) == 1, "not counted")
 	})
 	w.stays(0, held...) // the objects of a new rule are not evaluated until its kind is listed
 	stop()
@@ -121,10 +117,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 	meanwhile := w.policy("meanwhile", cautious("Enforce", "1s"))
 	fleeting, unused := w.halfway()
 	w.rulesOnNodes(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
-		if p.Spec.Mode != v1alpha1.DryRun {
-			return fmt.Errorf("published mode: %s", p.Spec.Mode)
-		}
-		return nil
+		return cluster.Want(p.Spec.Mode == v1alpha1.DryRun, "published mode: %s", p.Spec.Mode)
 	})
 	for p, due := range map[*v1alpha1.ClusterRetentionPolicy]int64{fleeting: 100, unused: 0, before: 10, meanwhile: 10} {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -141,10 +134,8 @@ func TestTheBrakeForEverything(t *testing.T) {
 	stop()
 	w.sunset()
 	cluster.Eventually(t, patience, func() error {
-		if all, marked := w.here(); len(all) != 10 || marked != 10 {
-			return fmt.Errorf("%d ConfigMaps exist, %d are marked", len(all), marked)
-		}
-		return nil
+		all, marked := w.here()
+		return cluster.Want(len(all) == 10 && marked == 10, "%d ConfigMaps exist, %d are marked", len(all), marked)
 	})
 	if again := w.pending(before, 10); again != hash {
 		t.Errorf("the hash to approve was %s, then %s", hash, again)

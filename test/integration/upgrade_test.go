@@ -23,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -42,7 +43,7 @@ func (w *env) leave(r *upgrade.Recording) *left {
 	w.definitions(filepath.Join(r.Dir, upgrade.CRDsFile))
 	w.Cleanup(func() { w.definitions("../../crds") })
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "upgrade"}}
-	w.no(client.IgnoreAlreadyExists(w.Create(w.Context(), ns)))
+	expect.NoError(w, client.IgnoreAlreadyExists(w.Create(w.Context(), ns)))
 	l.due = time.Now().Add(4 * time.Second)
 	for _, u := range r.Objects {
 		for _, at := range policy.ParseMarks(u.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]) {
@@ -55,7 +56,7 @@ func (w *env) leave(r *upgrade.Recording) *left {
 		objects = append(objects, l.node())
 	}
 	objects = append(objects, r.Objects...)
-	w.no(upgrade.Store(w.Context(), w.plane.URL(cluster.Etcd), objects, l.later))
+	expect.NoError(w, upgrade.Store(w.Context(), w.plane.URL(cluster.Etcd), objects, l.later))
 	w.Cleanup(func() {
 		for _, u := range objects {
 			_ = w.Delete(context.Background(), u.DeepCopy())
@@ -68,7 +69,7 @@ func (w *env) leave(r *upgrade.Recording) *left {
 func (w *env) definitions(path string) {
 	w.Helper()
 	_, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true})
-	w.no(err)
+	expect.NoError(w, err)
 }
 
 // node is the node of the recorded agent.
@@ -96,9 +97,7 @@ func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
 // version writes unknown fields, and is rolled back: nothing is deleted.
 func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
 	all, err := upgrade.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	first, last := all[0], all[0]
 	for _, r := range all {
 		if r.At.Before(first.At) {
@@ -135,7 +134,7 @@ func (w *env) in(t *testing.T) *env {
 func (l *left) goesOn() {
 	l.Helper()
 	marked := l.object("retired")
-	l.no(l.Get(l.Context(), client.ObjectKeyFromObject(marked), marked))
+	expect.NoError(l.T, l.Get(l.Context(), client.ObjectKeyFromObject(marked), marked))
 	as := marked.Annotations[v1alpha1.EligibleSinceAnnotation]
 	for time.Until(l.due) > 500*time.Millisecond {
 		l.stays(100*time.Millisecond, marked, l.object("in-use"))
@@ -151,10 +150,8 @@ func (l *left) goesOn() {
 		if s.Ledger == nil || s.Ledger.LedgerCount != (v1alpha1.LedgerCount{Deleted: 3, Gone: 1}) || s.Ledger.Open != 0 || s.Deleted != 3 {
 			return errors.New("want 2 deleted before, 1 since, and 1 gone")
 		}
-		if c := l.condition(s, v1alpha1.ConditionEnforcing); c.Reason != string(policy.IsLimited) {
-			return fmt.Errorf("enforcing: %v", c)
-		}
-		return nil
+		c := l.condition(s, v1alpha1.ConditionEnforcing)
+		return cluster.Want(c.Reason == string(policy.IsLimited), "enforcing: %v", c)
 	})
 	if n := l.stillThere("open-there", "third-1"); n != 1 {
 		l.Errorf("%d of the last two objects exist, want 1 because of the limit", n)
@@ -176,7 +173,7 @@ func (l *left) stillThere(names ...string) (n int) {
 func (l *left) imagesGoOn() {
 	l.Helper()
 	state := filepath.Join(l.TempDir(), upgrade.StateDir)
-	l.no(os.CopyFS(state, os.DirFS(filepath.Join(l.Dir, upgrade.StateDir))))
+	expect.NoError(l.T, os.CopyFS(state, os.DirFS(filepath.Join(l.Dir, upgrade.StateDir))))
 	s := critest.Start(l.T)
 	s.Update(func(s *critest.State) {
 		s.Images = append(s.Images, critest.Image(1, "old.test/app:v1"), critest.Image(3, "quick.test/app:v2"))
@@ -184,10 +181,7 @@ func (l *left) imagesGoOn() {
 	stop := l.startAgent(agent.Config{Clock: hasty{}, Node: upgrade.Node, Endpoint: s.Endpoint, StateDir: state})
 	l.leaves(s, 1)
 	l.tells(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: upgrade.Node}}, func(r *v1alpha1.NodeImageReport) error {
-		if r.Removed.Images != 2 {
-			return fmt.Errorf("%d images removed, want one more than before", r.Removed.Images)
-		}
-		return nil
+		return cluster.Want(r.Removed.Images == 2, "%d images removed, want one more than before", r.Removed.Images)
 	})
 	stop()
 }
@@ -197,12 +191,12 @@ func (l *left) rollBack() {
 	l.Helper()
 	limited := policyNamed("limited")
 	l.edit(limited, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Limits.MaxDeletions = 100 })
-	l.no(l.Get(l.Context(), client.ObjectKeyFromObject(limited), limited))
+	expect.NoError(l.T, l.Get(l.Context(), client.ObjectKeyFromObject(limited), limited))
 	stored := &v1alpha1.RetentionLedger{ObjectMeta: metav1.ObjectMeta{Name: string(limited.UID)}}
 	l.merge(stored, `{"reserved":3}`)
 	newer := l.clusterPolicy("newer", fmt.Sprintf(unused, "Enforce", "0s"))
-	l.no(unstructured.SetNestedField(newer.Object, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "upgrade"}}, "spec", "namespaceSelector"))
-	l.no(unstructured.SetNestedField(newer.Object, "object.metadata.name == 'kept'", "spec", "unless"))
+	expect.NoError(l.T, unstructured.SetNestedField(newer.Object, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "upgrade"}}, "spec", "namespaceSelector"))
+	expect.NoError(l.T, unstructured.SetNestedField(newer.Object, "object.metadata.name == 'kept'", "spec", "unless"))
 	l.create(newer)
 	l.Cleanup(func() { _ = l.Delete(context.Background(), newer) })
 	kept, marked := l.object("kept"), l.object("marked")
@@ -221,10 +215,8 @@ func (l *left) rollBack() {
 		return nil
 	})
 	l.status(policyNamed(newer.GetName()), func(s v1alpha1.RetentionPolicyStatus) error {
-		if c := l.condition(s, v1alpha1.ConditionReady); c.Reason != "RuleInvalid" || !strings.Contains(c.Message, "unless") {
-			return fmt.Errorf("ready: %v", c)
-		}
-		return nil
+		c := l.condition(s, v1alpha1.ConditionReady)
+		return cluster.Want(c.Reason == "RuleInvalid" && strings.Contains(c.Message, "unless"), "ready: %v", c)
 	})
 	if at := l.mark(marked); at.Before(began.Truncate(time.Second)) {
 		l.Errorf("an unreadable mark counts from %s", at)
@@ -247,5 +239,5 @@ func (l *left) rollBack() {
 // merge writes known or unknown fields into an object.
 func (w *env) merge(object client.Object, patch string) {
 	w.Helper()
-	w.no(w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
+	expect.NoError(w, w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
 }

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,13 +14,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ours are the definitions of all kinds of Sunset.
 func (w *env) ours(ctx context.Context) (all []apiextensionsv1.CustomResourceDefinition) {
 	w.Helper()
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
-	w.no(w.List(ctx, list))
+	expect.NoError(w, w.List(ctx, list))
 	for _, crd := range list.Items {
 		if crd.Spec.Group == v1alpha1.GroupVersion.Group {
 			all = append(all, crd)
@@ -44,7 +44,7 @@ func (w *env) versions(stored string, served ...string) {
 			}
 			crd.Spec.Versions = append(crd.Spec.Versions, v)
 		}
-		w.no(w.Patch(w.Context(), &crd, client.MergeFrom(current)))
+		expect.NoError(w, w.Patch(w.Context(), &crd, client.MergeFrom(current)))
 	}
 }
 
@@ -67,7 +67,7 @@ func (w *env) redefine() {
 	w.Helper()
 	ctx := context.Background() // the context of the test has ended
 	for _, crd := range w.ours(ctx) {
-		w.no(w.Delete(ctx, &crd))
+		expect.NoError(w, w.Delete(ctx, &crd))
 		cluster.Eventually(w, patience, func() error {
 			if err := w.Get(ctx, client.ObjectKeyFromObject(&crd), &crd); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("%s still exists: %w", crd.Name, err)
@@ -103,10 +103,8 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 	})
 	w.gone(w.configMap("second", fleet))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if c := w.condition(s, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue || s.Deleted != 2 {
-			return errors.New("not ready with two deleted")
-		}
-		return nil
+		c := w.condition(s, v1alpha1.ConditionReady)
+		return cluster.Want(c.Status == metav1.ConditionTrue && s.Deleted == 2, "not ready with two deleted")
 	})
 	w.versions("v1alpha2", "v1alpha2")
 	w.serves("v1alpha1", false)

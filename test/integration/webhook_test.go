@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +26,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // webhook is a controller that reviews policies, with Sunset's objects in a separate namespace.
@@ -50,9 +50,7 @@ func (w *env) startWebhook(port int, dir string, adjust ...func(*admission.Servi
 	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
 	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
 	config, err := w.plane.UserConfig(user)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	home.grant(user, "core", core...)
 	home.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	home.mount(dir)
@@ -125,9 +123,7 @@ func (w *env) mount(dir string) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -164,9 +160,7 @@ func (w *env) listen() *warned {
 	config := w.plane.Config()
 	config.WarningHandlerWithContext = &l.warnings
 	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	l.Client = c
 	return l
 }
@@ -234,18 +228,14 @@ func TestTheWebhookWarns(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := l.Create(t.Context(), test.object, client.DryRunAll); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, l.Create(t.Context(), test.object, client.DryRunAll))
 			if err := contains(l.take(), test.want...); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	w.configMap("cm", preview)
-	if err := l.Create(t.Context(), w.own("a", ownRules), client.DryRunAll); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Create(t.Context(), w.own("a", ownRules), client.DryRunAll))
 	if got := l.take(); got != "" && !strings.Contains(got, `ClusterRetentionPolicy "batch" does not exist`) || strings.Contains(got, "matches") {
 		t.Errorf("warning about a correct rule: %s", got)
 	}
@@ -259,9 +249,7 @@ func TestTheWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
 namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: nowhere}}
 rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}, eligible: "true", startTime: finishedAt(object), ttl: 1d}]
 `)
-	if err := l.Create(t.Context(), p, client.DryRunAll); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Create(t.Context(), p, client.DryRunAll))
 	if err := contains(l.take(), "no matches for kind \"JobSet\" in version \"jobset.x-k8s.io/v1alpha2\"", "spec.namespaceSelector: selects no namespace now"); err != nil {
 		t.Error(err)
 	}
@@ -301,9 +289,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 	h := w.webhook()
 	authority := func() []byte {
 		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		if err := w.Get(t.Context(), client.ObjectKey{Name: h.namespace}, c); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Get(t.Context(), client.ObjectKey{Name: h.namespace}, c))
 		return c.Webhooks[0].ClientConfig.CABundle
 	}
 	before := authority()
@@ -311,14 +297,9 @@ func TestCertificateIsRenewed(t *testing.T) {
 		t.Fatalf("caBundle is %q", before)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "sunset-webhook"}}
-	if err := w.Patch(t.Context(), secret, edit(`{"data":null}`)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Patch(t.Context(), secret, edit(`{"data":null}`)))
 	cluster.Eventually(t, patience, func() error {
-		if bytes.Equal(before, authority()) {
-			return errors.New("the authority has not changed")
-		}
-		return nil
+		return cluster.Want(!bytes.Equal(before, authority()), "the authority has not changed")
 	})
 	h.answers(w)
 }
@@ -344,18 +325,12 @@ func TestACertificateOfSomebodyElse(t *testing.T) {
 	dir := t.TempDir()
 	h := w.startWebhook(freePort(t), dir, func(s *admission.Serving) { s.Secret = "" })
 	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("sunset-webhook.%s.svc", h.namespace), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, data := range map[string][]byte{"tls.key": key, "tls.crt": certificate} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}}
 	bundle := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(certificate))
-	if err := w.Patch(t.Context(), configuration, client.RawPatch("application/json-patch+json", []byte(bundle))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Patch(t.Context(), configuration, client.RawPatch("application/json-patch+json", []byte(bundle))))
 	h.answers(w)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // nowhere is a configuration without an API server.
@@ -29,9 +30,7 @@ func exported(t *testing.T) map[string][]string {
 		Rest: nowhere, Clock: clock.RealClock{}, Identity: "me", Election: manager.Election{Enabled: true},
 		Protection: policy.DefaultProtection(), MetricsAddress: "0", ProbeAddress: "0",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	touch()
 	ofAgent := prometheus.NewRegistry()
 	if err := agent.Run(t.Context(), agent.Config{
@@ -79,9 +78,7 @@ func add(t *testing.T, to map[string][]string, r prometheus.Gatherer) {
 		}
 	}
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range families {
 		if name := f.GetName(); f.GetMetric()[0].GetHistogram() != nil {
 			to[name+"_bucket"] = append([]string{"le"}, to[name]...)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const files = "../../charts/sunset/files/"
@@ -87,13 +89,9 @@ func understood(t *testing.T, asked []question) []answer {
 		texts = append(texts, q.text)
 	}
 	in, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var answers []answer
-	if err := json.Unmarshal(pinned(t, in, "run", "./uses"), &answers); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(pinned(t, in, "run", "./uses"), &answers))
 	if len(answers) != len(asked) {
 		t.Fatalf("%d answers to %d questions", len(answers), len(asked))
 	}

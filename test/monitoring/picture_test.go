@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var update = flag.Bool("update", false, "draw docs/dashboard.svg again")
@@ -13,14 +15,10 @@ func TestThePictureIsTheDashboards(t *testing.T) {
 	const picture = "../../docs/dashboard.svg"
 	got := pinned(t, nil, "run", "./picture", "-dashboard", "../"+files+"dashboard.json", "-series", "../testdata/recorded.series")
 	if *update {
-		if err := os.WriteFile(picture, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(picture, got, 0o644))
 	}
 	want, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if string(want) != string(got) {
 		t.Error("docs/dashboard.svg shows another dashboard (go test ./test/monitoring -run Picture -update)")
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
@@ -40,9 +41,7 @@ func TestMutantsFit(t *testing.T) {
 func hasTest(t *testing.T, directory, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, directory, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return slices.ContainsFunc(files, func(file string) bool {
 		source, err := os.ReadFile(file)
 		return err == nil && strings.Contains(string(source), fmt.Sprintf("func %s(", name))
@@ -82,13 +81,9 @@ var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic: `)
 func survives(t *testing.T, m Mutant) (out []byte, alive bool) {
 	t.Helper()
 	absolute, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	changed, err := overlay.New(absolute, m.patch())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer changed.Remove()
 	directory, test, _ := strings.Cut(m.Test, " ")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", changed.Path(), "-count=1", "-timeout=3m", "-run", "^"+test+"$", directory)

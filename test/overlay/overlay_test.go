@@ -7,26 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
 func TestNew(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.go"), []byte("one two three two"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(root, "a.go"), []byte("one two three two"), 0o600))
 	o, err := overlay.New(root, overlay.Patch{File: "a.go", Old: "one", New: "1"}, overlay.Patch{File: "a.go", Old: "three", New: "3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var written struct{ Replace map[string]string }
 	data, err := os.ReadFile(o.Path())
 	if err == nil {
 		err = json.Unmarshal(data, &written)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, err := os.ReadFile(written.Replace[filepath.Join(root, "a.go")])
 	if err != nil || string(text) != "1 two 3 two" {
 		t.Errorf("%q, %v", text, err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestParagraphs(t *testing.T) {
@@ -31,12 +33,8 @@ func TestParagraphs(t *testing.T) {
 		{1, "Package a is an example."}, {3, "It has two paragraphs:"}, {16, "the object is kept"}, {19, "This line is help."},
 	}
 	got, err := paragraphs("a.go", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(paragraph{})); diff != "" {
-		t.Error(diff)
-	}
+	expect.NoError(t, err)
+	expect.Equal(t, "paragraphs", want, got, cmp.AllowUnexported(paragraph{}))
 }
 
 func TestParagraphsOfAGeneratedFile(t *testing.T) {

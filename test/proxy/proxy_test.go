@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -82,9 +83,7 @@ func do(ctx context.Context, g *proxy.Proxy, method, path, body string) (*http.R
 func must(t *testing.T, g *proxy.Proxy, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	response, text, err := do(t.Context(), g, method, path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return response, text
 }
 
@@ -261,9 +260,7 @@ func TestAnotherServer(t *testing.T) {
 	_, other := behind(t)
 	elsewhere := httptest.NewServer(other)
 	t.Cleanup(elsewhere.Close)
-	if err := g.Retarget(&rest.Config{Host: elsewhere.URL}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, g.Retarget(&rest.Config{Host: elsewhere.URL}))
 	must(t, g, "GET", one, "")
 	if s.asked.Load() != 0 || other.asked.Load() != 1 {
 		t.Error("the request reached the wrong server")
@@ -307,9 +304,7 @@ func eventually(t *testing.T, holds func() bool) {
 func TestSomeRequestsGoToAnotherServer(t *testing.T) {
 	g, here := behind(t)
 	elsewhere, there := behind(t)
-	if err := g.Divert(proxy.Requests("get", "configmaps"), elsewhere.Config()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, g.Divert(proxy.Requests("get", "configmaps"), elsewhere.Config()))
 	must(t, g, "GET", one, "")
 	must(t, g, "DELETE", one, "{}")
 	if here.asked.Load() != 1 || there.asked.Load() != 1 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -81,9 +82,7 @@ func TestWatches(t *testing.T) {
 func watched(t *testing.T, g *proxy.Proxy) <-chan string {
 	t.Helper()
 	response, err := http.Get(g.Config().Host + watch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	lines := make(chan string, 16)
 	go func() {

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var at = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -22,9 +23,7 @@ var at = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -33,17 +32,13 @@ func TestAnArchiveIsTheSameEachTime(t *testing.T) {
 	var archives [2]bytes.Buffer
 	for i := range archives {
 		program := write(t, t.TempDir(), "kubectl-sunset", "a program")
-		if err := pack(&archives[i], at, program, "../../LICENSE"); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, pack(&archives[i], at, program, "../../LICENSE"))
 	}
 	if !bytes.Equal(archives[0].Bytes(), archives[1].Bytes()) {
 		t.Error("two archives of the same files differ")
 	}
 	unzipped, err := gzip.NewReader(&archives[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got []string
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
@@ -53,9 +48,7 @@ func TestAnArchiveIsTheSameEachTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 		got = append(got, header.FileInfo().Mode().String()+" "+header.Name+" "+first)
 		if !header.ModTime.Equal(at) || header.Uid != 0 || header.Uname != "" {
@@ -63,9 +56,7 @@ func TestAnArchiveIsTheSameEachTime(t *testing.T) {
 		}
 	}
 	want := []string{"-rwxr-xr-x kubectl-sunset a program", "-rw-r--r-- LICENSE Apache License"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "content", want, got)
 }
 
 func TestVersionsThatCanBeReleased(t *testing.T) {
@@ -106,19 +97,13 @@ func TestTheManifestForKrew(t *testing.T) {
 	dir, sums := t.TempDir(), map[platform]string{}
 	for _, p := range platforms {
 		sum, err := checksum(write(t, dir, p.archive(version), p.os+p.arch))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		sums[p] = sum
 	}
 	template, err := os.ReadFile("../../.krew.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, err := fill(string(template), version, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var m plugin
 	if err := yaml.UnmarshalStrict([]byte(text), &m); err != nil {
 		t.Fatalf("%v in\n%s", err, text)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // imageUser is the user ID of the images.
@@ -19,9 +21,7 @@ const imageUser = 65532
 func TestImagesAreOfNobody(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(text)
 	}
 	dockerfile := read(".ci/Dockerfile")
@@ -48,9 +48,7 @@ func TestImagesAreOfNobody(t *testing.T) {
 		DefaultFlags     []string `json:"defaultFlags"`
 		DefaultLdflags   []string `json:"defaultLdflags"`
 	}
-	if err := yaml.UnmarshalStrict([]byte(read(".ko.yaml")), &ko); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.UnmarshalStrict([]byte(read(".ko.yaml")), &ko))
 	got := fmt.Sprint(ko)
 	if want := "{gcr.io/distroless/static:nonroot [linux/amd64 linux/arm64] [CGO_ENABLED=0] [-trimpath] [-s -w]}"; got != want {
 		t.Errorf(".ko.yaml: %s; want %s", got, want)

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheArchiveOfThisMachine: the program in the archive runs, and prints the version of the archive.
@@ -17,9 +19,7 @@ func TestTheArchiveOfThisMachine(t *testing.T) {
 	const version = "v1.2.3"
 	dir, here := t.TempDir(), platform{runtime.GOOS, runtime.GOARCH}
 	t.Chdir("../..")
-	if err := build(here, version, dir, at); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, build(here, version, dir, at))
 	program := first(t, filepath.Join(dir, here.archive(version)))
 	said, err := exec.Command(program, "--version").CombinedOutput()
 	if want := "kubectl-sunset " + version + " (commit "; err != nil || !strings.HasPrefix(string(said), want) {
@@ -31,29 +31,19 @@ func TestTheArchiveOfThisMachine(t *testing.T) {
 func first(t *testing.T, name string) string {
 	t.Helper()
 	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	archive := tar.NewReader(unzipped)
 	header, err := archive.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path := filepath.Join(t.TempDir(), header.Name)
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, header.FileInfo().Mode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := io.Copy(to, archive); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, to.Close())
 	return path
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // most is the maximum number of bytes of a program in an image.
@@ -22,9 +24,7 @@ const most = 60_000_000
 // run without other files.
 func TestProgramsOfImages(t *testing.T) {
 	source, err := os.ReadFile("../../.ci/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	context := copied(t, string(source))
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		t.Run(arch, func(t *testing.T) {
@@ -49,9 +49,7 @@ func TestProgramsOfImages(t *testing.T) {
 func copied(t *testing.T, dockerfile string) string {
 	t.Helper()
 	sent, err := os.ReadFile("../../.ci/Dockerfile.dockerignore")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	context := t.TempDir()
 	for _, match := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(dockerfile, -1) {
 		for _, name := range strings.Fields(match[1]) {
@@ -65,9 +63,7 @@ func copied(t *testing.T, dockerfile string) string {
 			} else { // a directory
 				err = os.CopyFS(to, os.DirFS(from))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 		}
 	}
 	return context
@@ -86,14 +82,10 @@ func command(t *testing.T, dockerfile, out string) string {
 func expectStatic(t *testing.T, name string, machine elf.Machine) {
 	t.Helper()
 	file, err := elf.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	libraries, _ := file.ImportedLibraries() // an error means that the section is missing
 	if file.Machine != machine || file.Section(".interp") != nil || file.Section(".dynamic") != nil || len(libraries) > 0 {
 		t.Errorf("%s: machine %v, libraries %v; want a static program for %v", name, file.Machine, libraries, machine)
@@ -111,9 +103,7 @@ func expectStatic(t *testing.T, name string, machine elf.Machine) {
 func expectAlone(t *testing.T, name string) {
 	t.Helper()
 	program, root := filepath.Base(name), t.TempDir()
-	if err := os.Rename(name, filepath.Join(root, program)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(name, filepath.Join(root, program)))
 	const version = "%s v1.2.3 (commit c0ffee of 2026-03-01T12:00:00Z, %s, linux/%s)\n"
 	for _, test := range []struct {
 		args []string

@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -28,7 +29,7 @@ func TestEveryFormatIsRead(t *testing.T) {
 		record(t, *recordAs, *recordFrom)
 	}
 	all, err := upgrade.All()
-	no(t, err)
+	expect.NoError(t, err)
 	if len(all) < 3 {
 		t.Fatalf("%d recordings", len(all))
 	}
@@ -63,12 +64,12 @@ type past struct {
 
 func (p *past) load() {
 	compiler, err := engine.NewCompiler(engine.Options{})
-	no(p.T, err)
+	expect.NoError(p.T, err)
 	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
 		data, err := u.MarshalJSON()
-		no(p.T, err)
+		expect.NoError(p.T, err)
 		document, err := policy.Parse(data)
-		no(p.T, err)
+		expect.NoError(p.T, err)
 		read := document.Load(policy.DefaultProtection())
 		compiler.Load(read)
 		if len(read.Problems) > 0 {
@@ -82,7 +83,7 @@ func (p *past) load() {
 func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	t.Helper()
 	into := new(T)
-	no(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
+	expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
 	return into
 }
 
@@ -120,7 +121,7 @@ func (p *past) ledger(t *testing.T) {
 	limits := p.policies["limited"].Limits
 	budget := &ledger.Budget{Max: limits.Max, Window: limits.Window}
 	k := ledger.New("today")
-	no(t, k.Read(l))
+	expect.NoError(t, k.Read(l))
 	taken := k.NewUpdate(p.At)
 	k.Wrote(taken, taken.Object())
 	if charged, free := k.Charged(p.At, budget), k.FreeAt(p.At, budget); charged != 4 || free.IsZero() {
@@ -147,9 +148,9 @@ func (p *past) ledger(t *testing.T) {
 // rules: an agent follows the rules that an earlier controller published, for the policies that exist.
 func (p *past) rules(t *testing.T) {
 	data, err := p.Of(v1alpha1.NodeImageRulesKind)[0].MarshalJSON()
-	no(t, err)
+	expect.NoError(t, err)
 	told, err := agentapi.Read(data)
-	no(t, err)
+	expect.NoError(t, err)
 	if len(told.Policies) != 1 || len(told.Policies[0].Problems) > 0 || told.Policies[0].Hash != p.policies["images"].Hash {
 		t.Errorf("received %+v", told.Policies)
 	}
@@ -181,8 +182,8 @@ func (p *past) ages(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(p.Dir, upgrade.StateDir, history.Name))
-	no(t, err)
-	no(t, json.Unmarshal(text, &file))
+	expect.NoError(t, err)
+	expect.NoError(t, json.Unmarshal(text, &file))
 	known := time.Duration(file.Content.Images[0].Known) * time.Millisecond
 	last := history.Reading{Wall: file.Content.ObservedUntil, BootID: file.Content.BootID, Boot: file.Content.Boot}
 	same, other := last, history.Reading{Wall: last.Wall.Add(time.Hour), BootID: "another", Boot: time.Minute}
@@ -192,9 +193,9 @@ func (p *past) ages(t *testing.T) {
 		want time.Duration
 	}{"the same boot": {same, known + time.Second}, "another boot": {other, known}} {
 		dir := t.TempDir()
-		no(t, os.CopyFS(dir, os.DirFS(filepath.Join(p.Dir, upgrade.StateDir))))
+		expect.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(p.Dir, upgrade.StateDir))))
 		kept, err := history.Open(dir, test.at, history.Options{Machine: upgrade.Node, Gap: time.Minute})
-		no(t, err)
+		expect.NoError(t, err)
 		kept.Observe(test.at, []history.Seen{{ID: critest.ID(1)}})
 		record, ok := kept.Of(critest.ID(1))
 		if err := kept.AgesReset(); err != nil || !ok || record.UnusedFor != test.want {
@@ -203,6 +204,6 @@ func (p *past) ages(t *testing.T) {
 		if removed := kept.PulledAgain(); len(removed) > 0 {
 			t.Errorf("%s: pulled again: %v", name, removed)
 		}
-		no(t, kept.Close())
+		expect.NoError(t, kept.Close())
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -24,7 +25,7 @@ var (
 // record runs the programs of a checkout on a separate control plane, and saves what they leave behind.
 func record(t *testing.T, name, from string) {
 	root, err := filepath.Abs("../..")
-	no(t, err)
+	expect.NoError(t, err)
 	if from == "" {
 		from = root
 	}
@@ -32,15 +33,15 @@ func record(t *testing.T, name, from string) {
 	s := newSetup(t, filepath.Join(from, "crds"))
 	s.play(controller, agent)
 	dir := filepath.Join(upgrade.Dir(), name)
-	no(t, os.RemoveAll(dir))
-	no(t, os.MkdirAll(dir, 0o755))
+	expect.NoError(t, os.RemoveAll(dir))
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	if s.state != "" {
-		no(t, os.CopyFS(filepath.Join(dir, upgrade.StateDir), os.DirFS(s.state)))
+		expect.NoError(t, os.CopyFS(filepath.Join(dir, upgrade.StateDir), os.DirFS(s.state)))
 	}
 	about := fmt.Sprintf("at: %q\nhow: test/upgrade -record with the programs of commit %s\n", time.Now().UTC().Format(time.RFC3339), commit(t, from))
-	no(t, os.WriteFile(filepath.Join(dir, upgrade.AboutFile), []byte(about), 0o644))
-	no(t, os.WriteFile(filepath.Join(dir, upgrade.ObjectsFile), s.objects(), 0o644))
-	no(t, os.WriteFile(filepath.Join(dir, upgrade.CRDsFile), definitions(t, filepath.Join(from, "crds")), 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, upgrade.AboutFile), []byte(about), 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, upgrade.ObjectsFile), s.objects(), 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, upgrade.CRDsFile), definitions(t, filepath.Join(from, "crds")), 0o644))
 }
 
 // build returns the path of a program; empty if the checkout has no program with this name.
@@ -59,7 +60,7 @@ func build(t *testing.T, from, program string) string {
 
 func commit(t *testing.T, from string) string {
 	out, err := exec.Command("git", "-C", from, "describe", "--always", "--dirty").Output()
-	no(t, err)
+	expect.NoError(t, err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -73,7 +74,7 @@ func (s *setup) objects() []byte {
 			}
 			u.SetManagedFields(nil)
 			text, err := yaml.Marshal(u.Object)
-			no(s.T, err)
+			expect.NoError(s.T, err)
 			fmt.Fprintf(&all, "---\n%s", text)
 		}
 	}
@@ -83,15 +84,15 @@ func (s *setup) objects() []byte {
 // definitions returns the CustomResourceDefinitions of a checkout without the descriptions, which have no effect.
 func definitions(t *testing.T, dir string) []byte {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	no(t, err)
+	expect.NoError(t, err)
 	var all bytes.Buffer
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		no(t, err)
+		expect.NoError(t, err)
 		var crd map[string]any
-		no(t, yaml.Unmarshal(text, &crd))
+		expect.NoError(t, yaml.Unmarshal(text, &crd))
 		text, err = yaml.Marshal(undescribed(crd))
-		no(t, err)
+		expect.NoError(t, err)
 		fmt.Fprintf(&all, "---\n%s", text)
 	}
 	return all.Bytes()

@@ -31,6 +31,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -88,31 +89,24 @@ type setup struct {
 // newSetup starts a setup with the definitions of a version, and no controllers except Sunset.
 func newSetup(t *testing.T, crds string) *setup {
 	plane, err := cluster.Start(t.Context(), cluster.Options{Controllers: []string{}, Progress: os.Stderr})
-	no(t, err)
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = plane.Stop() })
 	_, err = envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
-	no(t, err)
+	expect.NoError(t, err)
 	c, err := client.New(plane.Config(), client.Options{})
-	no(t, err)
+	expect.NoError(t, err)
 	s := &setup{T: t, Client: c, plane: plane, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	no(t, cluster.WriteKubeconfig(s.kubeconfig, s.withoutAnswer()))
-	no(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	expect.NoError(t, cluster.WriteKubeconfig(s.kubeconfig, s.withoutAnswer()))
+	expect.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	return s
-}
-
-func no(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // withoutAnswer connects to the API server, but DELETEs of objects named open-* get no response.
 func (s *setup) withoutAnswer() *rest.Config {
 	transport, err := rest.TransportFor(s.plane.Config())
-	no(s.T, err)
+	expect.NoError(s.T, err)
 	target, err := url.Parse(s.plane.Config().Host)
-	no(s.T, err)
+	expect.NoError(s.T, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,23 +124,23 @@ func (s *setup) withoutAnswer() *rest.Config {
 func (s *setup) run(program string, args ...string) *exec.Cmd {
 	command := exec.Command(program, append([]string{"--kubeconfig", s.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 	command.Stderr = os.Stderr
-	no(s.T, command.Start())
+	expect.NoError(s.T, command.Start())
 	s.Cleanup(func() { _ = command.Process.Kill() })
 	return command
 }
 
 func (s *setup) policy(name string) {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	no(s.T, yaml.Unmarshal([]byte(policies[name]), &u.Object))
+	expect.NoError(s.T, yaml.Unmarshal([]byte(policies[name]), &u.Object))
 	u.Object = map[string]any{"spec": u.Object}
 	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	u.SetName(name)
-	no(s.T, s.Create(s.Context(), u))
+	expect.NoError(s.T, s.Create(s.Context(), u))
 }
 
 func (s *setup) configMap(name string, labels map[string]string) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
-	no(s.T, s.Create(s.Context(), cm))
+	expect.NoError(s.T, s.Create(s.Context(), cm))
 	return cm
 }
 
@@ -177,9 +171,9 @@ func (s *setup) play(controller, agent string) {
 	s.configMap("open-there", limited)
 	s.eventually(func() error { return s.ledger(2, 2) })
 	time.Sleep(3 * time.Second) // until the status is written
-	no(s.T, running.Process.Kill())
+	expect.NoError(s.T, running.Process.Kill())
 	_, _ = running.Process.Wait()
-	no(s.T, s.Delete(s.Context(), lost)) // as if the DELETE without a response had succeeded
+	expect.NoError(s.T, s.Delete(s.Context(), lost)) // as if the DELETE without a response had succeeded
 	s.configMap("third-1", limited)
 }
 
@@ -197,10 +191,7 @@ func (s *setup) ledger(deleted int64, open int) error {
 		objects, _, _ := unstructured.NestedSlice(group, "objects")
 		n += len(objects)
 	}
-	if total != deleted || n != open {
-		return fmt.Errorf("%d deleted, %d open", total, n)
-	}
-	return nil
+	return cluster.Want(total == deleted && n == open, "%d deleted, %d open", total, n)
 }
 
 // playImages runs the agent until it has removed one image and observed another that stays.
@@ -209,7 +200,7 @@ func (s *setup) playImages(agent string) {
 	runtime.Update(func(s *critest.State) {
 		s.Images = append(s.Images, critest.Image(1, "old.test/app:v1"), critest.Image(2, "quick.test/app:v1"))
 	})
-	no(s.T, s.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: upgrade.Node}}))
+	expect.NoError(s.T, s.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: upgrade.Node}}))
 	s.policy("images")
 	s.state = filepath.Join(s.TempDir(), upgrade.StateDir)
 	running := s.run(agent, "--node-name="+upgrade.Node, "--runtime-endpoint="+runtime.Endpoint, "--state-dir="+s.state, "--interval=1s")
@@ -217,14 +208,11 @@ func (s *setup) playImages(agent string) {
 	s.eventually(func() error {
 		left := 0
 		runtime.Update(func(s *critest.State) { left = len(s.Images) })
-		if left != 1 {
-			return fmt.Errorf("%d images are left", left)
-		}
-		return nil
+		return cluster.Want(left == 1, "%d images are left", left)
 	})
 	time.Sleep(3 * time.Second) // the age of the other image grows
-	no(s.T, running.Process.Signal(syscall.SIGTERM))
-	no(s.T, running.Wait())
+	expect.NoError(s.T, running.Process.Signal(syscall.SIGTERM))
+	expect.NoError(s.T, running.Wait())
 }
 
 // approve approves a policy about images, so that it does not wait until all nodes have counted.
@@ -240,16 +228,13 @@ func (s *setup) approve(name string) {
 				hash = (&policy.Policy{UID: types.UID(uid), Hash: form}).ApprovalHash()
 			}
 		}
-		if hash == "" {
-			return errors.New("no rules are published")
-		}
-		return nil
+		return cluster.Want(hash != "", "no rules are published")
 	})
 	p := &unstructured.Unstructured{}
 	p.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	p.SetName(name)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ApprovedAnnotation, hash)
-	no(s.T, s.Patch(s.Context(), p, client.RawPatch(types.MergePatchType, patch)))
+	expect.NoError(s.T, s.Patch(s.Context(), p, client.RawPatch(types.MergePatchType, patch)))
 }
 
 func (s *setup) eventually(check func() error) {

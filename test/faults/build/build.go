@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
-// Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means Race, and
-// any other value is the name of a mutant. It makes a scenario in its own test process run with a mutant.
+// Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means a
+// controller with the race detector, and any other value is the name of a mutant. It makes a scenario in its own test process run with a mutant.
 const Variable = "SUNSET_FAULTS_BUILD"
 
 const controller = "./cmd/sunset-controller"
@@ -48,7 +49,7 @@ func Default(t testing.TB) string {
 	case "", plain.name:
 		return Plain(t)
 	case race.name:
-		return Race(t)
+		return race.path(t)
 	default:
 		return Mutant(t, name)
 	}
@@ -56,9 +57,6 @@ func Default(t testing.TB) string {
 
 // Plain returns the path of the unmodified controller.
 func Plain(t testing.TB) string { t.Helper(); return plain.path(t) }
-
-// Race returns the path of a controller with the race detector.
-func Race(t testing.TB) string { t.Helper(); return race.path(t) }
 
 // Clocked returns the path of a controller that reads a Clock. Without one (see Clock.Env) it reads the machine's clock.
 func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
@@ -80,7 +78,7 @@ func Mutant(t testing.TB, name string) string {
 // done contains the builds of this process.
 var done struct {
 	sync.Mutex
-	scratch cluster.Scratch
+	scratch *cluster.Scratch
 	made    map[string]func() error // by the name of the flavour, or the commit; nil before the first build
 }
 
@@ -91,9 +89,7 @@ func (f flavour) path(t testing.TB) string { t.Helper(); return once(t, f.name, 
 func once(t testing.TB, name string, build func(path string) error) string {
 	t.Helper()
 	path, make, err := begun(name, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := make(); err != nil {
 		t.Fatalf("build the controller, %s: %v", name, err)
 	}

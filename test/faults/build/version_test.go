@@ -6,21 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestAnEarlierVersionComesFromHistory(t *testing.T) {
 	repository, dir := t.TempDir(), filepath.Join(t.TempDir(), "earlier")
 	git(t, repository, "init", "--quiet")
 	for _, version := range []string{"first", "second"} {
-		if err := os.WriteFile(filepath.Join(repository, "version"), []byte(version), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(repository, "version"), []byte(version), 0o600))
 		git(t, repository, "add", "version")
 		git(t, repository, "-c", "user.name=nobody", "-c", "user.email=nobody", "-c", "commit.gpgSign=false", "commit", "--quiet", "-m", version)
 	}
-	if err := checkOut(repository, "HEAD~1", dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, checkOut(repository, "HEAD~1", dir))
 	if text, err := os.ReadFile(filepath.Join(dir, "version")); string(text) != "first" {
 		t.Errorf("version is %s, error %v", text, err)
 	}

@@ -3,6 +3,8 @@ package checker
 import (
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
@@ -33,10 +35,7 @@ func (r *rule) settings(teams []*policy) []setting {
 }
 
 func (r *rule) allowed() v1alpha1.Override {
-	if r.Override == nil {
-		return v1alpha1.Override{}
-	}
-	return *r.Override
+	return ptr.Deref(r.Override, v1alpha1.Override{})
 }
 
 // bounds returns the shortest and longest TTL that an override may set; nil if not limited.
@@ -62,10 +61,10 @@ func (r *rule) bounded(ttl, base time.Duration) time.Duration {
 
 // suspendedBy reports whether overrides suspend the rule.
 func (r *rule) suspendedBy(all []setting) bool {
-	may := r.allowed().Suspend == nil || *r.allowed().Suspend
+	may := ptr.Deref(r.allowed().Suspend, true)
 	_, most := r.bounds()
 	for _, o := range all {
-		suspends := o.Suspend != nil && *o.Suspend
+		suspends := ptr.Deref(o.Suspend, false)
 		if may && (suspends || o.invalid) || !may && o.invalid && most == nil {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/checker"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
@@ -43,9 +44,7 @@ func (p *past) check() checker.Report {
 	e := p.evidence
 	e.Requests, e.Log, e.Users, e.Ended = p.requests, p.log, []string{us}, p.clock
 	report, err := checker.Check(e)
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.NoError(p, err)
 	return report
 }
 
@@ -69,9 +68,7 @@ func keyOf(o *unstructured.Unstructured) string {
 func (p *past) read(text string) *unstructured.Unstructured {
 	p.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
-		p.Fatal(err)
-	}
+	expect.NoError(p, yaml.Unmarshal([]byte(text), &o.Object))
 	return o
 }
 
@@ -95,12 +92,8 @@ func (p *past) store(text string, user ...string) *history.State {
 		}
 	}
 	data, err := o.MarshalJSON()
-	if err != nil {
-		p.Fatal(err)
-	}
-	if err := p.log.Put(p.revision, key, data); err != nil {
-		p.Fatal(err)
-	}
+	expect.NoError(p, err)
+	expect.NoError(p, p.log.Put(p.revision, key, data))
 	s := p.log.At(key, p.revision)
 	answer, _ := s.MarshalJSON()
 	p.note(history.Request{Verb: "patch", User: append(user, others)[0], Resource: history.Resource(s), Code: 200, Answer: answer, Body: marking(now, s),
@@ -152,9 +145,7 @@ func (p *past) sunset(s *history.State, adjust ...func(*metav1.DeleteOptions)) {
 		a(&options)
 	}
 	p.revision++
-	if err := p.log.Remove(p.revision, s.Key); err != nil {
-		p.Fatal(err)
-	}
+	expect.NoError(p, p.log.Remove(p.revision, s.Key))
 	p.request(s, 200, options)
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/checker"
 	"github.com/sunset-k8s/sunset/test/faults/history"
@@ -59,9 +60,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	stop()
 
 	clumsy := clientOf(t, plane, "clumsy")
-	if err := clumsy.Delete(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clumsy.Delete(t.Context(), held))
 	evidence := read(t, plane)
 	evidence.Users, evidence.Quiet, evidence.Ended, evidence.Deadline = []string{us}, quiet, time.Now(), time.Millisecond
 	report, err := checker.Check(evidence)
@@ -85,9 +84,7 @@ func TestOnARealControlPlane(t *testing.T) {
 func start(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	plane, err := cluster.Start(t.Context(), cluster.Options{Controllers: []string{}, AuditPolicy: cluster.AuditBodies, History: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := plane.Stop(); err != nil {
 			t.Error(err)
@@ -103,13 +100,9 @@ func clientOf(t *testing.T, plane *cluster.Cluster, user string) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	config, err := plane.UserConfig(user, "system:masters")
-	if err := errors.Join(err, clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
 	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -122,18 +115,14 @@ func policies(t *testing.T, c client.Client) {
 			Rules: []v1alpha1.Rule{{Name: "r", Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"}, TTL: "1s",
 				Eligible: "object.metadata.name.startsWith('old') || object.metadata.name == 'held'", StartTime: "object.metadata.creationTimestamp"}},
 		}}
-		if err := c.Create(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Create(t.Context(), p))
 	}
 }
 
 func configMap(t *testing.T, c client.Client, name string, annotations map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: annotations}}
-	if err := c.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Create(t.Context(), object))
 	return object
 }
 
@@ -142,15 +131,11 @@ func sunset(t *testing.T, plane *cluster.Cluster) (stop func()) {
 	t.Helper()
 	config, err := plane.UserConfig(us, "system:masters")
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := errors.Join(err, cluster.WriteKubeconfig(kubeconfig, config)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, cluster.WriteKubeconfig(kubeconfig, config)))
 	var log bytes.Buffer
 	process := exec.Command(build.Plain(t), "--kubeconfig", kubeconfig, "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	process.Stderr = &log
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, process.Start())
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(log.String())
@@ -197,12 +182,8 @@ func counted(t *testing.T, c client.Client, n int) {
 func read(t *testing.T, plane *cluster.Cluster) checker.Evidence {
 	t.Helper()
 	requests, err := history.ReadAudit(plane.AuditLogs()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	log, err := history.ReadEtcd(context.Background(), plane.URL(cluster.Etcd), "/registry/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return checker.Evidence{Requests: requests, Log: log}
 }

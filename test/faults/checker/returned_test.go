@@ -35,10 +35,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 		}
 	}
 	late := broken(checker.Lively)
-	stories := map[string]struct {
-		tell func(*past)
-		want []checker.Promise
-	}{
+	stories := map[string]example{
 		"three times":                     {tell: back(3, time.Second, sunset)},
 		"five times":                      {tell: back(5, time.Second, sunset)},
 		"twice":                           {tell: back(2, time.Second, sunset), want: late},

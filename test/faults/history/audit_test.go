@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
@@ -20,9 +21,7 @@ const creation = `{"kind":"Event","auditID":"2","stage":"ResponseComplete","verb
 func audit(t *testing.T, text string) ([]history.Request, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.log")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return history.ReadAudit(path)
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
@@ -24,20 +25,13 @@ func lived(t *testing.T) *history.Log {
 	t.Helper()
 	l := history.NewLog()
 	for revision, value := range map[int64][]byte{2: object("u", "")} {
-		must(t, l.Put(revision, key, value))
+		expect.NoError(t, l.Put(revision, key, value))
 	}
-	must(t, l.Put(4, key, object("u", `,"labels":{"a":"b"}`)))
-	must(t, l.Put(5, key, object("u", `,"deletionTimestamp":"2026-03-01T12:00:00Z"`)))
-	must(t, l.Remove(7, key))
-	must(t, l.Put(8, key, object("v", "")))
+	expect.NoError(t, l.Put(4, key, object("u", `,"labels":{"a":"b"}`)))
+	expect.NoError(t, l.Put(5, key, object("u", `,"deletionTimestamp":"2026-03-01T12:00:00Z"`)))
+	expect.NoError(t, l.Remove(7, key))
+	expect.NoError(t, l.Put(8, key, object("v", "")))
 	return l
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestStates(t *testing.T) {
@@ -79,8 +73,8 @@ func TestAnObjectEndsOnce(t *testing.T) {
 func TestAnObjectWithoutUIDEndsNoOther(t *testing.T) {
 	l := lived(t)
 	const address = "/registry/masterleases/127.0.0.1"
-	must(t, l.Put(9, address, []byte(`{"kind":"Endpoints","apiVersion":"v1","metadata":{}}`)))
-	must(t, l.Remove(10, address))
+	expect.NoError(t, l.Put(9, address, []byte(`{"kind":"Endpoints","apiVersion":"v1","metadata":{}}`)))
+	expect.NoError(t, l.Remove(10, address))
 	if _, ended := l.End(""); ended || l.KeyOf("") != "" || len(l.Ends()) != 2 {
 		t.Errorf("ended %v, key %q, %d ends", ended, l.KeyOf(""), len(l.Ends()))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ConfigMap creates a ConfigMap in the scenario's namespace.
@@ -23,20 +24,18 @@ func (s *Scenario) ConfigMap(name string, labels map[string]string, adjust ...fu
 	return created(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, adjust)
 }
 
-// Job creates a Job whose only Pod ends with an outcome after a while. The scenario must have Nodes.
-func (s *Scenario) Job(name string, outcome cluster.Outcome, runFor time.Duration, adjust ...func(*batchv1.Job)) *batchv1.Job {
-	s.Helper()
-	job := jobNamed(name)
-	cluster.SetFate(&job.Spec.Template, outcome, runFor)
-	return created(s, job, adjust)
-}
-
 // FinishedJob creates a Job that has already completed, without Pods. The Job controller does not manage it.
-func (s *Scenario) FinishedJob(name string, adjust ...func(*batchv1.Job)) *batchv1.Job {
+func (s *Scenario) FinishedJob(name string) *batchv1.Job {
 	s.Helper()
-	job := jobNamed(name)
-	job.Spec.ManagedBy = ptr.To("faults.sunset.test/scene") // the Job controller ignores the Job
-	created(s, job, adjust)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: ptr.To[int32](0),
+			ManagedBy:    ptr.To("faults.sunset.test/scene"), // the Job controller ignores the Job
+			Template:     corev1.PodTemplateSpec{Spec: podSpec()},
+		},
+	}
+	s.MustCreate(job)
 	now := metav1.Now()
 	job.Status = batchv1.JobStatus{StartTime: &job.CreationTimestamp, CompletionTime: &now, Succeeded: 1}
 	for _, name := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
@@ -47,16 +46,6 @@ func (s *Scenario) FinishedJob(name string, adjust ...func(*batchv1.Job)) *batch
 		s.Fatalf("finish Job %s: %v", name, err)
 	}
 	return job
-}
-
-func jobNamed(name string) *batchv1.Job {
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: batchv1.JobSpec{
-			BackoffLimit: ptr.To[int32](0),
-			Template:     corev1.PodTemplateSpec{Spec: podSpec()},
-		},
-	}
 }
 
 // Pod creates a Pod that ends with an outcome after a while. The scenario must have Nodes.
@@ -83,24 +72,6 @@ func created[T client.Object](s *Scenario, object T, adjust []func(T)) T {
 	}
 	s.MustCreate(object)
 	return object
-}
-
-// Finished waits until a Job has finished and returns the time.
-func (s *Scenario) Finished(job *batchv1.Job) (at time.Time) {
-	s.Helper()
-	s.Eventually(func() error {
-		if err := s.Get(s.Context(), client.ObjectKeyFromObject(job), job); err != nil {
-			return err
-		}
-		for _, c := range job.Status.Conditions {
-			if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-				at = c.LastTransitionTime.Time
-				return nil
-			}
-		}
-		return fmt.Errorf("job %s has not finished", job.Name)
-	})
-	return at
 }
 
 // MustCreate creates an object of any kind. A namespaced object without a namespace is created in the scenario's namespace.
@@ -219,9 +190,7 @@ func (s *Scenario) Stays(within time.Duration, objects ...client.Object) {
 // Left returns the number of objects of a list's kind with labels in the scenario's namespace.
 func (s *Scenario) Left(list client.ObjectList, labels map[string]string) int {
 	s.Helper()
-	if err := s.List(s.Context(), list, client.InNamespace(s.Namespace), client.MatchingLabels(labels)); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.List(s.Context(), list, client.InNamespace(s.Namespace), client.MatchingLabels(labels)))
 	return meta.LenList(list)
 }
 

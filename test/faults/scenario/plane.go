@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -51,15 +52,11 @@ func (p *plane) get(t *testing.T, withNodes bool) *cluster.Cluster {
 	defer p.mu.Unlock()
 	if p.cluster == nil {
 		c, err := start(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		p.cluster = c
 	}
 	if withNodes && !p.noded {
-		if err := p.cluster.AddNodes(ctx, nodes); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.cluster.AddNodes(ctx, nodes))
 		p.noded = true
 	}
 	return p.cluster

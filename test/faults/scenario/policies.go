@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // Policy creates a ClusterRetentionPolicy from the YAML of its spec. Unless the spec says otherwise, the policy selects only
@@ -22,9 +24,7 @@ func (s *Scenario) Policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	defaults(object, "namespaceSelector", map[string]any{"matchLabels": map[string]any{scenarioLabel: s.Namespace}})
 	s.MustCreate(object)
 	p := &v1alpha1.ClusterRetentionPolicy{}
-	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), p); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Get(s.Context(), client.ObjectKeyFromObject(object), p))
 	return p
 }
 
@@ -34,9 +34,7 @@ func (s *Scenario) Override(name, spec string) *v1alpha1.RetentionPolicy {
 	object := s.written(v1alpha1.RetentionPolicyKind, name, spec)
 	s.MustCreate(object)
 	p := &v1alpha1.RetentionPolicy{}
-	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), p); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Get(s.Context(), client.ObjectKeyFromObject(object), p))
 	return p
 }
 
@@ -44,9 +42,7 @@ func (s *Scenario) Override(name, spec string) *v1alpha1.RetentionPolicy {
 func (s *Scenario) written(kind schema.GroupVersionKind, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	fields := map[string]any{}
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, yaml.Unmarshal([]byte(spec), &fields))
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
 	object.SetGroupVersionKind(kind)
 	object.SetName(name)
@@ -64,14 +60,10 @@ func defaults(object *unstructured.Unstructured, field string, value map[string]
 func (s *Scenario) Edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.ClusterRetentionPolicySpec)) {
 	s.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{}
-	if err := s.Get(s.Context(), client.ObjectKeyFromObject(p), current); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Get(s.Context(), client.ObjectKeyFromObject(p), current))
 	before := current.DeepCopy()
 	change(&current.Spec)
-	if err := s.Patch(s.Context(), current, client.MergeFrom(before)); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, s.Patch(s.Context(), current, client.MergeFrom(before)))
 }
 
 // Status waits until the status of a policy is as wanted.
@@ -93,10 +85,8 @@ func (s *Scenario) Status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1
 
 // Condition returns a condition of a status; if it is missing, one with status Unknown.
 func Condition(status v1alpha1.RetentionPolicyStatus, name string) metav1.Condition {
-	for _, c := range status.Conditions {
-		if c.Type == name {
-			return c
-		}
+	if c := meta.FindStatusCondition(status.Conditions, name); c != nil {
+		return *c
 	}
 	return metav1.Condition{Type: name, Status: metav1.ConditionUnknown, Reason: "Missing"}
 }

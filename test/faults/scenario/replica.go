@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -100,9 +101,7 @@ func (s *Scenario) Sunset(start Start) *Replica {
 	name := fmt.Sprintf("sunset-%d", s.named)
 	s.mu.Unlock()
 	r := &Replica{scenario: s, start: start, dir: filepath.Join(s.dir, name), User: name + "." + s.Namespace}
-	if err := os.Mkdir(r.dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, os.Mkdir(r.dir, 0o700))
 	var err error
 	if r.Proxy, err = proxy.Open(r.config()); err != nil { // the proxy outlives the process
 		s.Fatal(err)
@@ -131,9 +130,7 @@ func (r *Replica) Past(resource string, from Server) {
 			request.URL.RawQuery = query.Encode()
 		}
 	})
-	if err := r.Proxy.Divert(reads, r.at(from)); err != nil {
-		r.scenario.Fatal(err)
-	}
+	expect.NoError(r.scenario, r.Proxy.Divert(reads, r.at(from)))
 }
 
 // config returns the configuration of the replica's API server with the replica's user.
@@ -150,9 +147,7 @@ func (r *Replica) at(server Server) *rest.Config {
 		groups = []string{"system:masters"}
 	}
 	config, err := r.scenario.Cluster.UserConfigAt(server.component(), r.User, groups...)
-	if err != nil {
-		r.scenario.Fatal(err)
-	}
+	expect.NoError(r.scenario, err)
 	return config
 }
 
@@ -160,9 +155,7 @@ func (r *Replica) at(server Server) *rest.Config {
 func (r *Replica) run() {
 	r.scenario.Helper()
 	kubeconfig := filepath.Join(r.dir, "kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, r.Proxy.Config()); err != nil {
-		r.scenario.Fatal(err)
-	}
+	expect.NoError(r.scenario, cluster.WriteKubeconfig(kubeconfig, r.Proxy.Config()))
 	r.program = &cluster.Program{
 		Path: r.start.Binary, Dir: r.dir, Log: r.logFile(), Env: r.start.Env,
 		Args: slices.Concat([]string{
@@ -172,9 +165,7 @@ func (r *Replica) run() {
 	if r.start.Clock != nil {
 		r.program.Env = append(r.program.Env, r.start.Clock.Env())
 	}
-	if err := r.program.Start(context.Background(), func(context.Context) error { return nil }); err != nil {
-		r.scenario.Fatal(err)
-	}
+	expect.NoError(r.scenario, r.program.Start(context.Background(), func(context.Context) error { return nil }))
 	r.lives = append(r.lives, life{from: time.Now()})
 }
 
@@ -254,9 +245,7 @@ func (r *Replica) Restart(change ...func(*Start)) {
 		c(&r.start)
 	}
 	if r.start.Server != before {
-		if err := r.Proxy.Retarget(r.config()); err != nil {
-			r.scenario.Fatal(err)
-		}
+		expect.NoError(r.scenario, r.Proxy.Retarget(r.config()))
 	}
 	r.run()
 }

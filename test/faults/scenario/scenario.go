@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/checker"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -88,9 +89,7 @@ func New(t *testing.T, o Options) *Scenario {
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
 	admin, err := newClient(s.Cluster.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.Client = labelling{Client: admin, scenario: s.Namespace}
 	t.Cleanup(func() { s.ending.Do(s.end) })
 	s.MustCreate(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}})

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func at(second int) time.Time { return time.Unix(int64(second), 0) }
@@ -20,9 +20,7 @@ func TestGaps(t *testing.T) {
 		"one span ends after the end":   {[]span{{From: at(10), To: at(101)}}, []span{{From: at(0), To: at(10)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, gaps(whole, test.covered)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "gaps", test.want, gaps(whole, test.covered))
 		})
 	}
 }
@@ -30,7 +28,5 @@ func TestGaps(t *testing.T) {
 func TestChained(t *testing.T) {
 	moments := []time.Time{at(0), at(2), at(4), at(20), at(40), at(43), at(46), at(49)}
 	want := []span{{From: at(3), To: at(4)}, {From: at(43), To: at(49)}}
-	if diff := cmp.Diff(want, chained(moments, 4*time.Second, 3*time.Second)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "spans", want, chained(moments, 4*time.Second, 3*time.Second))
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -47,14 +48,10 @@ func (l labelling) Create(ctx context.Context, object client.Object, opts ...cli
 func (s *Scenario) Through(server Server, patience time.Duration) client.Client {
 	s.Helper()
 	config, err := s.Cluster.UserConfigAt(server.component(), "admin", "system:masters")
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, err)
 	config.Timeout = patience
 	c, err := client.New(config, client.Options{Scheme: s.Scheme(), Mapper: s.RESTMapper()})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s, err)
 	return labelling{Client: c, scenario: s.Namespace}
 }
 

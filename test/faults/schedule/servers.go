@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
@@ -112,9 +113,7 @@ func (o outage) strike(t *stage) (end func()) {
 }
 
 func (t *stage) pause(c cluster.Component) (end func()) {
-	if err := t.Cluster.Pause(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, t.Cluster.Pause(c))
 	return func() {
 		if err := t.Cluster.Resume(c); err != nil {
 			t.Error(err)
@@ -123,9 +122,7 @@ func (t *stage) pause(c cluster.Component) (end func()) {
 }
 
 func (t *stage) killEtcd() (end func()) {
-	if err := t.Cluster.Kill(cluster.Etcd); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, t.Cluster.Kill(cluster.Etcd))
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), repairs)
 		defer cancel()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build/shifted"
 )
 
@@ -29,13 +30,9 @@ func TestASetClockKeepsItsMonotonicTime(t *testing.T) {
 func TestAPageOfTwo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clock")
 	setter, err := shifted.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reader, err := shifted.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	setter.Step(time.Hour)
 	setter.Step(-10 * time.Minute)
 	if step, gained := reader.Read(time.Now()); step != 50*time.Minute || gained != 0 {
@@ -57,9 +54,7 @@ func TestAPageOfTwo(t *testing.T) {
 func TestTheClockOfTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clock")
 	setter, err := shifted.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Setenv(shifted.Variable, path)
 	c := shifted.RealClock{}
 	setter.Step(time.Hour)

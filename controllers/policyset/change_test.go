@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -26,6 +25,26 @@ func old(n int) objects {
 	}
 	return all
 }
+
+// spread returns 30 objects, of which three finished on each of ten days.
+func spread() objects {
+	all := make(objects, 30)
+	for i := range all {
+		all[i] = time.Duration(i)*8*time.Hour + time.Hour/2
+	}
+	return all
+}
+
+// ci are the labels that the policies of in select.
+var ci = map[string]string{"tier": "ci"}
+
+// in returns a policy for namespaces with tier=ci.
+func in(spec string) string {
+	return strings.Replace(spec, "rules", "namespaceSelector: {matchLabels: {tier: ci}}, rules", 1)
+}
+
+// byQuota is a policy about Jobs that keeps the quota.
+var byQuota = in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
 
 // rulings returns the subjects, and the evaluations of each by the rules of a snapshot.
 func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
@@ -88,19 +107,10 @@ func (o objects) deletes(l *harness) (n int) {
 // TestWhatAChangeLetsGoIsCountedFirst: each kind of change that deletes more than before waits, and is counted for the
 // additional deletions.
 func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
-	ci := map[string]string{"tier": "ci"}
-	selects := "namespaceSelector: {matchLabels: {tier: ci}}, rules"
-	in := func(spec string) string { return strings.Replace(spec, "rules", selects, 1) }
 	p := in(spec("Enforce", "1h"))
 	q := spec("Suspended", "1h")
-	byQuota := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
-	limit := func(n string) corev1.ResourceQuotaSpec {
-		return corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse(n)}}
-	}
-	spread := make(objects, 30) // three finished on each of ten days
-	for i := range spread {
-		spread[i] = time.Duration(i)*8*time.Hour + time.Hour/2
-	}
+	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }
+	spread := spread()
 	tests := map[string]struct {
 		before, change func(s *server)
 		objects        objects
@@ -138,7 +148,7 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 		"a quota shrinks":                        {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), 30},
 		"a quota is added": {func(s *server) {
 			s.policy("p", byQuota)
-			s.quota("team-a/other", corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("5")}})
+			s.quota("team-a/other", hard("pods=5"))
 		}, func(s *server) { s.quota("team-a/q", limit("10")) }, old(30), 20},
 		"a veto without effect is removed":     {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.removePolicy("q") }, old(30), 0},
 		"another policy is added":              {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("q", q) }, old(30), -1},

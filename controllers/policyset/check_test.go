@@ -98,16 +98,14 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 
 // checkAll passes a snapshot to a Checker and waits.
 func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
-	e := l.published[len(l.published)-1]
+	e := l.last()
 	c.Use(e)
 	synctest.Wait()
 	return e.Snapshot.Policies()[0].Rules
 }
 
 func TestWarnings(t *testing.T) {
-	s := newServer()
-	s.policy("p", reading("succeeded", "suceeded"))
-	l := newHarness(t, s)
+	l := withPolicy(t, reading("succeeded", "suceeded"))
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
 		rules := checkAll(c, l)
@@ -121,8 +119,7 @@ func TestWarnings(t *testing.T) {
 		expect.Equal(t, "changes without new rules", 1, changes())
 
 		key := rules[1].Key
-		l.policy("p", reading("succeeded"))
-		l.refresh()
+		l.become(reading("succeeded"))
 		checkAll(c, l)
 		expect.Equal(t, "warnings about a removed rule", 0, len(c.Warnings(key)))
 	})
@@ -137,9 +134,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 	}
 	for name, texts := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.policy("p", reading("suceeded"))
-			l := newHarness(t, s)
+			l := withPolicy(t, reading("suceeded"))
 			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
 				rules := checkAll(c, l)
 				expect.Equal(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
@@ -149,9 +144,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 }
 
 func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
-	s := newServer()
-	s.policy("p", reading("suceeded"))
-	l := newHarness(t, s)
+	l := withPolicy(t, reading("suceeded"))
 	d := &documents{}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
@@ -165,16 +158,13 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 
 // A document of several megabytes is not read again for each edit of a policy.
 func TestEditsShareAReadOfTheDocument(t *testing.T) {
-	s := newServer()
-	s.policy("p", reading("succeeded"))
-	l := newHarness(t, s)
+	l := withPolicy(t, reading("succeeded"))
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
 		for i := range 100 {
-			l.policy("p", reading(fmt.Sprint("failures", i)))
-			l.refresh()
-			c.Use(l.published[len(l.published)-1])
+			l.become(reading(fmt.Sprint("failures", i)))
+			c.Use(l.last())
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()

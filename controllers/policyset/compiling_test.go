@@ -72,25 +72,24 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		began := time.Now()
-		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
-		if err := check("team-a"); err != nil {
+		if err := l.checked("team-a"); err != nil {
 			t.Errorf("check of another namespace: %v", err)
 		}
 		l.hold("team-a", "true")
 		time.Sleep(maxAge + 1)
-		if err := check("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
+		if err := l.checked("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("a hold in another namespace is not in force: %v", err)
 		}
 		l.policy("p", spec("Suspended", "1h"))
 		time.Sleep(maxAge + 1)
-		if err := check("team-a"); err != nil {
+		if err := l.checked("team-a"); err != nil {
 			t.Errorf("check after an edit of a ClusterRetentionPolicy: %v", err)
 		}
 		expect.Equal(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
-		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
+		if err := l.checked("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check of the namespace itself: %v; want an error about the namespace", err)
 		}
 		time.Sleep(time.Hour)
@@ -117,11 +116,10 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
 		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
 		l.Subscribers = append([]policyset.Subscriber{slow}, l.Subscribers...)
-		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
 		began := time.Now()
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		for range 3 {
-			if err := check("team-a"); err != nil {
+			if err := l.checked("team-a"); err != nil {
 				t.Errorf("check of another namespace: %v", err)
 			}
 			time.Sleep(maxAge + 1)
@@ -129,7 +127,7 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 		if took := time.Since(began) - 3*(maxAge+1); took > 0 {
 			t.Errorf("others waited for %s", took)
 		}
-		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
+		if err := l.checked("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check of the namespace itself: %v; want an error about the namespace", err)
 		}
 		l.compiled()
@@ -137,7 +135,7 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 		l.removePolicy("team-b/own")
 		time.Sleep(maxAge + 1)
 		began = time.Now()
-		if err := check("team-a"); err != nil || time.Since(began) > 0 {
+		if err := l.checked("team-a"); err != nil || time.Since(began) > 0 {
 			t.Errorf("check of another namespace after the removal took %s: %v", time.Since(began), err)
 		}
 	})

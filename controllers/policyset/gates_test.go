@@ -21,7 +21,7 @@ func (l *harness) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
 	c := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
-		Outdated: l.published[len(l.published)-1].Outdated[p.UID]}
+		Outdated: l.last().Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
 	}
@@ -90,8 +90,7 @@ func TestWhatOpensNoGate(t *testing.T) {
 		},
 		"approval of another version": func(l *harness, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
 		"an edit of its mode": func(l *harness, _ *policy.Policy) {
-			l.policy("p", spec("DryRun", "1h"))
-			l.refresh()
+			l.become(spec("DryRun", "1h"))
 			l.policy("p", spec("Enforce", "1h"))
 		},
 		"a counted policy that is created again": func(l *harness, p *policy.Policy) {
@@ -120,8 +119,7 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 	l := oneEnforced(t)
 	l.counted("p")
 	l.later(time.Minute)
-	l.policy("p", spec("Enforce", "2h"))
-	l.refresh()
+	l.become(spec("Enforce", "2h"))
 	for i := range 20 {
 		l.later(time.Minute)
 		l.policy(fmt.Sprint("team-a/own-", i), ownRules("Enforce", "5m"))
@@ -140,60 +138,44 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
 	for _, mode := range []string{"DryRun", "Suspended"} {
 		t.Run(mode, func(t *testing.T) {
-			s := newServer()
-			s.policy("p", spec(mode, "1h"))
-			l := newHarness(t, s)
+			l := withPolicy(t, spec(mode, "1h"))
 			if gate := l.named("p").Gate; gate != nil {
 				t.Errorf("a gate: %v", gate)
 			}
-			l.policy("p", spec("Enforce", "1h"))
-			l.refresh()
+			l.become(spec("Enforce", "1h"))
 			expect.Equal(t, "waiting once it is enforced", waits, l.waiting("team-a"))
 		})
 	}
 }
 
 func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
-	s := newServer()
-	s.policy("p", spec("DryRun", "1h"))
-	l := newHarness(t, s)
+	l := withPolicy(t, spec("DryRun", "1h"))
 	l.counted("p")
 	expect.Equal(t, "snapshots: a dry run does not wait", 1, len(l.published))
-	l.policy("p", spec("Enforce", "1h"))
-	l.refresh()
+	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces the approval, and each edit needs another one.
 func TestApprovalThatIsAlwaysRequired(t *testing.T) {
-	always := func(mode, ttl string) string {
-		return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
-	}
-	s := newServer()
-	s.policy("p", always("DryRun", "1h"))
-	l := newHarness(t, s)
+	l := withPolicy(t, askingAlways("DryRun", "1h"))
 	l.counted("p")
-	l.policy("p", always("Enforce", "1h"))
-	l.refresh()
+	l.become(askingAlways("Enforce", "1h"))
 	expect.Equal(t, "waiting although a dry run was counted", waits, l.waiting("team-a"))
 	l.counted("p")
 	expect.Equal(t, "waiting although it was counted", waits, l.waiting("team-a"))
-	l.approve("p", l.named("p").ApprovalHash())
-	l.refresh()
+	l.approved(l.named("p").ApprovalHash())
 	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	expect.Equal(t, "waiting after a restart", free, l.restart().waiting("team-a"))
-	l.policy("p", always("Enforce", "2h"))
-	l.refresh()
+	l.become(askingAlways("Enforce", "2h"))
 	expect.Equal(t, "waiting after an edit", waits, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Before != nil {
 		t.Error("objects of the previous version are not counted")
 	}
-	l.policy("p", spec("Enforce", "2h"))
-	l.refresh()
+	l.become(spec("Enforce", "2h"))
 	l.counted("p")
 	expect.Equal(t, "waiting when it is required only for large changes", free, l.waiting("team-a"))
-	l.policy("p", always("Enforce", "2h"))
-	l.refresh()
+	l.become(askingAlways("Enforce", "2h"))
 	expect.Equal(t, "waiting when it is always required again", waits, l.waiting("team-a"))
 }
 
@@ -249,8 +231,7 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 				l.counted("p")
 			}
 			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
-			l.approve("p", "nothing")
-			l.refresh()
+			l.approved("nothing")
 			expect.Equal(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
 		})
 	}
@@ -264,11 +245,9 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	})
 	t.Run("once the cache shows it", func(t *testing.T) {
 		l := oneEnforced(t)
-		l.approve("p", l.named("p").ApprovalHash())
-		l.refresh()
+		l.approved(l.named("p").ApprovalHash())
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
-		l.approve("p", "")
-		l.refresh()
+		l.approved("")
 		expect.Equal(t, "waiting when approval is removed", waits, l.waiting("team-a"))
 	})
 	t.Run("once a live read shows it", func(t *testing.T) {
@@ -283,8 +262,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
-		l.policy("p", spec("Enforce", "2h"))
-		l.refresh()
+		l.become(spec("Enforce", "2h"))
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	})
 }
@@ -295,18 +273,14 @@ func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
 	l.policy("p", spec("Enforce", "1m"))
 	expect.Equal(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-	l.policy("p", spec("Enforce", "1h"))
-	l.refresh()
+	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "waiting when it is edited back", free, l.waiting("team-a"))
-	l.policy("p", strings.Replace(spec("Enforce", "1h"), "name: jobs", "name: jobs, events: PerObject", 1))
-	l.refresh()
+	l.become(strings.Replace(spec("Enforce", "1h"), "name: jobs", "name: jobs, events: PerObject", 1))
 	expect.Equal(t, "waiting when only its events differ", free, l.waiting("team-a"))
 }
 
 func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
-	s := newServer()
-	s.policy("p", two)
-	l := newHarness(t, s)
+	l := withPolicy(t, two)
 	l.counted("p", "other")
 	expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
 	expect.Equal(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
@@ -322,11 +296,11 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 // waits everywhere.
 func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
-	s.namespace("team-a", map[string]string{"tier": "ci"})
+	s.namespace("team-a", ci)
 	s.policy("p", "namespaceSelector: {matchLabels: {tier: ci}}"+two)
 	l := newHarness(t, s)
 	l.counted("p", "other")
-	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.namespace("team-b", ci)
 	l.refresh()
 	expect.Equal(t, "waiting where it newly applies", []string{"p/good", "p/other"}, l.waiting("team-b"))
 	expect.Equal(t, "waiting in other namespaces", []string{"p/other"}, l.waiting("team-a"))
@@ -335,7 +309,7 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 }
 
 func TestGateWhereARunningPolicyNewlyApplies(t *testing.T) {
-	ci, prod := map[string]string{"tier": "ci"}, map[string]string{"tier": "prod"}
+	prod := map[string]string{"tier": "prod"}
 	tests := map[string]struct {
 		before, change func(s *server)
 		want           []string // namespaces
@@ -392,7 +366,7 @@ func TestGateWhereARunningPolicyNewlyApplies(t *testing.T) {
 func rescoped(t *testing.T) *harness {
 	t.Helper()
 	l := running(t)
-	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.namespace("team-b", ci)
 	l.refresh()
 	return l
 }
@@ -423,8 +397,7 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 
 func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 	l := rescoped(t)
-	l.approve("p", l.named("p").Gate.Hash)
-	l.refresh()
+	l.approved(l.named("p").Gate.Hash)
 	expect.Equal(t, "waiting", free, l.waiting("team-b"))
 	l.policy("team-a/own", longer)
 	l.refresh()
@@ -434,9 +407,8 @@ func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 
 func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	l := running(t)
-	l.approve("p", l.named("p").ApprovalHash())
-	l.refresh()
-	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.approved(l.named("p").ApprovalHash())
+	l.namespace("team-b", ci)
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
 	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
@@ -477,7 +449,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 		"to a namespace that leaves the selection and returns": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()
-			l.namespace("team-b", map[string]string{"tier": "ci"})
+			l.namespace("team-b", ci)
 		},
 	}
 	for name, edit := range tests {
@@ -502,13 +474,11 @@ func TestOwnRulesWaitToo(t *testing.T) {
 func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	l := oneEnforced(t)
 	hash := l.named("p").ApprovalHash()
-	l.approve("p", hash)
-	l.refresh()
+	l.approved(hash)
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 	l.removePolicy("p")
 	l.policy("p", spec("Enforce", "1h"))
-	l.approve("p", hash)
-	l.refresh()
+	l.approved(hash)
 	expect.Equal(t, "waiting when it is created again", waits, l.waiting("team-a"))
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
@@ -542,16 +512,13 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 				l.counted("p")
 			}
 			if test.approved {
-				l.approve("p", l.named("p").ApprovalHash())
-				l.refresh()
+				l.approved(l.named("p").ApprovalHash())
 			}
 			l.hold("team-a", "")
-			l.policy("p", enforced)
-			l.refresh()
+			l.become(enforced)
 			gate := l.named("p").Gate
 			expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
-			l.approve("p", gate.Hash)
-			l.refresh()
+			l.approved(gate.Hash)
 			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 			l.later(time.Minute)
 			l.Republish()
@@ -564,22 +531,16 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 // restart must not outlive the veto.
 func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 	held := func() *harness {
-		s := newServer()
-		s.hold("team-a", "true")
-		s.policy("p", spec("DryRun", "1h"))
-		return newHarness(t, s)
+		return holding(t, spec("DryRun", "1h"))
 	}
 	t.Run("an earlier version", func(t *testing.T) {
 		l := held()
 		l.counted("p")
-		l.policy("p", spec("DryRun", "2h"))
-		l.refresh()
+		l.become(spec("DryRun", "2h"))
 		l.counted("p")
-		l.hold("team-a", "")
-		l.refresh()
+		l.unhold()
 		l.counted("p")
-		l.policy("p", spec("Enforce", "1h"))
-		l.refresh()
+		l.become(spec("Enforce", "1h"))
 		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a count that began before the veto was removed", func(t *testing.T) {
@@ -587,35 +548,29 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.counted("p")
 		p := l.named("p")
 		late := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}
-		l.hold("team-a", "")
-		l.refresh()
+		l.unhold()
 		l.Previewed(late)
-		l.policy("p", spec("Enforce", "1h"))
-		l.refresh()
+		l.become(spec("Enforce", "1h"))
 		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a rule that was not counted", func(t *testing.T) {
 		l := held()
 		l.counted("p", "jobs")
 		l.hold("team-a", "")
-		l.policy("p", spec("Enforce", "1h"))
-		l.refresh()
+		l.become(spec("Enforce", "1h"))
 		expect.Equal(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
 	})
 	t.Run("a restart while it waits", func(t *testing.T) {
 		l := held()
 		l.counted("p")
-		l.approve("p", l.named("p").ApprovalHash())
-		l.refresh()
+		l.approved(l.named("p").ApprovalHash())
 		l.hold("team-a", "")
-		l.policy("p", spec("Enforce", "1h"))
-		l.refresh()
+		l.become(spec("Enforce", "1h"))
 		p := l.named("p")
 		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 9, Week: 9}})
 		l = l.restart()
 		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
-		l.approve("p", l.named("p").Gate.Hash)
-		l.refresh()
+		l.approved(l.named("p").Gate.Hash)
 		expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	})
 }

@@ -81,6 +81,31 @@ func newHarness(t *testing.T, s *server) *harness {
 	return l
 }
 
+// withPolicy returns a reconciler with policy p.
+func withPolicy(t *testing.T, spec string) *harness {
+	t.Helper()
+	return withPolicies(t, map[string]string{"p": spec})
+}
+
+// withPolicies returns a reconciler with policies by name.
+func withPolicies(t *testing.T, specs map[string]string) *harness {
+	t.Helper()
+	s := newServer()
+	for name, spec := range specs {
+		s.policy(name, spec)
+	}
+	return newHarness(t, s)
+}
+
+// holding returns a reconciler with policy p, and team-a on hold.
+func holding(t *testing.T, spec string) *harness {
+	t.Helper()
+	s := newServer()
+	s.hold("team-a", "true")
+	s.policy("p", spec)
+	return newHarness(t, s)
+}
+
 func newUnreadHarness(t *testing.T, s *server) *harness {
 	t.Helper()
 	l := &harness{server: s, t: t}
@@ -121,6 +146,12 @@ func (l *harness) check(namespace string) ([]string, error) {
 	return l.rules(namespace), err
 }
 
+// checked checks a namespace, without waiting for anything else.
+func (l *harness) checked(namespace string) error {
+	_, err := l.Check(l.t.Context(), namespace)
+	return err
+}
+
 // allowed is a check that must succeed.
 func (l *harness) allowed(namespace string) []string {
 	l.t.Helper()
@@ -138,7 +169,7 @@ func (l *harness) rules(namespace string) []string {
 	if len(l.published) == 0 {
 		return rules
 	}
-	e := l.published[len(l.published)-1]
+	e := l.last()
 	for _, r := range e.Snapshot.Effective(jobs, namespace).Rules {
 		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL))
 		if r.Suspended {
@@ -155,8 +186,11 @@ func (l *harness) rules(namespace string) []string {
 	return rules
 }
 
+// last returns what was last published.
+func (l *harness) last() policyset.CompiledSnapshot { return l.published[len(l.published)-1] }
+
 // snapshot returns the last published snapshot.
-func (l *harness) snapshot() *policy.Snapshot { return l.published[len(l.published)-1].Snapshot }
+func (l *harness) snapshot() *policy.Snapshot { return l.last().Snapshot }
 
 // named returns a policy as last published.
 func (l *harness) named(name string) *policy.Policy {

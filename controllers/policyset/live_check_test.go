@@ -27,9 +27,7 @@ var enforced = []string{"p/jobs Enforce 1h"}
 // oneEnforced returns a reconciler with a policy p in force everywhere.
 func oneEnforced(t *testing.T) *harness {
 	t.Helper()
-	s := newServer()
-	s.policy("p", spec("Enforce", "1h"))
-	return newHarness(t, s)
+	return withPolicy(t, spec("Enforce", "1h"))
 }
 
 func TestLiveReadsAreSharedForASecond(t *testing.T) {
@@ -108,7 +106,7 @@ func selecting(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "{mode", "{namespaceSelector: {matchLabels: {tier: ci}}, mode", 1))
-	s.namespace("team-a", map[string]string{"tier": "ci"})
+	s.namespace("team-a", ci)
 	return newHarness(t, s)
 }
 
@@ -121,8 +119,8 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 	}{
 		"unchanged":          {func(*server) {}, "team-a", enforced, false},
 		"relabelled":         {func(s *server) { s.namespace("team-a", map[string]string{"tier": "prod"}) }, "team-a", []string{}, false},
-		"labelled":           {func(s *server) { s.namespace("team-b", map[string]string{"tier": "ci"}) }, "team-b", enforced, false},
-		"new":                {func(s *server) { s.namespace("team-c", map[string]string{"tier": "ci"}) }, "team-c", enforced, false},
+		"labelled":           {func(s *server) { s.namespace("team-b", ci) }, "team-b", enforced, false},
+		"new":                {func(s *server) { s.namespace("team-c", ci) }, "team-c", enforced, false},
 		"new, not selected":  {func(s *server) { s.namespace("team-c", nil) }, "team-c", []string{}, false},
 		"terminating":        {func(s *server) { s.terminate("team-a") }, "team-a", enforced, true},
 		"missing":            {func(s *server) { s.removeNamespace("team-a") }, "team-a", enforced, true},
@@ -163,7 +161,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 				l.hold("team-a", step.value)
 				l.later(time.Second + 1)
 				l.allowed("team-a")
-				held := l.published[len(l.published)-1].Snapshot.Effective(jobs, "team-a").Held
+				held := l.snapshot().Effective(jobs, "team-a").Held
 				expect.Equal(t, "held by "+step.value, step.want, held)
 			}
 		})
@@ -358,8 +356,7 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 	l.during = func(path string) {
 		if strings.HasSuffix(path, "/p") {
 			l.during = nil
-			l.policy("p", spec("Suspended", "1h"))
-			l.refresh()
+			l.become(spec("Suspended", "1h"))
 		}
 	}
 	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
@@ -394,7 +391,6 @@ func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 		l.reconcile()
 		expect.Equal(t, "rules", []string{}, l.rules("team-a"))
 	}
-	l.policy("p", spec("Enforce", "1h"))
-	l.refresh()
+	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "rules of the new policy of that name", enforced, l.rules("team-a"))
 }

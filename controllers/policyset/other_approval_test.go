@@ -51,13 +51,11 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 			l.become(spec("DryRun", "1h"))
 			l.unhold()
 			l.become(spec("Enforce", "1h"))
-			l.approve("p", shown)
-			l.refresh()
+			l.approved(shown)
 			if expect.Equal(t, "waiting", waits, l.waiting("team-a")); t.Failed() {
 				return
 			}
-			l.approve("p", l.named("p").Gate.Hash)
-			l.refresh()
+			l.approved(l.named("p").Gate.Hash)
 			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 		})
 	}
@@ -104,8 +102,7 @@ func TestARestartForgetsNoApproval(t *testing.T) {
 // since then.
 func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	l := heldWith(t, spec("Enforce", "1h"))
-	l.approve("p", l.named("p").ApprovalHash())
-	l.refresh()
+	l.approved(l.named("p").ApprovalHash())
 	l.become(spec("DryRun", "1h"))
 	l.unhold()
 	l.become(spec("Enforce", "1h"))

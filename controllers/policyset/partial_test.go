@@ -49,12 +49,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 				l.fillOneByOne()
 			}
 			l.policy("veto", spec("Suspended", "1h"))
-			l.said = func(path string, answer any) any {
-				if strings.HasSuffix(path, test.part) {
-					return test.said
-				}
-				return answer
-			}
+			l.said = saying(test.part, test.said)
 			l.fail = func(path string) error {
 				if strings.HasSuffix(path, "/p") || strings.HasSuffix(path, "/pause") {
 					return test.fails
@@ -113,7 +108,7 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l := selecting(t)
 	l.later(2 * time.Second)
 	l.policy("veto", spec("Suspended", "1h"))
-	l.namespace("team-c", map[string]string{"tier": "ci"})
+	l.namespace("team-c", ci)
 	l.said = without("veto", "team-c")
 	l.fillOneByOne()
 	if _, err := l.check("team-c"); err == nil {
@@ -185,12 +180,7 @@ func TestManyNamespacesThatAreGone(t *testing.T) {
 		}
 		l.sync()
 		l.asked()
-		l.takes = func(path string) time.Duration {
-			if strings.Contains(path, "gone-") {
-				return 150 * time.Millisecond
-			}
-			return 0
-		}
+		l.takes = under(namespacesPath+"/gone-", 150*time.Millisecond)
 		began, rounds := time.Now(), 1
 		for ; rounds < 10; rounds++ {
 			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
@@ -251,6 +241,16 @@ func TestANamesakeThatTheListShouldHave(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
+// saying replaces the responses of paths with this suffix.
+func saying(part string, said any) func(path string, answer any) any {
+	return func(path string, answer any) any {
+		if strings.HasSuffix(path, part) {
+			return said
+		}
+		return answer
+	}
+}
+
 // emptied removes all items from lists at paths with this suffix.
 func emptied(part string) func(path string, answer any) any {
 	return func(path string, answer any) any {
@@ -267,15 +267,8 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	before := l.live.clone().policies["p"]
 	l.policy("p", spec("Suspended", "1h"))
 	says := map[string]func(){
-		"NotFound": func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
-		"the previous version": func() {
-			l.said = func(path string, answer any) any {
-				if strings.HasSuffix(path, "/p") {
-					return before.Object
-				}
-				return answer
-			}
-		},
+		"NotFound":             func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
+		"the previous version": func() { l.said = saying("/p", before.Object) },
 	}
 	for name, arrange := range says {
 		arrange()
@@ -293,18 +286,16 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 // TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may constantly create and delete policies, and a list may
 // contain each one just before it is deleted.
 func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
-	s := newServer()
-	s.policy("p", spec("Enforce", "1h"))
-	l := newHarness(t, s)
+	l := oneEnforced(t)
 	l.counted("p")
-	s.during = func(path string) {
+	l.during = func(path string) {
 		if path == apiPath+"/retentionpolicies" {
-			s.removePolicy("team-b/short")
+			l.removePolicy("team-b/short")
 		}
 	}
 	for range 3 {
 		l.later(1001 * time.Millisecond)
-		s.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
+		l.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
 		if _, err := l.check("team-a"); err != nil {
 			t.Errorf("another namespace: %v", err)
 		}
@@ -312,7 +303,7 @@ func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 			t.Errorf("its namespace: %v", err)
 		}
 	}
-	s.during = nil
+	l.during = nil
 	l.later(1001 * time.Millisecond)
 	l.allowed("team-b")
 }
@@ -333,7 +324,7 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	}
 	l.later(confirmed)
 	l.refresh()
-	expect.Equal(t, "policies in force", 0, len(l.published[len(l.published)-1].Snapshot.Policies()))
+	expect.Equal(t, "policies in force", 0, len(l.snapshot().Policies()))
 }
 
 // confirmed is how long it takes to confirm a deletion.
@@ -342,16 +333,14 @@ const confirmed = 1001 * time.Millisecond
 // TestNobodyWaitsForAnEditInAnotherNamespace: tenants may constantly edit large policies, and the API server may be slow to
 // return each.
 func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
-	s := newServer()
-	s.policy("p", spec("Enforce", "1h"))
-	l := newHarness(t, s)
+	l := oneEnforced(t)
 	l.counted("p")
 	var asked, answer chan struct{}
 	hold := func() {
 		began, ends := make(chan struct{}), make(chan struct{})
 		asked, answer = began, ends
-		s.set(func() {
-			s.takes = func(path string) time.Duration {
+		l.set(func() {
+			l.takes = func(path string) time.Duration {
 				if path == apiPath+"/namespaces/team-b/retentionpolicies/own" {
 					close(began)
 					<-ends
@@ -360,34 +349,30 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 			}
 		})
 	}
-	check := func(namespace string) error {
-		_, err := l.Check(t.Context(), namespace)
-		return err
-	}
 	hold()
-	s.policy("team-b/own", longer)
+	l.policy("team-b/own", longer)
 	l.later(1001 * time.Millisecond)
-	expect.Equal(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, l.checked("team-a"))
 	<-asked
-	if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
+	if err := l.checked("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 		t.Errorf("check of its namespace: %v", err)
 	}
 	l.later(1001 * time.Millisecond)
-	expect.Equal(t, "check of another namespace once more", nil, check("team-a")) // this does not send requests again
+	expect.Equal(t, "check of another namespace once more", nil, l.checked("team-a")) // this does not send requests again
 	close(answer)
 	l.compiled()
-	expect.Equal(t, "check of its namespace afterwards", nil, check("team-b"))
+	expect.Equal(t, "check of its namespace afterwards", nil, l.checked("team-b"))
 	expect.Equal(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 
 	hold()
-	s.policy("team-b/own", sparing)
+	l.policy("team-b/own", sparing)
 	l.later(1001 * time.Millisecond)
-	expect.Equal(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, l.checked("team-a"))
 	<-asked
-	s.set(func() { s.takes = nil })
-	s.removePolicy("team-b/own")
+	l.set(func() { l.takes = nil })
+	l.removePolicy("team-b/own")
 	l.later(1001 * time.Millisecond)
-	expect.Equal(t, "check of another namespace after the removal", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace after the removal", nil, l.checked("team-a"))
 	close(answer)
 	l.compiled()
 	expect.Equal(t, "rules after the removal", enforced, l.rules("team-b"))
@@ -396,16 +381,14 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 // TestAPolicyThatCouldNotBeReadIsReadAgain although nothing is due and the cache has it, because the version in the cache is
 // older than the list.
 func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
-	s := newServer()
-	s.policy("p", spec("Enforce", "1h"))
-	l := newHarness(t, s)
-	s.policy("team-b/own", longer)
-	s.set(func() { s.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
+	l := oneEnforced(t)
+	l.policy("team-b/own", longer)
+	l.set(func() { l.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
 	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, preflight.ErrNamespace) {
 		t.Fatalf("check while the policy cannot be read: %v", err)
 	}
 	l.refresh()
-	s.set(func() { s.fail = nil })
+	l.set(func() { l.fail = nil })
 	l.later(confirmed)
 	if again := l.reconcile().RequeueAfter; again == 0 || again > time.Minute {
 		t.Errorf("requeued after %s", again)

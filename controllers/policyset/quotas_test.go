@@ -19,9 +19,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
+// quotas are ResourceQuotas by NAMESPACE/NAME.
+type quotas map[string]corev1.ResourceQuotaSpec
+
 // bounding returns a reconciler with a policy whose rule about Jobs keeps up to half of the quota.
-func bounding(t *testing.T, s *server) *harness {
+func bounding(t *testing.T, known quotas) *harness {
 	t.Helper()
+	s := newServer()
+	for name, spec := range known {
+		s.quota(name, spec)
+	}
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
 	return newHarness(t, s)
 }
@@ -60,7 +67,6 @@ func (l *harness) capacity(namespace string) int {
 }
 
 func TestWhatQuotasAllow(t *testing.T) {
-	type quotas map[string]corev1.ResourceQuotaSpec
 	tests := map[string]struct {
 		quotas quotas
 		want   int
@@ -79,11 +85,7 @@ func TestWhatQuotasAllow(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			for name, spec := range test.quotas {
-				s.quota(name, spec)
-			}
-			l := bounding(t, s)
+			l := bounding(t, test.quotas)
 			expect.Equal(t, "room before quotas were read", -1, l.capacity("team-a"))
 			l.allowed("team-a")
 			expect.Equal(t, "room", test.want, l.capacity("team-a"))
@@ -103,9 +105,7 @@ func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
 }
 
 func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
-	s := newServer()
-	s.quota("team-a/q", hard("count/jobs.batch=10"))
-	l := bounding(t, s)
+	l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 	l.allowed("team-a")
 	expect.Equal(t, "requests", 1, l.asked()["namespaces/team-a/resourcequotas"])
 	for range 10 {
@@ -114,8 +114,8 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	expect.Equal(t, "requests within a second", map[string]int{}, l.asked())
 	editions := len(l.published)
 
-	s.quota("team-a/q", hard("count/jobs.batch=20"))
-	s.quota("team-b/q", hard("count/jobs.batch=2"))
+	l.quota("team-a/q", hard("count/jobs.batch=20"))
+	l.quota("team-b/q", hard("count/jobs.batch=2"))
 	l.later(time.Second + 1)
 	l.allowed("team-a")
 	expect.Equal(t, "room after an edit", 10, l.capacity("team-a"))
@@ -124,7 +124,7 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	expect.Equal(t, "room in another namespace", 1, l.capacity("team-b"))
 	expect.Equal(t, "room still", 10, l.capacity("team-a"))
 
-	s.removeQuota("team-a/q")
+	l.removeQuota("team-a/q")
 	l.later(time.Second + 1)
 	l.allowed("team-a")
 	expect.Equal(t, "room without a quota", -1, l.capacity("team-a"))
@@ -134,9 +134,7 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 // TestTheAgeOfQuotasCounts: a deletion that relies on quotas is not sent if they are the oldest response, and too old.
 func TestTheAgeOfQuotasCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.quota("team-a/q", hard("count/jobs.batch=10"))
-		l := bounding(t, s)
+		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		l.Clock, l.dates = clock.RealClock{}, time.Now
 		const others = 900 * time.Millisecond
 		l.takes = func(path string) time.Duration {
@@ -153,40 +151,25 @@ func TestTheAgeOfQuotasCounts(t *testing.T) {
 	})
 }
 
+// TestQuotasAreReadOnlyForRulesThatAsk, and not for cluster-scoped objects, which have none.
 func TestQuotasAreReadOnlyForRulesThatAsk(t *testing.T) {
-	l := oneEnforced(t)
-	l.allowed("team-a")
-	for path := range l.asked() {
-		if strings.Contains(path, "quota") {
-			t.Errorf("read %s", path)
-		}
-	}
-}
-
-func TestClusterScopedObjectsHaveNoQuota(t *testing.T) {
-	l := bounding(t, newServer())
-	l.allowed("")
-	for path := range l.asked() {
-		if strings.Contains(path, "quota") {
-			t.Errorf("read %s", path)
+	for namespace, l := range map[string]*harness{"team-a": oneEnforced(t), "": bounding(t, nil)} {
+		l.allowed(namespace)
+		for path := range l.asked() {
+			if strings.Contains(path, "quota") {
+				t.Errorf("read %s", path)
+			}
 		}
 	}
 }
 
 // TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: rules that use quotas keep their objects, and other rules still delete.
 func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
-	s := newServer()
-	s.quota("team-a/q", hard("count/jobs.batch=10"))
-	l := bounding(t, s)
+	l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 	l.allowed("team-a")
 	l.counted("p")
 	for name, err := range map[string]error{"lost": errors.New("connection refused"), "forbidden": statusError(http.StatusForbidden)} {
-		l.fail = func(path string) error {
-			if strings.HasSuffix(path, "resourcequotas") {
-				return err
-			}
-			return nil
-		}
+		l.fail = about("resourcequotas", err)
 		l.later(2 * time.Second)
 		l.allowed("team-a")
 		expect.Equal(t, name+", room", -1, l.capacity("team-a"))
@@ -207,26 +190,19 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer()
-				s.quota("team-a/q", hard("count/jobs.batch=10"))
-				l := bounding(t, s)
-				l.said = func(path string, answer any) any {
-					if strings.HasSuffix(path, "/resourcequotas") {
-						return map[string]any{"metadata": metadata, "items": []any{}}
-					}
-					return answer
-				}
+				l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
+				l.said = saying("/resourcequotas", map[string]any{"metadata": metadata, "items": []any{}})
 				stop := following(t, l)
 				l.allowed("team-a")
 				expect.Equal(t, "room", -1, l.capacity("team-a"))
-				expect.Equal(t, "QuotaError is set", true, l.published[len(l.published)-1].QuotaError != nil)
+				expect.Equal(t, "QuotaError is set", true, l.last().QuotaError != nil)
 				l.counted("p")
 
 				l.said = nil
 				l.later(15 * time.Second)
 				synctest.Wait()
 				expect.Equal(t, "room by the complete list", 5, l.capacity("team-a"))
-				expect.Equal(t, "QuotaError is removed", nil, l.published[len(l.published)-1].QuotaError)
+				expect.Equal(t, "QuotaError is removed", nil, l.last().QuotaError)
 				if gate := l.snapshot().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
@@ -239,14 +215,10 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 // TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: in between, no object was beyond the capacity.
 func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.quota("team-a/q", hard("count/jobs.batch=10"))
-		l := bounding(t, s)
+		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		stop := following(t, l)
 		read := func(fail func(string) error) {
-			s.mu.Lock()
-			l.fail = fail
-			s.mu.Unlock()
+			l.set(func() { l.fail = fail })
 			l.later(15 * time.Second)
 			synctest.Wait()
 		}
@@ -256,7 +228,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		read(func(string) error { return errors.New("connection refused") })
 		expect.Equal(t, "room while quotas cannot be read", -1, l.capacity("team-a"))
 		l.counted("p")
-		s.quota("team-a/q", hard("count/jobs.batch=2"))
+		l.quota("team-a/q", hard("count/jobs.batch=2"))
 		read(nil)
 		expect.Equal(t, "room by the reduced quota", 1, l.capacity("team-a"))
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
@@ -266,9 +238,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 
 // TestANamespaceWithAQuotaIsNoNews: a known quota does not change the known labels of the namespace.
 func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
-	s := newServer()
-	s.quota("team-a/q", hard("count/jobs.batch=10"))
-	l := bounding(t, s)
+	l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 	l.allowed("team-a")
 	editions := len(l.published)
 	l.namespace("team-a", nil) // another resourceVersion
@@ -279,9 +249,7 @@ func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 
 func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.quota("team-a/q", hard("count/jobs.batch=10"))
-		l := bounding(t, s)
+		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		stop := following(t, l)
 		later := func() {
 			l.later(15 * time.Second)
@@ -291,8 +259,8 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		expect.Equal(t, "room", 5, l.capacity("team-a"))
 		expect.Equal(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
 
-		s.quota("team-a/q", hard("count/jobs.batch=20"))
-		s.quota("team-b/q", hard("count/jobs.batch=4"))
+		l.quota("team-a/q", hard("count/jobs.batch=20"))
+		l.quota("team-b/q", hard("count/jobs.batch=4"))
 		later()
 		expect.Equal(t, "room after an edit", 10, l.capacity("team-a"))
 		expect.Equal(t, "room in another namespace", 2, l.capacity("team-b"))
@@ -300,12 +268,12 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
 		expect.Equal(t, "room without a response", -1, l.capacity("team-a"))
-		expect.Equal(t, "QuotaError is set", true, l.published[len(l.published)-1].QuotaError != nil)
+		expect.Equal(t, "QuotaError is set", true, l.last().QuotaError != nil)
 		l.fail = nil
-		s.removeQuota("team-a/q")
+		l.removeQuota("team-a/q")
 		later()
 		expect.Equal(t, "room without a quota", -1, l.capacity("team-a"))
-		expect.Equal(t, "QuotaError is removed", nil, l.published[len(l.published)-1].QuotaError)
+		expect.Equal(t, "QuotaError is removed", nil, l.last().QuotaError)
 		editions := len(l.published)
 		later()
 		expect.Equal(t, "snapshots", editions, len(l.published))
@@ -325,39 +293,32 @@ func following(t *testing.T, l *harness) (stop func()) {
 }
 
 // noQuotas fails reads of the quotas of team-a only.
-func noQuotas(path string) error {
-	if path == "/api/v1/namespaces/team-a/resourcequotas" {
-		return errors.New("timeout")
-	}
-	return nil
-}
+var noQuotas = about("/team-a/resourcequotas", errors.New("timeout"))
 
 // TestAQuotaThatCannotBeReadHasNotBeenTakenAway: objects that wait for a count keep waiting, and are compared with the previous
 // quota.
 func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.quota("team-a/q", hard("count/jobs.batch=10"))
-		l := bounding(t, s)
+		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		defer following(t, l)()
 		l.allowed("team-a")
 		l.counted("p")
-		trouble := func() error { return l.published[len(l.published)-1].QuotaError }
+		trouble := func() error { return l.last().QuotaError }
 		for range 2 {
-			s.set(func() { s.fail = noQuotas })
+			l.set(func() { l.fail = noQuotas })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
 			expect.Equal(t, "room", -1, l.capacity("team-a"))
 			if trouble() == nil {
 				t.Fatal("QuotaError does not show that the quota is unknown")
 			}
-			s.set(func() { s.fail = nil })
+			l.set(func() { l.fail = nil })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
 			expect.Equal(t, "room", 5, l.capacity("team-a"))
 			expect.Equal(t, "trouble", nil, trouble())
 		}
-		s.set(func() { s.fail = noQuotas })
+		l.set(func() { l.fail = noQuotas })
 		l.later(2 * time.Second)
 		l.allowed("team-a")
 		l.later(15 * time.Second) // nothing is due there now, so that only the list of all is read
@@ -369,18 +330,12 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 // TestAListOfAllQuotasReplacesNoLaterAnswer: the list takes long, and a deletion relies on the later response.
 func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.quota("team-a/q", hard("count/jobs.batch=100"))
-		l := bounding(t, s)
+		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=100")})
 		defer following(t, l)()
-		s.set(func() {
-			s.takes = func(path string) time.Duration {
-				return map[string]time.Duration{"/api/v1/resourcequotas": 2 * time.Second}[path]
-			}
-		})
+		l.set(func() { l.takes = under("/api/v1/resourcequotas", 2*time.Second) })
 		l.later(15 * time.Second)
 		synctest.Wait() // the list is in progress
-		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l.quota("team-a/q", hard("count/jobs.batch=10"))
 		l.later(time.Second)
 		l.allowed("team-a")
 		expect.Equal(t, "room by the later response", 5, l.capacity("team-a"))

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -51,9 +50,7 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.policy("p", strings.Replace(two, test.from, test.to, 1))
-			l := newHarness(t, s)
+			l := withPolicy(t, strings.Replace(two, test.from, test.to, 1))
 			expect.Equal(t, "rules", test.want, l.rules("team-a"))
 		})
 	}
@@ -94,11 +91,10 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 		l.later(2 * time.Second)
 	}
 	expect.Equal(t, "snapshots", 1, len(l.published))
-	l.policy("p", spec("Enforce", "2h"))
-	l.refresh()
+	l.become(spec("Enforce", "2h"))
 	l.allowed("team-a")
 	expect.Equal(t, "snapshots after an edit", 2, len(l.published))
-	l.namespace("team-a", map[string]string{"tier": "ci"})
+	l.namespace("team-a", ci)
 	l.refresh()
 	expect.Equal(t, "snapshots after a namespace got a label", 3, len(l.published))
 	l.hold("team-a", "true")
@@ -108,7 +104,7 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 
 func TestSnapshotHasTheNamespacesOfTheCache(t *testing.T) {
 	l := oneEnforced(t)
-	knows := func(name string) bool { return l.published[len(l.published)-1].Snapshot.Knows(name) }
+	knows := func(name string) bool { return l.snapshot().Knows(name) }
 	expect.Equal(t, "team-a", true, knows("team-a"))
 	expect.Equal(t, "team-c", false, knows("team-c"))
 	l.namespace("team-c", nil)
@@ -127,7 +123,7 @@ func TestSnapshotPrograms(t *testing.T) {
 	}
 	l.removePolicy("p")
 	l.refresh()
-	expect.Equal(t, "programs without policies", 0, len(l.published[len(l.published)-1].Programs))
+	expect.Equal(t, "programs without policies", 0, len(l.last().Programs))
 }
 
 func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
@@ -170,11 +166,7 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 }
 
 func TestSnapshotPolicyIsTheOneThatWasWritten(t *testing.T) {
-	l := oneEnforced(t)
-	var p *policy.Policy
-	for _, p = range l.published[0].Snapshot.Policies() {
-	}
-	expect.Equal(t, "name", "p", p.Name)
+	p := oneEnforced(t).named("p")
 	expect.Equal(t, "generation", 1, p.Generation)
 	if p.UID == "" {
 		t.Error("no UID")

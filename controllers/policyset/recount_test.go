@@ -2,12 +2,10 @@ package policyset_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -47,20 +45,10 @@ func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatu
 // TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a new leader first counts what would have been due for the previous leader,
 // and deletes nothing before. It counts neither objects that have become due since then nor new ones.
 func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
-	ci := map[string]string{"tier": "ci"}
-	in := func(spec string) string {
-		return strings.Replace(spec, "rules", "namespaceSelector: {matchLabels: {tier: ci}}, rules", 1)
-	}
 	p, q := in(spec("Enforce", "1h")), spec("Suspended", "1h")
 	newest := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h, keepNewest: {count: 20}}]}`)
-	byQuota := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
-	limit := func(n string) corev1.ResourceQuotaSpec {
-		return corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse(n)}}
-	}
-	spread := make(objects, 30) // three finished on each of ten days
-	for i := range spread {
-		spread[i] = time.Duration(i)*8*time.Hour + time.Hour/2
-	}
+	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }
+	spread := spread()
 	finishing := append(old(20), make(objects, 20)...) // twenty more finish an hour after the previous leader has stopped
 	for i := range 20 {
 		finishing[20+i] = -time.Hour
@@ -141,16 +129,12 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 		},
 		"before the leader has counted": func(l *harness) *harness {
 			l = l.restart()
-			l.policy("p", spec("Enforce", "1h"))
-			l.refresh()
+			l.become(spec("Enforce", "1h"))
 			return l
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.hold("team-a", "true")
-			s.policy("p", spec("DryRun", "1h"))
-			l := newHarness(t, s)
+			l := holding(t, spec("DryRun", "1h"))
 			l.reported(old(30))
 			l.later(time.Minute)
 			l.hold("team-a", "")
@@ -165,8 +149,7 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			})
 			l = l.restart()
 			expect.Equal(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
-			l.approve("p", gate.Hash)
-			l.refresh()
+			l.approved(gate.Hash)
 			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 		})
 	}

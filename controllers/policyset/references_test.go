@@ -33,8 +33,6 @@ func app(to references.Kind, names string) references.Declared {
 	return references.Declared{From: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, To: to, Names: names}
 }
 
-func (l *harness) last() policyset.CompiledSnapshot { return l.published[len(l.published)-1] }
-
 func TestSnapshotHasDeclaredReferences(t *testing.T) {
 	one := []references.Declared{app("Secret", "[object.a]")}
 	tests := map[string]struct {
@@ -52,11 +50,7 @@ func TestSnapshotHasDeclaredReferences(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			for name, spec := range test.policies {
-				s.policy(name, spec)
-			}
-			expect.Equal(t, "references", test.want, newHarness(t, s).last().References)
+			expect.Equal(t, "references", test.want, withPolicies(t, test.policies).last().References)
 		})
 	}
 }
@@ -82,11 +76,7 @@ func TestSnapshotHasInvalidReferences(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			for name, spec := range test.policies {
-				s.policy(name, spec)
-			}
-			expect.Equal(t, "misread", test.want, newHarness(t, s).last().InvalidReferences)
+			expect.Equal(t, "misread", test.want, withPolicies(t, test.policies).last().InvalidReferences)
 		})
 	}
 }
@@ -95,13 +85,10 @@ func TestSnapshotHasInvalidReferences(t *testing.T) {
 // is also so if it was invalid from the start.
 func TestInvalidReferenceMayHaveReferred(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
-		s := newServer()
-		s.policy("p", reads("Enforce", "Secret", ""))
-		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
-		l := newHarness(t, s)
+		l := withPolicies(t, map[string]string{"p": reads("Enforce", "Secret", ""), "q": declares("DryRun", kind, "[objekt.a]")})
 		l.counted("p")
 		expect.Equal(t, "waits while a declaration is invalid", false, l.named("p").Gate != nil)
-		s.removePolicy("q")
+		l.removePolicy("q")
 		l.refresh()
 		expect.Equal(t, "waits after the removal of a declaration that may be about "+kind, want, l.named("p").Gate != nil)
 	}
@@ -121,19 +108,13 @@ func TestSnapshotHasReferredKinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			for name, spec := range test.policies {
-				s.policy(name, spec)
-			}
-			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(newHarness(t, s).last().Referred...))
+			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(withPolicies(t, test.policies).last().Referred...))
 		})
 	}
 }
 
 func TestCheckSeesDeclaredReferences(t *testing.T) {
-	s := newServer()
-	s.policy("p", reads("Enforce", "Secret", ""))
-	l := newHarness(t, s)
+	l := withPolicy(t, reads("Enforce", "Secret", ""))
 	since := l.last().ReferencesSince
 	l.later(time.Minute)
 	l.policy("q", declares("DryRun", "Secret", "[object.a]"))
@@ -196,13 +177,10 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 
 // TestWhatItDeclaresItselfIsOfTheForm: one count is enough if a policy removes its own declarations.
 func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
-	s := newServer()
-	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
-	l := newHarness(t, s)
+	l := withPolicy(t, reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
 	l.counted("p")
 	before := l.named("p").ApprovalHash()
-	l.policy("p", reads("Enforce", "Secret", ""))
-	l.refresh()
+	l.become(reads("Enforce", "Secret", ""))
 	gate := l.named("p").Gate
 	if gate == nil || gate.Namespaces != nil || gate.Hash == before {
 		t.Fatalf("gate %v", gate)

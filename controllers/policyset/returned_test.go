@@ -22,10 +22,7 @@ func elsewhere(spec string) string {
 // heldWith returns a reconciler with policy p, which was counted while team-a was on hold.
 func heldWith(t *testing.T, spec string) *harness {
 	t.Helper()
-	s := newServer()
-	s.hold("team-a", "true")
-	s.policy("p", spec)
-	l := newHarness(t, s)
+	l := holding(t, spec)
 	l.counted("p")
 	return l
 }
@@ -34,6 +31,13 @@ func heldWith(t *testing.T, spec string) *harness {
 func (l *harness) become(spec string) {
 	l.t.Helper()
 	l.policy("p", spec)
+	l.refresh()
+}
+
+// approved sets the approval annotation of policy p.
+func (l *harness) approved(hash string) {
+	l.t.Helper()
+	l.approve("p", hash)
 	l.refresh()
 }
 
@@ -100,8 +104,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 			l := heldWith(t, spec("DryRun", "400d"))
 			l.become(test.spec)
 			first := l.named("p").ApprovalHash()
-			l.approve("p", first)
-			l.refresh()
+			l.approved(first)
 			l.counted("p")
 			l.become(elsewhere(test.spec))
 			l.counted("p")
@@ -123,8 +126,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 			if gate.Hash == first {
 				t.Error("the annotation already has the hash")
 			}
-			l.approve("p", gate.Hash)
-			l.refresh()
+			l.approved(gate.Hash)
 			expect.Equal(t, "waiting once it is approved again", free, l.waiting("team-a"))
 		})
 	}
@@ -153,9 +155,7 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 
 // TestALateCountOfADryRunThatIsEnforced counts, because the version is the same.
 func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
-	s := newServer()
-	s.policy("p", spec("DryRun", "1h"))
-	l := newHarness(t, s)
+	l := withPolicy(t, spec("DryRun", "1h"))
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
@@ -167,9 +167,7 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 	images := two + "- {name: images, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
 	for name, spec := range map[string]string{"objects": two, "objects and images": images} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.policy("p", spec)
-			l := newHarness(t, s)
+			l := withPolicy(t, spec)
 			l.counted("p", "other")
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{

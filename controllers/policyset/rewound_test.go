@@ -17,16 +17,14 @@ func TestHistoryThatGoesBackEndsTheProcess(t *testing.T) {
 			l.allowed("team-b")
 		},
 		"a policy was edited, seen by the watch": func(l *harness) {
-			l.policy("p", spec("Enforce", "1s"))
-			l.refresh()
+			l.become(spec("Enforce", "1s"))
 		},
 		"the status of a policy was written, seen by the watch": func(l *harness) {
 			l.edit("p", func(*unstructured.Unstructured) {})
 			l.refresh()
 		},
 		"a hold was removed, seen by the watch": func(l *harness) {
-			l.hold("team-a", "")
-			l.refresh()
+			l.unhold()
 		},
 		"a hold was removed, seen in a live read": func(l *harness) {
 			l.hold("team-a", "")
@@ -35,7 +33,7 @@ func TestHistoryThatGoesBackEndsTheProcess(t *testing.T) {
 	}
 	for name, happens := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := holding(t)
+			l := holding(t, spec("Enforce", "1h"))
 			l.goesBack(func() { happens(l) })
 			l.later(2 * time.Second)
 			l.startsOver("team-a")
@@ -44,22 +42,12 @@ func TestHistoryThatGoesBackEndsTheProcess(t *testing.T) {
 }
 
 func TestHistoryThatGoesBackShowsInAListOfNamespaces(t *testing.T) {
-	l := holding(t)
+	l := holding(t, spec("Enforce", "1h"))
 	l.fillOneByOne()
 	l.goesBack(func() {
-		l.hold("team-a", "")
-		l.refresh()
+		l.unhold()
 	})
 	l.startsOver("team-a")
-}
-
-// holding returns a reconciler with a policy in force everywhere, and team-a on hold.
-func holding(t *testing.T) *harness {
-	t.Helper()
-	s := newServer()
-	s.policy("p", spec("Enforce", "1h"))
-	s.hold("team-a", "true")
-	return newHarness(t, s)
 }
 
 // goesBack runs happens and then restores the server to its state before that.

@@ -21,13 +21,12 @@ import (
 func TestAnApprovalIsForOneChange(t *testing.T) {
 	l := rescoped(t)
 	first := l.named("p").Gate.Hash
-	l.approve("p", first)
-	l.refresh()
+	l.approved(first)
 	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-b"))
 	l.namespace("team-b", nil)
 	l.refresh()
 	l.later(time.Second)
-	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.namespace("team-b", ci)
 	l.refresh()
 	expect.Equal(t, "waiting when it is selected again", waits, l.waiting("team-b"))
 	if l.named("p").Gate.Hash == first {
@@ -58,7 +57,7 @@ func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 		l.refresh()
 	}
 	mode("Suspended")
-	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.namespace("team-b", ci)
 	l.refresh()
 	mode("Enforce")
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
@@ -92,17 +91,14 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.policy("p", test.first)
-			l := newHarness(t, s)
+			l := withPolicy(t, test.first)
 			for _, next := range test.then {
 				l.later(time.Minute)
-				l.policy("p", next)
-				l.refresh()
+				l.become(next)
 			}
 			want := started
 			if test.fresh {
-				want = s.clock.Now()
+				want = l.clock.Now()
 			}
 			if got := l.named("p").Rules[0].MarksSince; !got.Equal(want) {
 				t.Errorf("marks count since %s, want %s", got, want)
@@ -124,8 +120,7 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 			}
 			l := newHarness(t, s)
 			l.later(time.Minute)
-			l.policy("p", strings.Replace(marking("Enforce", "finished(object)"), "1h", "2h", 1))
-			l.refresh()
+			l.become(strings.Replace(marking("Enforce", "finished(object)"), "1h", "2h", 1))
 			if got := l.named("p").Rules[0].MarksSince; !got.Equal(want) {
 				t.Errorf("marks count since %s, want %s", got, want)
 			}
@@ -222,8 +217,7 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 			expect.Equal(t, "invalid alone", false, rule().Invalid())
 			begun := rule().MarksSince
 			l.later(time.Minute)
-			l.policy("p", test.other)
-			l.refresh()
+			l.become(test.other)
 			expect.Equal(t, "invalid together with another rule", true, rule().Invalid())
 			expect.Equal(t, "since when marks count", begun, rule().MarksSince)
 			l.later(time.Minute)

@@ -33,20 +33,10 @@ func always(d time.Duration) func(string) time.Duration {
 // maxAge is how long a response counts.
 const maxAge = time.Second
 
-// ofPolicies makes only reads of policies slow.
-func ofPolicies(d time.Duration) func(string) time.Duration {
+// under makes only reads of paths with a prefix slow.
+func under(prefix string, d time.Duration) func(string) time.Duration {
 	return func(path string) time.Duration {
-		if strings.HasPrefix(path, apiPath) {
-			return d
-		}
-		return 0
-	}
-}
-
-// ofNamespaces makes only reads of namespaces slow.
-func ofNamespaces(d time.Duration) func(string) time.Duration {
-	return func(path string) time.Duration {
-		if strings.HasPrefix(path, namespacesPath) {
+		if strings.HasPrefix(path, prefix) {
 			return d
 		}
 		return 0
@@ -67,7 +57,7 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 
 // TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain: the second read shows an edit from the time of the first.
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
-	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *harness) {
+	slowly(t, under(namespacesPath, 2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
 		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
 		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
@@ -76,10 +66,10 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 
 // TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain, and only the namespace.
 func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
-	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *harness) {
+	slowly(t, under(apiPath, 2900*time.Millisecond), func(t *testing.T, l *harness) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
-		expect.Equal(t, "held", true, l.published[len(l.published)-1].Snapshot.Effective(jobs, "team-a").Held)
+		expect.Equal(t, "held", true, l.snapshot().Effective(jobs, "team-a").Held)
 		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
 		expect.Equal(t, "requests", again, l.asked())
 	})
@@ -132,7 +122,7 @@ func TestOnlyALeaderReadsInAdvance(t *testing.T) {
 }
 
 func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
-	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *harness) {
+	slowly(t, under(namespacesPath, 1500*time.Millisecond), func(t *testing.T, l *harness) {
 		l.allowed("")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
 		if _, err := l.check("team-a"); err == nil {
@@ -177,7 +167,7 @@ func TestAReadThatTakesTooLongIsNone(t *testing.T) {
 
 // TestNamespacesThatTakeLongAreReadInOneList, because few single reads fit in a second.
 func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
-	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *harness) {
+	slowly(t, under(namespacesPath, 200*time.Millisecond), func(t *testing.T, l *harness) {
 		const namespaces = 50
 		for i := range namespaces {
 			l.namespace(fmt.Sprint("ns-", i), nil)

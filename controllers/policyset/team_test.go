@@ -210,20 +210,11 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	l := teamed(t, ownRules("DryRun", "5m"))
 	l.policy("team-b/own", ownRules("DryRun", "5m"))
 	l.refresh()
-	inForce := func(name string) *policy.Policy {
-		for _, p := range l.published[len(l.published)-1].Snapshot.Policies() {
-			if p.Name == name {
-				return p
-			}
-		}
-		t.Fatalf("%s is not in force", name)
-		return nil
-	}
-	before, edited := inForce("team-b/own"), inForce("team-a/own")
+	before, edited := l.named("team-b/own"), l.named("team-a/own")
 	l.policy("team-a/own", ownRules("DryRun", "6m"))
 	l.refresh()
-	expect.Equal(t, "the edited policy is the same", false, inForce("team-a/own") == edited)
-	expect.Equal(t, "the other one is the same", true, inForce("team-b/own") == before)
+	expect.Equal(t, "the edited policy is the same", false, l.named("team-a/own") == edited)
+	expect.Equal(t, "the other one is the same", true, l.named("team-b/own") == before)
 	for _, now := range []struct {
 		err                    error
 		unpermitted, unwatched bool
@@ -232,7 +223,7 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	} {
 		l.permissions.err = now.err
 		l.Republish()
-		rule := inForce("team-b/own").Rules[0]
+		rule := l.named("team-b/own").Rules[0]
 		expect.Equal(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)
 		expect.Equal(t, fmt.Sprintf("after %v unwatched", now.err), now.unwatched, rule.Unwatched)
 	}

@@ -154,22 +154,20 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 				if request == "a mark" && !stopsMarks[what] {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s, %s, live: %v", request, what, live), func(t *testing.T) {
-					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
-						c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
-						w.set(func() { w.check, w.permit = c.check, c.permit })
-						w.use(c.rule)
-						w.source(0).list()
-						happened := false
-						sends.slow(c, func() { happened = true; happens(c, live) })
-						w.source(0).apply(row("x", w.began, sends.row))
-						bubble.Pass(time.Minute)
-						if !happened {
-							t.Error("nothing happened")
-						}
-						expect.Equal(t, "attempts", 0, count(w.attempted(), "x@"))
-						expect.Equal(t, "marks", nil, w.marks)
-					})
+				runInBubble(t, fmt.Sprintf("%s, %s, live: %v", request, what, live), retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+					c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
+					w.set(func() { w.check, w.permit = c.check, c.permit })
+					w.use(c.rule)
+					w.source(0).list()
+					happened := false
+					sends.slow(c, func() { happened = true; happens(c, live) })
+					w.source(0).apply(row("x", w.began, sends.row))
+					bubble.Pass(time.Minute)
+					if !happened {
+						t.Error("nothing happened")
+					}
+					expect.Equal(t, "attempts", 0, count(w.attempted(), "x@"))
+					expect.Equal(t, "marks", nil, w.marks)
 				})
 			}
 		}
@@ -190,32 +188,30 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 			},
 			"another owner": func(c *cluster) { c.source(0).apply(row("x", c.began, version(3), ownedBy("other"))) },
 		} {
-			t.Run(request+", "+what, func(t *testing.T) {
-				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
-					c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
-					var now, sent string
-					form := func(i policy.Intent) string {
-						return fmt.Sprintf("%s@%s %s %s", i.Subject.Name, i.Subject.ResourceVersion, i.Rule.Propagation, i.Owner)
-					}
-					w.set(func() {
-						w.check, w.permit = c.check, c.permit
-						w.outcome = func(w policy.DeletePermit) retention.Outcome {
-							if i := w.Intent(); i.Subject.Name == "x" {
-								sent = form(i)
-							}
-							return retention.Outcome{Result: retention.Removed}
+			runInBubble(t, request+", "+what, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+				c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
+				var now, sent string
+				form := func(i policy.Intent) string {
+					return fmt.Sprintf("%s@%s %s %s", i.Subject.Name, i.Subject.ResourceVersion, i.Rule.Propagation, i.Owner)
+				}
+				w.set(func() {
+					w.check, w.permit = c.check, c.permit
+					w.outcome = func(w policy.DeletePermit) retention.Outcome {
+						if i := w.Intent(); i.Subject.Name == "x" {
+							sent = form(i)
 						}
-						w.prepared = func(w policy.DeletePermit) { now = form(w.Intent()) }
-					})
-					w.use(c.rule)
-					w.source(0).list()
-					sends.slow(c, func() { happens(c) })
-					w.source(0).apply(row("x", w.began, sends.row))
-					bubble.Pass(time.Minute)
-					if sent == "" || sent != now {
-						t.Errorf("%q was sent, and %q was prepared", sent, now)
+						return retention.Outcome{Result: retention.Removed}
 					}
+					w.prepared = func(w policy.DeletePermit) { now = form(w.Intent()) }
 				})
+				w.use(c.rule)
+				w.source(0).list()
+				sends.slow(c, func() { happens(c) })
+				w.source(0).apply(row("x", w.began, sends.row))
+				bubble.Pass(time.Minute)
+				if sent == "" || sent != now {
+					t.Errorf("%q was sent, and %q was prepared", sent, now)
+				}
 			})
 		}
 	}
@@ -284,56 +280,54 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 		"marks":  {[]func(*policy.Rule){fixture.TTL(0), ofTeamA, fixture.Marking}, unmarked, []string{"permission", "fence"}},
 	} {
 		for seed := range uint64(20) {
-			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
-				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *harness) {
-					a := &answers{Rand: random(seed), last: map[string]time.Time{}, broken: map[string]time.Time{}}
-					suspended := false
-					w.set(func() {
-						w.check = func(string) error { return a.ask("fence", time.Minute) }
-						w.permit = func(*policy.Rule) error { return a.ask("permission", 900*time.Millisecond) }
-						w.permitOwner = func(*policy.Rule, *policy.Owner) error { return a.ask("owner", time.Minute) }
-						w.prepare = func(context.Context) *retention.Outcome {
-							if err := a.ask("prepare", time.Minute); err != nil {
-								return &retention.Outcome{Err: err}
-							}
-							return nil
+			runInBubble(t, fmt.Sprint(name, " ", seed), retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *harness) {
+				a := &answers{Rand: random(seed), last: map[string]time.Time{}, broken: map[string]time.Time{}}
+				suspended := false
+				w.set(func() {
+					w.check = func(string) error { return a.ask("fence", time.Minute) }
+					w.permit = func(*policy.Rule) error { return a.ask("permission", 900*time.Millisecond) }
+					w.permitOwner = func(*policy.Rule, *policy.Owner) error { return a.ask("owner", time.Minute) }
+					w.prepare = func(context.Context) *retention.Outcome {
+						if err := a.ask("prepare", time.Minute); err != nil {
+							return &retention.Outcome{Err: err}
 						}
-						w.outcome = func(policy.DeletePermit) retention.Outcome {
-							a.sending(test.asks...)
-							if suspended {
-								t.Error("sent while the rule is suspended")
-							}
-							return retention.Outcome{Result: retention.Removed}
-						}
-						w.marked = func(policy.EligibleSincePatch) retention.Outcome {
-							a.sending(test.asks...)
-							if suspended {
-								t.Error("marked while the rule is suspended")
-							}
-							return retention.Outcome{Result: retention.Marked}
-						}
-					})
-					r := fixture.Rule("r", test.options...)
-					w.use(r)
-					w.source(0).list(rows("x", 30, w.began, test.row)...)
-					for range 60 {
-						bubble.Pass(time.Duration(a.IntN(int(10 * time.Second))))
-						suspended = !suspended
-						other := *r
-						if suspended {
-							other.Mode = v1alpha1.Suspended
-						}
-						w.use(&other)
+						return nil
 					}
-					w.cancel()
-					<-w.stopped
-					bubble.Pass(time.Minute) // for the checks that timed out
-					a.mu.Lock()
-					defer a.mu.Unlock()
-					if a.sent == 0 || len(a.late) > 0 {
-						t.Errorf("%d requests; late: %v", a.sent, a.late)
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
+						a.sending(test.asks...)
+						if suspended {
+							t.Error("sent while the rule is suspended")
+						}
+						return retention.Outcome{Result: retention.Removed}
+					}
+					w.marked = func(policy.EligibleSincePatch) retention.Outcome {
+						a.sending(test.asks...)
+						if suspended {
+							t.Error("marked while the rule is suspended")
+						}
+						return retention.Outcome{Result: retention.Marked}
 					}
 				})
+				r := fixture.Rule("r", test.options...)
+				w.use(r)
+				w.source(0).list(rows("x", 30, w.began, test.row)...)
+				for range 60 {
+					bubble.Pass(time.Duration(a.IntN(int(10 * time.Second))))
+					suspended = !suspended
+					other := *r
+					if suspended {
+						other.Mode = v1alpha1.Suspended
+					}
+					w.use(&other)
+				}
+				w.cancel()
+				<-w.stopped
+				bubble.Pass(time.Minute) // for the checks that timed out
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				if a.sent == 0 || len(a.late) > 0 {
+					t.Errorf("%d requests; late: %v", a.sent, a.late)
+				}
 			})
 		}
 	}

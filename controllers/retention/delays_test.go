@@ -11,7 +11,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
-	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestDelays: after ten seconds of failed attempts, Delays names the obstacle and the policy, until the
@@ -41,43 +40,40 @@ func TestDelays(t *testing.T) {
 		"the obstacle concerns all namespaces":   {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // PreflightError reports it
 		"no obstacle":                            {func(*harness) {}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				delays := func() (all []retention.Delay) {
-					for _, k := range w.Kinds() {
-						all = append(all, k.Delays(w.clock.Now())...)
-						if (k.Delayed > 0) != (len(all) > 0) {
-							t.Errorf("%d objects are delayed: %v", k.Delayed, all)
-						}
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			delays := func() (all []retention.Delay) {
+				for _, k := range w.Kinds() {
+					all = append(all, k.Delays(w.clock.Now())...)
+					if (k.Delayed > 0) != (len(all) > 0) {
+						t.Errorf("%d objects are delayed: %v", k.Delayed, all)
 					}
-					return all
 				}
-				w.set(func() { test.begin(w) })
-				w.use(fixture.Rule("a"))
-				w.source(0).list(rows("x", 3, w.began.Add(-time.Hour))...)
-				bubble.Pass(retention.DelayedAfter - time.Second)
-				expect.Equal(t, "delays early", nil, delays())
-				bubble.Pass(11 * time.Second)
-				first := delays()
-				if test.want == "" {
-					expect.Equal(t, "delays", nil, first)
-					return
-				}
-				if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
-					t.Errorf("delays: %+v, want one with reason %s", first, test.want)
-				}
-				bubble.Pass(time.Minute) // without permission one object is attempted at a time, in any order
-				all := delays()
-				if len(all) != 1 || all[0].Name != "x00000" {
-					t.Errorf("delays: %+v, want the first object", all)
-				}
-				bubble.Pass(2 * time.Minute)
-				expect.Equal(t, "delays later", all, delays())
-				w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
-				bubble.Pass(10 * time.Minute)
-				expect.Equal(t, "delays at the end", nil, delays())
-				expect.Equal(t, "removed", 3, len(w.removed()))
-			})
+				return all
+			}
+			w.set(func() { test.begin(w) })
+			w.listed(rows("x", 3, w.began.Add(-time.Hour))...)
+			bubble.Pass(retention.DelayedAfter - time.Second)
+			expect.Equal(t, "delays early", nil, delays())
+			bubble.Pass(11 * time.Second)
+			first := delays()
+			if test.want == "" {
+				expect.Equal(t, "delays", nil, first)
+				return
+			}
+			if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
+				t.Errorf("delays: %+v, want one with reason %s", first, test.want)
+			}
+			bubble.Pass(time.Minute) // without permission one object is attempted at a time, in any order
+			all := delays()
+			if len(all) != 1 || all[0].Name != "x00000" {
+				t.Errorf("delays: %+v, want the first object", all)
+			}
+			bubble.Pass(2 * time.Minute)
+			expect.Equal(t, "delays later", all, delays())
+			w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
+			bubble.Pass(10 * time.Minute)
+			expect.Equal(t, "delays at the end", nil, delays())
+			expect.Equal(t, "removed", 3, len(w.removed()))
 		})
 	}
 }
@@ -88,8 +84,7 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
 		inDoubt := fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace)
 		doubt(inDoubt)
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.listed(row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(time.Second)
 		doubt(errors.New("clock skew"))
 		bubble.Pass(time.Minute)
@@ -103,13 +98,8 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 // namespace.
 func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)
+		w.onEachDelete(after(0, retention.Refused, false))
+		w.listed(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)
 		bubble.Pass(time.Minute)
 		k := w.Kinds()[0]
 		expect.Equal(t, "delayed", 101, k.Delayed)

@@ -1,11 +1,10 @@
-package retention_test
+package retention
 
 import (
 	"container/heap"
 	"fmt"
 	"testing"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -35,15 +34,20 @@ func (w *waiting) Pop() any {
 
 // queue is a set of lanes with their waiting subjects.
 type queue struct {
-	retention.FairQueue
+	*fairQueue
 	waiting waiting
 	came    int
+}
+
+// priority returns the priority of one more subject of a policy and a namespace.
+func (q *queue) priority(policy, namespace string) int {
+	return q.fairQueue.join(queueKey{policy: policy}, queueKey{namespace: namespace})
 }
 
 func (q *queue) join(policy, namespace string, times int) {
 	for range times {
 		q.came++
-		heap.Push(&q.waiting, ticket{policy + "/" + namespace, q.Join(policy, namespace), q.came})
+		heap.Push(&q.waiting, ticket{policy + "/" + namespace, q.priority(policy, namespace), q.came})
 	}
 }
 
@@ -52,14 +56,14 @@ func (q *queue) serve(times int) map[string]int {
 	served := map[string]int{}
 	for range times {
 		next := heap.Pop(&q.waiting).(ticket)
-		q.Served(next.priority, len(q.waiting))
+		q.served(next.priority, len(q.waiting))
 		served[next.key]++
 	}
 	return served
 }
 
 func TestFairQueueSharesTurns(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	q.join("a", "big", 10_000)
 	q.join("a", "small", 10)
 	expect.Equal(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
@@ -67,7 +71,7 @@ func TestFairQueueSharesTurns(t *testing.T) {
 }
 
 func TestFairQueueServesALateLaneNext(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	q.join("a", "big", 10_000)
 	q.serve(5_000)
 	q.join("b", "late", 10)
@@ -78,7 +82,7 @@ func TestFairQueueServesALateLaneNext(t *testing.T) {
 }
 
 func TestFairQueueOfPoliciesAndNamespaces(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	q.join("a", "x", 100)
 	q.join("a", "y", 100)
 	q.join("b", "x", 100)
@@ -87,7 +91,7 @@ func TestFairQueueOfPoliciesAndNamespaces(t *testing.T) {
 
 func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	const policies, namespaces = 50, 40
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	for i := range policies {
 		for k := range namespaces {
 			q.join(fmt.Sprint("p-", i), fmt.Sprint("n-", k), 1)
@@ -103,10 +107,10 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 // TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts the waiting subjects, and reports the number after others
 // have joined.
 func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
-	first := q.Join("a", "big")
+	q := &queue{fairQueue: newFairQueue()}
+	first := q.priority("a", "big")
 	q.join("a", "big", 1000)
-	q.Served(first, 0)
+	q.served(first, 0)
 	q.join("a", "big", 1000)
 	q.join("b", "late", 10)
 	if served := q.serve(22); served["b/late"] < 10 {
@@ -115,7 +119,7 @@ func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 }
 
 func TestFairQueueGivesNoCreditForAbsence(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	q.join("a", "idle", 1)
 	q.join("a", "busy", 1000)
 	q.serve(500)
@@ -127,16 +131,16 @@ func TestFairQueueGivesNoCreditForAbsence(t *testing.T) {
 }
 
 func TestFairQueueForgetsFinishedLanes(t *testing.T) {
-	q := &queue{FairQueue: retention.NewFairQueue()}
+	q := &queue{fairQueue: newFairQueue()}
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("ci-", i), 3)
 	}
-	expect.Equal(t, "lanes", 1001, q.Remembered())
+	expect.Equal(t, "lanes", 1001, len(q.last))
 	q.serve(3000)
-	expect.Equal(t, "lanes after all were served", 0, q.Remembered())
+	expect.Equal(t, "lanes after all were served", 0, len(q.last))
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("preview-", i), 1)
 		q.serve(1)
 	}
-	expect.Equal(t, "lanes if each was served at once", 0, q.Remembered())
+	expect.Equal(t, "lanes if each was served at once", 0, len(q.last))
 }

@@ -247,6 +247,11 @@ func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w
 	})
 }
 
+// runInBubble runs a subtest with a started harness.
+func runInBubble(t *testing.T, name string, options retention.Options, test func(t *testing.T, w *harness)) {
+	t.Run(name, func(t *testing.T) { inBubble(t, options, test) })
+}
+
 // Open implements retention.Sources.
 func (w *harness) Open(q retention.RuleSet) retention.Source {
 	s := &source{asks: q}
@@ -466,6 +471,14 @@ func snapshotOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Pro
 	return policy.NewSnapshot(policies, known, policy.DefaultProtection()), programs
 }
 
+// listed puts rule a in force, and lists subjects. It returns their source.
+func (w *harness) listed(drafts ...*draft) *source {
+	w.use(fixture.Rule("a"))
+	s := w.source(0)
+	s.list(drafts...)
+	return s
+}
+
 // source returns the n-th source that was opened.
 func (w *harness) source(n int) *source {
 	w.t.Helper()
@@ -490,16 +503,14 @@ func (w *harness) removed() []string {
 	return names
 }
 
-func (w *harness) attempted() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.attempts)
+func (w *harness) attempted() (names []string) {
+	w.set(func() { names = slices.Clone(w.attempts) })
+	return names
 }
 
-func (w *harness) happened() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.events)
+func (w *harness) happened() (events []string) {
+	w.set(func() { events = slices.Clone(w.events) })
+	return events
 }
 
 // count returns the number of strings with a prefix.
@@ -518,4 +529,14 @@ func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
+}
+
+// onDelete sets how DELETEs end from now on.
+func (w *harness) onDelete(outcome func(policy.DeletePermit) retention.Outcome) {
+	w.set(func() { w.outcome = outcome })
+}
+
+// onEachDelete sets how every DELETE ends from now on.
+func (w *harness) onEachDelete(outcome func() retention.Outcome) {
+	w.onDelete(func(policy.DeletePermit) retention.Outcome { return outcome() })
 }

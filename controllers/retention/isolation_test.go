@@ -33,25 +33,17 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 		for _, o := range obstruct {
 			o(w)
 		}
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if strings.HasPrefix(p.Subject().Namespace, "bad") {
-					inBad.Add(1)
-					defer inBad.Add(-1)
-					return bad()
-				}
-				time.Sleep(quick)
-				return retention.Outcome{Result: retention.Removed}
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			if strings.HasPrefix(p.Subject().Namespace, "bad") {
+				inBad.Add(1)
+				defer inBad.Add(-1)
+				return bad()
 			}
+			time.Sleep(quick)
+			return retention.Outcome{Result: retention.Removed}
 		})
 		w.use(fixture.Rule("a"), own("bad-00", "b"))
-		var all []*draft
-		for i := range namespaces {
-			all = append(all, rows(fmt.Sprintf("bad%02d-", i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
-		}
-		for i := range 20 {
-			all = append(all, rows(fmt.Sprintf("good%02d-", i), backlog/20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
-		}
+		all := append(w.spread("bad", namespaces, each), w.spread("good", 20, backlog/20)...)
 		for i := range scheduled {
 			all = append(all, row(fmt.Sprintf("later%05d", i), w.began.Add(-time.Hour+time.Duration(i)*rhythm), in("quiet")))
 		}
@@ -70,6 +62,14 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 		}
 	})
 	return took, late
+}
+
+// spread returns due subjects of many namespaces, some in each.
+func (w *harness) spread(prefix string, namespaces, each int) (all []*draft) {
+	for i := range namespaces {
+		all = append(all, rows(fmt.Sprintf("%s%02d-", prefix, i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("%s-%02d", prefix, i)))...)
+	}
+	return all
 }
 
 // lateness returns how late the objects with a prefix were deleted. One of them becomes due each rhythm.
@@ -195,40 +195,31 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 		"three namespaces":             {3, 3, after(10*time.Second, retention.Unadmitted, true)},
 		"fifty namespaces":             {50, 4, after(10*time.Second, retention.Unadmitted, true)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				var mu sync.Mutex
-				underWay, all := map[string]int{}, 0
-				w.set(func() {
-					w.outcome = func(p policy.DeletePermit) retention.Outcome {
-						in := p.Subject().Namespace
-						mu.Lock()
-						all++
-						underWay[in]++
-						if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > test.most) {
-							t.Errorf("%d requests in flight in %s, %d in all", underWay[in], in, all)
-						}
-						mu.Unlock()
-						defer func() {
-							mu.Lock()
-							defer mu.Unlock()
-							all--
-							underWay[in]--
-						}()
-						return test.bad()
-					}
-				})
-				w.use(fixture.Rule("a"))
-				var drafts []*draft
-				for i := range test.namespaces {
-					drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 100, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			var mu sync.Mutex
+			underWay, all := map[string]int{}, 0
+			w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+				in := p.Subject().Namespace
+				mu.Lock()
+				all++
+				underWay[in]++
+				if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > test.most) {
+					t.Errorf("%d requests in flight in %s, %d in all", underWay[in], in, all)
 				}
-				w.source(0).list(drafts...)
-				bubble.Pass(10 * time.Minute)
-				if n := len(w.attempted()); n < 59*test.most {
-					t.Errorf("%d attempts in ten minutes", n)
-				}
+				mu.Unlock()
+				defer func() {
+					mu.Lock()
+					defer mu.Unlock()
+					all--
+					underWay[in]--
+				}()
+				return test.bad()
 			})
+			w.listed(w.spread("bad", test.namespaces, 100)...)
+			bubble.Pass(10 * time.Minute)
+			if n := len(w.attempted()); n < 59*test.most {
+				t.Errorf("%d attempts in ten minutes", n)
+			}
 		})
 	}
 }
@@ -263,20 +254,17 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ends, failed := make(chan struct{}), false
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				switch name := p.Subject().Name; {
-				case strings.HasPrefix(name, "hangs"):
-					<-ends
-				case strings.HasPrefix(name, "fails") && !failed:
-					failed = true
-					return after(quick, retention.Failed, true)()
-				}
-				return after(quick, retention.Removed, false)()
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			switch name := p.Subject().Name; {
+			case strings.HasPrefix(name, "hangs"):
+				<-ends
+			case strings.HasPrefix(name, "fails") && !failed:
+				failed = true
+				return after(quick, retention.Failed, true)()
 			}
+			return after(quick, retention.Removed, false)()
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("hangs", 1, w.began.Add(-2*time.Hour))...)
+		w.listed(rows("hangs", 1, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(time.Second)
 		w.source(0).apply(row("fails", w.began.Add(-2*time.Hour)))
 		bubble.Pass(time.Second)
@@ -296,16 +284,13 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				if n.Add(1)%5 == 0 {
-					return after(quick, retention.Unadmitted, true)()
-				}
-				return after(quick, retention.Removed, false)()
+		w.onDelete(func(policy.DeletePermit) retention.Outcome {
+			if n.Add(1)%5 == 0 {
+				return after(quick, retention.Unadmitted, true)()
 			}
+			return after(quick, retention.Removed, false)()
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
+		w.listed(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(time.Second)
 		for range 500 {
 			bubble.Pass(10 * time.Millisecond)
@@ -319,13 +304,8 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 // TestANamespaceThatAnswersSlowlyStaysThrottled as long as its answers are slow, even if they are successes.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				return after(300*time.Millisecond, retention.Removed, false)()
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
+		w.onEachDelete(after(300*time.Millisecond, retention.Removed, false))
+		w.listed(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(time.Second)
 		for at := range 50 {
 			if throttled := w.states()["Job"].Throttled; len(throttled) == 0 {
@@ -343,35 +323,21 @@ func TestLimiterLowersConcurrencyForAFailingServer(t *testing.T) {
 		"after ten seconds": after(10*time.Second, retention.Busy, true),
 		"without an answer": after(20*time.Second, retention.Failed, true),
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				var underWay atomic.Int64
-				fails := atomic.Bool{}
-				fails.Store(true)
-				w.set(func() {
-					w.outcome = func(policy.DeletePermit) retention.Outcome {
-						if !fails.Load() {
-							return after(quick, retention.Removed, false)()
-						}
-						underWay.Add(1)
-						defer underWay.Add(-1)
-						if n, at := underWay.Load(), time.Since(w.began); n > 5 && at > time.Minute {
-							t.Errorf("%d requests in flight after %s", n, at)
-						}
-						return bad()
-					}
-				})
-				w.use(fixture.Rule("a"))
-				var drafts []*draft
-				for i := range 50 {
-					drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			var underWay atomic.Int64
+			w.onEachDelete(func() retention.Outcome {
+				underWay.Add(1)
+				defer underWay.Add(-1)
+				if n, at := underWay.Load(), time.Since(w.began); n > 5 && at > time.Minute {
+					t.Errorf("%d requests in flight after %s", n, at)
 				}
-				w.source(0).list(drafts...)
-				bubble.Pass(2 * time.Minute)
-				fails.Store(false)
-				bubble.Pass(time.Minute)
-				expect.Equal(t, "deleted after the server recovers", 1_000, len(w.removed()))
+				return bad()
 			})
+			w.listed(w.spread("good", 50, 20)...)
+			bubble.Pass(2 * time.Minute)
+			w.onEachDelete(after(quick, retention.Removed, false))
+			bubble.Pass(time.Minute)
+			expect.Equal(t, "deleted after the server recovers", 1_000, len(w.removed()))
 		})
 	}
 }
@@ -380,26 +346,19 @@ func TestLimiterLowersConcurrencyForAFailingServer(t *testing.T) {
 func TestAStormOf429Passes(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const storm = 5 * time.Second
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				switch {
-				case strings.HasPrefix(p.Subject().Namespace, "bad"):
-					return after(10*time.Second, retention.Unadmitted, true)()
-				case time.Since(w.began) < storm:
-					o := after(quick, retention.Busy, false)()
-					o.RetryAfter = time.Second
-					return o
-				default:
-					return after(quick, retention.Removed, false)()
-				}
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			switch {
+			case strings.HasPrefix(p.Subject().Namespace, "bad"):
+				return after(10*time.Second, retention.Unadmitted, true)()
+			case time.Since(w.began) < storm:
+				o := after(quick, retention.Busy, false)()
+				o.RetryAfter = time.Second
+				return o
+			default:
+				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(fixture.Rule("a"))
-		drafts := rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00"))
-		for i := range 20 {
-			drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 200, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
-		}
-		w.source(0).list(drafts...)
+		w.listed(append(w.spread("bad", 1, 500), w.spread("good", 20, 200)...)...)
 		bubble.Pass(storm)
 		if n := len(w.attempted()); n > 60 {
 			t.Errorf("%d attempts in a storm of %s with a Retry-After of a second", n, storm)
@@ -415,19 +374,16 @@ func TestAStormOf429Passes(t *testing.T) {
 func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				switch bad := p.Subject().Namespace == "bad-00"; {
-				case bad && n.Add(1) == 1:
-					return after(quick, retention.Unadmitted, true)()
-				case bad && n.Load() == 2:
-					return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
-				}
-				return after(quick, retention.Removed, false)()
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			switch bad := p.Subject().Namespace == "bad-00"; {
+			case bad && n.Add(1) == 1:
+				return after(quick, retention.Unadmitted, true)()
+			case bad && n.Load() == 2:
+				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
 			}
+			return after(quick, retention.Removed, false)()
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
+		w.listed(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
 		bubble.Pass(time.Second)
 		expect.Equal(t, "attempts in the namespace", int64(2), n.Load())
 		for _, good := range rows("good", 10, w.began.Add(-2*time.Hour), in("good-00")) {
@@ -445,20 +401,17 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		var answered atomic.Bool
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if p.Subject().Namespace == "bad-00" {
-					n.Add(1)
-					return after(quick, retention.Unadmitted, true)()
-				}
-				if answered.Swap(true) {
-					return after(quick, retention.Removed, false)()
-				}
-				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			if p.Subject().Namespace == "bad-00" {
+				n.Add(1)
+				return after(quick, retention.Unadmitted, true)()
 			}
+			if answered.Swap(true) {
+				return after(quick, retention.Removed, false)()
+			}
+			return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("bad", 20, w.began.Add(-2*time.Hour), in("bad-00"))...)
+		w.listed(rows("bad", 20, w.began.Add(-2*time.Hour), in("bad-00"))...)
 		bubble.Pass(5 * time.Second)
 		w.source(0).apply(row("good", w.began.Add(-2*time.Hour), in("good-00")))
 		bubble.Pass(quick)
@@ -475,27 +428,19 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 // TestABusyServerIsAskedLessInThrottledNamespacesToo, even if its 429 has no Retry-After.
 func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		var busy atomic.Bool
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				if busy.Load() {
-					return after(quick, retention.Busy, false)()
-				}
-				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to throttle the namespace
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
+		slow := after(400*time.Millisecond, retention.Removed, false) // slow enough to throttle the namespace
+		w.onEachDelete(slow)
+		w.listed(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
-		busy.Store(true)
+		w.onEachDelete(after(quick, retention.Busy, false))
 		bubble.Pass(time.Second)
 		before := len(w.attempted())
 		bubble.Pass(time.Minute)
 		if n := len(w.attempted()) - before; n < 30 || n > 70 {
 			t.Errorf("%d requests in a minute to a server that answers 429, want one a second", n)
 		}
-		busy.Store(false)
+		w.onEachDelete(slow)
 		bubble.Pass(3 * time.Minute)
 		expect.Equal(t, "deleted after the server recovers", 2_000, len(w.removed()))
 	})
@@ -504,18 +449,8 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 // TestADeniedNamespaceIsProbedWithADueObject, and not with one that has changed since it was due.
 func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		var denied atomic.Bool
-		denied.Store(true)
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				if denied.Load() {
-					return retention.Outcome{Result: retention.Denied, Err: errors.New("no")}
-				}
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 200, w.began.Add(-2*time.Hour))...)
+		w.onEachDelete(after(0, retention.Denied, false))
+		w.listed(rows("x", 200, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(time.Minute)
 		if n := len(w.attempted()); n < 12 || n > 12+16 {
 			t.Errorf("%d attempts in a minute, want one in 5 s, and those before the first denial", n)
@@ -523,7 +458,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 		for i := range 199 {
 			w.source(0).apply(row(fmt.Sprintf("x%05d", i), w.began.Add(-2*time.Hour), version(2), func(r *draft) { r.Facts.Eligible = false }))
 		}
-		denied.Store(false)
+		w.onDelete(nil)
 		bubble.Pass(6 * time.Second)
 		expect.Equal(t, "removed", []string{"x00199"}, w.removed())
 	})
@@ -532,20 +467,13 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 // TestAFailingNamespaceTakesATenthOfThePace, if the operator limits the deletions per second.
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if strings.HasPrefix(p.Subject().Namespace, "bad") {
-					return after(0, retention.Unadmitted, true)()
-				}
-				return retention.Outcome{Result: retention.Removed}
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			if strings.HasPrefix(p.Subject().Namespace, "bad") {
+				return after(0, retention.Unadmitted, true)()
 			}
+			return retention.Outcome{Result: retention.Removed}
 		})
-		w.use(fixture.Rule("a"))
-		drafts := rows("good", 1_000, w.began.Add(-2*time.Hour))
-		for i := range 20 {
-			drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 50, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
-		}
-		w.source(0).list(drafts...)
+		w.listed(append(rows("good", 1_000, w.began.Add(-2*time.Hour)), w.spread("bad", 20, 50)...)...)
 		bubble.Pass(10 * time.Second) // each one has failed once or twice
 		before := len(w.removed())
 		bubble.Pass(50 * time.Second)
@@ -562,13 +490,11 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 			b := &slowLedger{ledgerFake: newLedgerFake(), takes: takes}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
-				w.set(func() {
-					w.outcome = func(p policy.DeletePermit) retention.Outcome {
-						if p.Subject().Namespace == "bad-00" {
-							return after(10*time.Second, retention.Unadmitted, true)()
-						}
-						return after(quick, retention.Removed, false)()
+				w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+					if p.Subject().Namespace == "bad-00" {
+						return after(10*time.Second, retention.Unadmitted, true)()
 					}
+					return after(quick, retention.Removed, false)()
 				})
 				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
@@ -606,13 +532,11 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 			b := &slowLedger{ledgerFake: newLedgerFake(), takes: test.takes, doubts: test.doubts}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
-				w.set(func() {
-					w.outcome = func(p policy.DeletePermit) retention.Outcome {
-						if strings.HasPrefix(p.Subject().Name, "refused") {
-							return after(quick, retention.Unadmitted, true)()
-						}
-						return after(quick, retention.Removed, false)()
+				w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+					if strings.HasPrefix(p.Subject().Name, "refused") {
+						return after(quick, retention.Unadmitted, true)()
 					}
+					return after(quick, retention.Removed, false)()
 				})
 				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)

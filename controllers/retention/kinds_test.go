@@ -47,15 +47,13 @@ func TestOneKindThatNeverLists(t *testing.T) {
 
 func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if p.Rule().Kind == fixture.Pods { // a webhook that does not answer
-					time.Sleep(30 * time.Second)
-					return retention.Outcome{Result: retention.Busy, RetryAfter: time.Hour, Err: errors.New("timeout")}
-				}
-				time.Sleep(10 * time.Millisecond)
-				return retention.Outcome{Result: retention.Removed}
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			if p.Rule().Kind == fixture.Pods { // a webhook that does not answer
+				time.Sleep(30 * time.Second)
+				return retention.Outcome{Result: retention.Busy, RetryAfter: time.Hour, Err: errors.New("timeout")}
 			}
+			time.Sleep(10 * time.Millisecond)
+			return retention.Outcome{Result: retention.Removed}
 		})
 		w.use(fixture.Rule("a"))
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
@@ -70,9 +68,7 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 
 func TestLostStopsAKindUntilItsNextList(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(row("x", w.began))
+		s := w.listed(row("x", w.began))
 		trouble := &retention.SourceError{Reason: "ListFailed"}
 		s.sink.Lost(trouble)
 		bubble.Pass(2 * time.Hour)
@@ -97,9 +93,7 @@ func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 
 func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		old := w.source(0)
-		old.list(row("x", w.began), row("y", w.began.Add(time.Hour)))
+		old := w.listed(row("x", w.began), row("y", w.began.Add(time.Hour)))
 		bubble.Pass(30 * time.Minute)
 
 		w.use(fixture.Rule("a"), fixture.Rule("b"))
@@ -129,8 +123,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 
 func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)))
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
@@ -139,8 +132,7 @@ func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
 
 func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b"))
 		w.source(1).sink.Lost(&retention.SourceError{Reason: "Forbidden"})
 		w.use(fixture.Rule("a"))
@@ -164,20 +156,17 @@ func TestARemovedRule(t *testing.T) {
 		"about another kind": {fixture.Rule("a", fixture.About(fixture.Pods))},
 	}
 	for name, rules := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
-				w.use(rules...)
-				bubble.Pass(10 * time.Hour)
-				expect.Equal(t, "removed", none, w.removed())
-				if w.source(0).ctx.Err() == nil {
-					t.Error("its source still runs")
-				}
-				if _, ok := w.states()["Job"]; ok {
-					t.Error("its kind still exists")
-				}
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.listed(row("x", w.began))
+			w.use(rules...)
+			bubble.Pass(10 * time.Hour)
+			expect.Equal(t, "removed", none, w.removed())
+			if w.source(0).ctx.Err() == nil {
+				t.Error("its source still runs")
+			}
+			if _, ok := w.states()["Job"]; ok {
+				t.Error("its kind still exists")
+			}
 		})
 	}
 }
@@ -197,30 +186,22 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 		"deleted, and added again with a longer TTL": {nil, true},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
-				w.set(func() {
-					w.outcome = func(policy.DeletePermit) retention.Outcome {
-						time.Sleep(10 * time.Millisecond)
-						return retention.Outcome{Result: retention.Removed}
-					}
-				})
-				w.use(fixture.Rule("a"))
-				w.source(0).list(rows("x", 2_000, w.began.Add(-time.Hour))...)
-				bubble.Pass(time.Second)
-				before := len(w.attempted())
-				if before < 100 || before > 1000 {
-					t.Fatalf("%d attempts in a second", before)
-				}
-				w.use(test.rules...)
-				if test.again {
-					w.use(fixture.Rule("a", fixture.TTL(1000*time.Hour)))
-				}
-				bubble.Pass(time.Hour)
-				if n := len(w.attempted()) - before; n > 4 {
-					t.Errorf("%d attempts after the change of the rule", n)
-				}
-			})
+		runInBubble(t, name, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
+			w.onEachDelete(after(10*time.Millisecond, retention.Removed, false))
+			w.listed(rows("x", 2_000, w.began.Add(-time.Hour))...)
+			bubble.Pass(time.Second)
+			before := len(w.attempted())
+			if before < 100 || before > 1000 {
+				t.Fatalf("%d attempts in a second", before)
+			}
+			w.use(test.rules...)
+			if test.again {
+				w.use(fixture.Rule("a", fixture.TTL(1000*time.Hour)))
+			}
+			bubble.Pass(time.Hour)
+			if n := len(w.attempted()) - before; n > 4 {
+				t.Errorf("%d attempts after the change of the rule", n)
+			}
 		})
 	}
 }
@@ -230,27 +211,23 @@ func TestPreflightMayChangeTheRules(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
 		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
-				w.set(func() {
-					w.check = func(string) error {
-						w.Use(snapshotOf(rules...))
-						return nil
-					}
-				})
-				bubble.Pass(2 * time.Hour)
-				expect.Equal(t, "attempts", nil, w.attempted())
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.listed(row("x", w.began))
+			w.set(func() {
+				w.check = func(string) error {
+					w.Use(snapshotOf(rules...))
+					return nil
+				}
 			})
+			bubble.Pass(2 * time.Hour)
+			expect.Equal(t, "attempts", nil, w.attempted())
 		})
 	}
 }
 
 func TestKindIsRelistedAtAnotherVersion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
 		w.use(fixture.Rule("a", fixture.About(other), func(r *policy.Rule) { r.Key = "a2" }))
 		expect.Equal(t, "kind listed", other, w.source(1).asked().Kind)
@@ -277,34 +254,31 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	unwatched := fixture.Rule("a", func(r *policy.Rule) { r.Unwatched = true })
 	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.listed(row("x", w.began))
+			w.use(without...)
+			before := runtime.NumGoroutine()
+			for range 200 { // the object is due after the last one
 				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
+				bubble.Pass(time.Second)
 				w.use(without...)
-				before := runtime.NumGoroutine()
-				for range 200 { // the object is due after the last one
-					w.use(fixture.Rule("a"))
-					bubble.Pass(time.Second)
-					w.use(without...)
-					bubble.Pass(16 * time.Second)
-				}
-				if more := runtime.NumGoroutine() - before; more > 5 {
-					t.Errorf("%d goroutines leaked", more)
-				}
-				bubble.Pass(5 * time.Minute)
-				expect.Equal(t, "listed", 1, w.opened())
-				if w.source(0).ctx.Err() == nil {
-					t.Error("the kind is still watched")
-				}
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "removed", none, w.removed())
-				w.use(fixture.Rule("a"))
-				expect.Equal(t, "listed", 2, w.opened())
-				w.source(1).list(row("x", w.began))
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "removed", []string{"x"}, w.removed())
-			})
+				bubble.Pass(16 * time.Second)
+			}
+			if more := runtime.NumGoroutine() - before; more > 5 {
+				t.Errorf("%d goroutines leaked", more)
+			}
+			bubble.Pass(5 * time.Minute)
+			expect.Equal(t, "listed", 1, w.opened())
+			if w.source(0).ctx.Err() == nil {
+				t.Error("the kind is still watched")
+			}
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "removed", none, w.removed())
+			w.use(fixture.Rule("a"))
+			expect.Equal(t, "listed", 2, w.opened())
+			w.source(1).list(row("x", w.began))
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "removed", []string{"x"}, w.removed())
 		})
 	}
 }
@@ -313,8 +287,7 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 // time.
 func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		bubble.Pass(time.Hour - time.Second)
 		w.use()
 		w.source(0).apply(row("y", w.began.Add(-2*time.Hour)))
@@ -332,8 +305,7 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 
 func TestADroppedKindLeavesNothingBehind(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 10, w.began)...)
+		w.listed(rows("x", 10, w.began)...)
 		held := weak.Make(w.Kinds()[0].Index)
 		w.use()
 		bubble.Pass(2 * time.Minute)

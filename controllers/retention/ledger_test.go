@@ -104,21 +104,19 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 		"the policy with a ledger is a dry run": {fixture.Rule("counted", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("free")},
 		"the policy with a ledger decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
-				w.guard()
-				w.use(rules...)
-				w.source(0).list(row("x", w.began))
-				bubble.Pass(time.Hour - index.Ahead/2)
-				w.source(0).apply(row("y", w.began))
-				bubble.Pass(index.Ahead)
-				removed := w.removed()
-				slices.Sort(removed)
-				expect.Equal(t, "removed", []string{"x", "y"}, removed)
-				if w.checks > 10 {
-					t.Errorf("%d preflight checks for two deletions", w.checks)
-				}
-			})
+		runInBubble(t, name, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
+			w.guard()
+			w.use(rules...)
+			w.source(0).list(row("x", w.began))
+			bubble.Pass(time.Hour - index.Ahead/2)
+			w.source(0).apply(row("y", w.began))
+			bubble.Pass(index.Ahead)
+			removed := w.removed()
+			slices.Sort(removed)
+			expect.Equal(t, "removed", []string{"x", "y"}, removed)
+			if w.checks > 10 {
+				t.Errorf("%d preflight checks for two deletions", w.checks)
+			}
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package retention_test
+package retention
 
 import (
 	"context"
@@ -9,96 +9,102 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func result(r retention.Result) *retention.Outcome { return &retention.Outcome{Result: r} }
+func result(r Result) *Outcome { return &Outcome{Result: r} }
 
-// attempt acquires a slot and releases it.
-func attempt(t *testing.T, l retention.Limiter, o *retention.Outcome) {
+// attemptOnce acquires a slot and releases it.
+func attemptOnce(t *testing.T, l *limiter, o *Outcome) {
 	t.Helper()
-	expect.NoError(t, l.Acquire(t.Context()))
-	l.Release(o)
+	expect.NoError(t, l.acquire(t.Context()))
+	finish(l, o)
+}
+
+// finish releases a slot after an attempt; nil says that there was none.
+func finish(l *limiter, o *Outcome) {
+	l.learn(o)
+	l.release()
+}
+
+// limiting runs a test with a limiter in a bubble.
+func limiting(t *testing.T, max int, test func(t *testing.T, l *limiter)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newLimiter(clock.RealClock{}, max)) })
 }
 
 func TestLimitAfterOneAttempt(t *testing.T) {
 	tests := map[string]struct {
-		outcome *retention.Outcome
+		outcome *Outcome
 		want    float64
 	}{
-		"busy halves":                {result(retention.Busy), 8},
-		"no answer halves":           {result(retention.Failed), 8},
-		"removed keeps the maximum":  {result(retention.Removed), 16},
-		"gone keeps the maximum":     {result(retention.Gone), 16},
+		"busy halves":                {result(Busy), 8},
+		"no answer halves":           {result(Failed), 8},
+		"removed keeps the maximum":  {result(Removed), 16},
+		"gone keeps the maximum":     {result(Gone), 16},
 		"no attempt changes nothing": {nil, 16},
-		"no request was sent":        {&retention.Outcome{Result: retention.Failed, Unsent: true}, 16},
+		"no request was sent":        {&Outcome{Result: Failed, Unsent: true}, 16},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := retention.NewLimiter(clock.RealClock{}, 16)
-			attempt(t, l, test.outcome)
-			expect.Equal(t, "limit", test.want, l.Limit())
+			l := newLimiter(clock.RealClock{}, 16)
+			attemptOnce(t, l, test.outcome)
+			expect.Equal(t, "limit", test.want, l.limit)
 		})
 	}
 }
 
 func TestOneBurstHalvesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
+	limiting(t, 16, func(t *testing.T, l *limiter) {
 		for range 8 {
-			attempt(t, l, result(retention.Busy))
+			attemptOnce(t, l, result(Busy))
 		}
-		expect.Equal(t, "limit after a burst", 8.0, l.Limit())
+		expect.Equal(t, "limit after a burst", 8.0, l.limit)
 		time.Sleep(100 * time.Millisecond)
-		attempt(t, l, result(retention.Busy))
-		expect.Equal(t, "limit after the next", 4.0, l.Limit())
+		attemptOnce(t, l, result(Busy))
+		expect.Equal(t, "limit after the next", 4.0, l.limit)
 	})
 }
 
 // TestAnErrorAmongSuccessesDoesNotLowerConcurrency: such an error concerns the request and not the server. An error without
 // successes around it lowers the limit.
 func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
-		failed := &retention.Outcome{Result: retention.Busy, Unsure: true}
-		attempt(t, l, result(retention.Removed))
-		attempt(t, l, failed)
-		attempt(t, l, result(retention.Failed))
-		expect.Equal(t, "limit among successes", 16.0, l.Limit())
-		attempt(t, l, result(retention.Unadmitted))
-		expect.Equal(t, "limit when admission fails", 16.0, l.Limit())
-		attempt(t, l, result(retention.Busy))
-		expect.Equal(t, "limit after 429", 8.0, l.Limit())
+	limiting(t, 16, func(t *testing.T, l *limiter) {
+		failed := &Outcome{Result: Busy, Unsure: true}
+		attemptOnce(t, l, result(Removed))
+		attemptOnce(t, l, failed)
+		attemptOnce(t, l, result(Failed))
+		expect.Equal(t, "limit among successes", 16.0, l.limit)
+		attemptOnce(t, l, result(Unadmitted))
+		expect.Equal(t, "limit when admission fails", 16.0, l.limit)
+		attemptOnce(t, l, result(Busy))
+		expect.Equal(t, "limit after 429", 8.0, l.limit)
 		time.Sleep(100 * time.Millisecond)
-		attempt(t, l, failed)
-		expect.Equal(t, "limit without successes", 4.0, l.Limit())
+		attemptOnce(t, l, failed)
+		expect.Equal(t, "limit without successes", 4.0, l.limit)
 	})
 }
 
 func TestTheLimitNeverFallsBelowOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
+	limiting(t, 16, func(t *testing.T, l *limiter) {
 		for range 20 {
-			attempt(t, l, result(retention.Busy))
+			attemptOnce(t, l, result(Busy))
 			time.Sleep(time.Second)
 		}
-		expect.Equal(t, "limit", 1.0, l.Limit())
+		expect.Equal(t, "limit", 1.0, l.limit)
 	})
 }
 
 func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 4)
+	limiting(t, 4, func(t *testing.T, l *limiter) {
 		for range 4 {
-			attempt(t, l, result(retention.Busy))
+			attemptOnce(t, l, result(Busy))
 			time.Sleep(time.Second)
 		}
 		for round, most := range []float64{2, 3, 4, 4} {
-			for range int(l.Limit()) {
-				attempt(t, l, result(retention.Removed))
+			for range int(l.limit) {
+				attemptOnce(t, l, result(Removed))
 			}
-			if got := l.Limit(); got > most || got < most-0.6 {
+			if got := l.limit; got > most || got < most-0.6 {
 				t.Errorf("limit %.2f after round %d, want about %.0f", got, round, most)
 			}
 		}
@@ -106,23 +112,21 @@ func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
 }
 
 func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
-		attempt(t, l, result(retention.Busy))
+	limiting(t, 16, func(t *testing.T, l *limiter) {
+		attemptOnce(t, l, result(Busy))
 		for range 100 {
-			attempt(t, l, nil)
+			attemptOnce(t, l, nil)
 		}
-		expect.Equal(t, "limit", 8.0, l.Limit())
+		expect.Equal(t, "limit", 8.0, l.limit)
 	})
 }
 
 func TestAcquireWaitsForAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 2)
+	limiting(t, 2, func(t *testing.T, l *limiter) {
 		attemptAll := make(chan int)
 		for i := range 3 {
 			go func() {
-				if l.Acquire(t.Context()) == nil {
+				if l.acquire(t.Context()) == nil {
 					attemptAll <- i
 				}
 			}()
@@ -135,7 +139,7 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 			t.Fatal("a third attempt began")
 		default:
 		}
-		l.Release(result(retention.Removed))
+		finish(l, result(Removed))
 		<-attemptAll
 	})
 }
@@ -150,11 +154,10 @@ func TestLimiterRetryAfterPausesAll(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := retention.NewLimiter(clock.RealClock{}, 16)
-				attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: test.asked})
+			limiting(t, 16, func(t *testing.T, l *limiter) {
+				attemptOnce(t, l, &Outcome{Result: Busy, RetryAfter: test.asked})
 				began := time.Now()
-				attempt(t, l, result(retention.Removed))
+				attemptOnce(t, l, result(Removed))
 				expect.Equal(t, "rest", test.want, time.Since(began))
 			})
 		})
@@ -162,36 +165,34 @@ func TestLimiterRetryAfterPausesAll(t *testing.T) {
 }
 
 func TestLimiterUsesTheLongerRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
+	limiting(t, 16, func(t *testing.T, l *limiter) {
 		for range 2 {
-			expect.NoError(t, l.Acquire(t.Context()))
+			expect.NoError(t, l.acquire(t.Context()))
 		}
-		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: 5 * time.Second})
-		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: time.Second})
+		finish(l, &Outcome{Result: Busy, RetryAfter: 5 * time.Second})
+		finish(l, &Outcome{Result: Busy, RetryAfter: time.Second})
 		began := time.Now()
-		attempt(t, l, nil)
+		attemptOnce(t, l, nil)
 		expect.Equal(t, "rest", 5*time.Second, time.Since(began))
 	})
 }
 
 func TestAcquireEndsWithItsContext(t *testing.T) {
-	tests := map[string]func(t *testing.T, l retention.Limiter){
-		"while it waits for a slot": func(t *testing.T, l retention.Limiter) {
-			expect.NoError(t, l.Acquire(t.Context()))
+	tests := map[string]func(t *testing.T, l *limiter){
+		"while it waits for a slot": func(t *testing.T, l *limiter) {
+			expect.NoError(t, l.acquire(t.Context()))
 		},
-		"during Retry-After": func(t *testing.T, l retention.Limiter) {
-			attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: time.Minute})
+		"during Retry-After": func(t *testing.T, l *limiter) {
+			attemptOnce(t, l, &Outcome{Result: Busy, RetryAfter: time.Minute})
 		},
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := retention.NewLimiter(clock.RealClock{}, 1)
+			limiting(t, 1, func(t *testing.T, l *limiter) {
 				prepare(t, l)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if err := l.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				if err := l.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v, want %v", err, context.DeadlineExceeded)
 				}
 			})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,10 +30,9 @@ func (w *harness) has(r *policy.Rule) bool {
 }
 
 // opened returns the number of sources that were opened.
-func (w *harness) opened() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.sources)
+func (w *harness) opened() (n int) {
+	w.set(func() { n = len(w.sources) })
+	return n
 }
 
 // relisted returns the namespaces that were listed one by one, in order.
@@ -62,9 +60,7 @@ func (s *source) holds(drafts ...*draft) {
 func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(x, y)
+		s := w.listed(x, y)
 		s.holds(x, y)
 		w.use(fixture.Rule("a"), own("team-a", "b"))
 		bubble.Pass(0)
@@ -81,9 +77,7 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(x, y)
+		s := w.listed(x, y)
 		s.set(func() {
 			s.listing = func(string) ([]*draft, error) { return nil, errors.New("no answer") }
 		})
@@ -103,9 +97,7 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(x)
+		s := w.listed(x)
 		s.holds(x)
 		for i := range 20 { // for ten seconds
 			w.use(fixture.Rule("a"), own("team-a", fmt.Sprint("edit ", i)))
@@ -121,8 +113,7 @@ func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 
 func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list()
+		w.listed()
 		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
 		bubble.Pass(100 * time.Millisecond)
 		expect.Equal(t, "listed first", []string{"team-a"}, w.source(0).relisted())
@@ -145,39 +136,35 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 		"two, longer than the timeout": {[]string{"team-a", "team-c"}, 61 * time.Second, 150 * time.Second},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				y := row("y", w.began, in("team-b"))
-				all := []*draft{y}
-				for _, namespace := range test.slow {
-					all = append(all, row(namespace, w.began, in(namespace)))
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			y := row("y", w.began, in("team-b"))
+			all := []*draft{y}
+			for _, namespace := range test.slow {
+				all = append(all, row(namespace, w.began, in(namespace)))
+			}
+			s := w.listed(all...)
+			s.holds(all...)
+			s.set(func() {
+				fast := s.listing
+				s.listing = func(namespace string) ([]*draft, error) {
+					if slices.Contains(test.slow, namespace) {
+						time.Sleep(test.takes)
+					}
+					return fast(namespace)
 				}
-				w.use(fixture.Rule("a"))
-				s := w.source(0)
-				s.list(all...)
-				s.holds(all...)
-				s.set(func() {
-					fast := s.listing
-					s.listing = func(namespace string) ([]*draft, error) {
-						if slices.Contains(test.slow, namespace) {
-							time.Sleep(test.takes)
-						}
-						return fast(namespace)
-					}
-				})
-				for i := range int(test.within / time.Second) {
-					rules := []*policy.Rule{fixture.Rule("a")}
-					for _, namespace := range test.slow {
-						rules = append(rules, own(namespace, fmt.Sprint("edit ", i)))
-					}
-					if i > 0 {
-						rules = append(rules, own("team-b", "b"))
-					}
-					w.use(rules...)
-					bubble.Pass(time.Second)
-				}
-				expect.Equal(t, "has facts", true, w.has(own("team-b", "b")))
 			})
+			for i := range int(test.within / time.Second) {
+				rules := []*policy.Rule{fixture.Rule("a")}
+				for _, namespace := range test.slow {
+					rules = append(rules, own(namespace, fmt.Sprint("edit ", i)))
+				}
+				if i > 0 {
+					rules = append(rules, own("team-b", "b"))
+				}
+				w.use(rules...)
+				bubble.Pass(time.Second)
+			}
+			expect.Equal(t, "has facts", true, w.has(own("team-b", "b")))
 		})
 	}
 }
@@ -193,9 +180,7 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 			namespace := fmt.Sprintf("flood-%02d", i)
 			all, rules = append(all, row(namespace, w.began, in(namespace))), append(rules, own(namespace, "first"))
 		}
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(all...)
+		s := w.listed(all...)
 		s.holds(all...)
 		flood := func(n int) {
 			for i := range n {
@@ -219,28 +204,26 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 // cluster-scoped. If it fails each time, it is retried at growing intervals.
 func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
-		t.Run(namespace, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				x := row("x", w.began, in(namespace))
-				w.use(fixture.Rule("a"))
-				s := w.source(0)
-				fails := s.answered(row("x", w.began, in(namespace), failing)).EvaluateAgain(true)
-				s.sink.Replace([]*index.FactRow{fails})
-				s.set(func() {
-					s.slow = 5 * time.Second
-					s.listing = func(string) ([]*draft, error) { return nil, errors.New("too late") }
-				})
-				bubble.Pass(10 * time.Minute)
-				if n := len(s.relisted()); n < 10 || n > 13 {
-					t.Errorf("listed %d times in ten minutes, want one in 55 s", n)
-				}
-				s.set(func() { s.slow, s.listed = 0, nil })
-				s.holds(x)
-				bubble.Pass(time.Minute)
-				expect.Equal(t, "listed", []string{namespace}, s.relisted())
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "removed", []string{"x"}, w.removed())
+		runInBubble(t, namespace, retention.Options{}, func(t *testing.T, w *harness) {
+			x := row("x", w.began, in(namespace))
+			w.use(fixture.Rule("a"))
+			s := w.source(0)
+			fails := s.answered(row("x", w.began, in(namespace), failing)).EvaluateAgain(true)
+			s.sink.Replace([]*index.FactRow{fails})
+			s.set(func() {
+				s.slow = 5 * time.Second
+				s.listing = func(string) ([]*draft, error) { return nil, errors.New("too late") }
 			})
+			bubble.Pass(10 * time.Minute)
+			if n := len(s.relisted()); n < 10 || n > 13 {
+				t.Errorf("listed %d times in ten minutes, want one in 55 s", n)
+			}
+			s.set(func() { s.slow, s.listed = 0, nil })
+			s.holds(x)
+			bubble.Pass(time.Minute)
+			expect.Equal(t, "listed", []string{namespace}, s.relisted())
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "removed", []string{"x"}, w.removed())
 		})
 	}
 }
@@ -252,9 +235,7 @@ func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New(
 func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(x)
+		s := w.listed(x)
 		s.set(func() {
 			s.listing = func(string) ([]*draft, error) {
 				rows := []*draft{x}
@@ -276,9 +257,7 @@ func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
-		s.list(x)
+		s := w.listed(x)
 		s.holds(x)
 		w.use(fixture.Rule("a"), own("team-a", "b"))
 		bubble.Pass(time.Minute)
@@ -296,8 +275,7 @@ func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 func TestAPendingListingIsNotBegunAgain(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(fixture.Rule("a"))
-		w.source(0).list(x, y)
+		w.listed(x, y)
 		w.use(fixture.Rule("a"), fixture.Rule("b"))
 		pending := w.source(1)
 		pending.holds(x, y)
@@ -431,19 +409,15 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 // TestARemovalThatFailsGivesThePlaceBack: the same applies if the DELETE fails.
 func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
-		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() {
-					w.outcome = func(policy.DeletePermit) retention.Outcome {
-						w.source(0).sink.Forget("uid-new")
-						return retention.Outcome{Result: result, Err: errors.New("no")}
-					}
-				})
-				w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
-				w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "attempts", []string{"old@1"}, w.attempted())
+		runInBubble(t, result.String(), retention.Options{}, func(t *testing.T, w *harness) {
+			w.onEachDelete(func() retention.Outcome {
+				w.source(0).sink.Forget("uid-new")
+				return after(0, result, false)()
 			})
+			w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
+			w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "attempts", []string{"old@1"}, w.attempted())
 		})
 	}
 }
@@ -452,16 +426,9 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time
-		var slow atomic.Bool
-		slow.Store(true)
 		w.set(func() {
 			w.check = func(string) error { checked = time.Now(); return nil }
-			w.permit = func(*policy.Rule) error {
-				if slow.Load() {
-					time.Sleep(time.Minute)
-				}
-				return nil
-			}
+			w.permit = func(*policy.Rule) error { time.Sleep(time.Minute); return nil }
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if age := time.Since(checked); age > time.Second {
 					t.Errorf("deleted %s after preflight", age)
@@ -472,7 +439,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 		w.use(own("team-a", "a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(30 * time.Second)
-		slow.Store(false)
+		w.set(func() { w.permit = nil })
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
@@ -522,15 +489,13 @@ func TestWhatIsNotMarked(t *testing.T) {
 		"the clocks differ":        {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, unmarked, errors.New("clock skew")},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() { w.check = func(string) error { return test.check } })
-				w.use(test.rules...)
-				w.source(0).list(row("x", w.began, test.row))
-				bubble.Pass(50 * time.Minute)
-				expect.Equal(t, "written", []string{}, w.written())
-				expect.Equal(t, "attempts", nil, w.attempted())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.set(func() { w.check = func(string) error { return test.check } })
+			w.use(test.rules...)
+			w.source(0).list(row("x", w.began, test.row))
+			bubble.Pass(50 * time.Minute)
+			expect.Equal(t, "written", []string{}, w.written())
+			expect.Equal(t, "attempts", nil, w.attempted())
 		})
 	}
 }
@@ -588,19 +553,17 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() { trouble(w) })
-				w.use(of("one")...)
-				w.source(0).list(row("x", w.began, unmarked))
-				bubble.Pass(time.Minute)
-				expect.Equal(t, "marks", 0, len(w.written()))
-				w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
-				bubble.Pass(time.Minute)
-				if len(w.written()) == 0 {
-					t.Error("no mark with all permissions")
-				}
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.set(func() { trouble(w) })
+			w.use(of("one")...)
+			w.source(0).list(row("x", w.began, unmarked))
+			bubble.Pass(time.Minute)
+			expect.Equal(t, "marks", 0, len(w.written()))
+			w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
+			bubble.Pass(time.Minute)
+			if len(w.written()) == 0 {
+				t.Error("no mark with all permissions")
+			}
 		})
 	}
 }
@@ -642,24 +605,22 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
 		retention.Gone: {10, 16}, // an API server that has not read its store yet answers 404
 	} {
-		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() {
-					w.marked = func(policy.EligibleSincePatch) retention.Outcome {
-						return retention.Outcome{Result: result, Err: errors.New("no")}
-					}
-				})
-				w.use(fixture.Rule("a", fixture.Marking))
-				w.source(0).list(row("x", w.began, unmarked))
-				bubble.Pass(time.Hour)
-				if n := len(w.written()); n < attempts[0] || n > attempts[1] {
-					t.Errorf("%d attempts in an hour", n)
+		runInBubble(t, result.String(), retention.Options{}, func(t *testing.T, w *harness) {
+			w.set(func() {
+				w.marked = func(policy.EligibleSincePatch) retention.Outcome {
+					return retention.Outcome{Result: result, Err: errors.New("no")}
 				}
-				expect.Equal(t, "failures in memory", 1, w.Failing())
-				w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "failures in memory without a mark to write", 0, w.Failing())
 			})
+			w.use(fixture.Rule("a", fixture.Marking))
+			w.source(0).list(row("x", w.began, unmarked))
+			bubble.Pass(time.Hour)
+			if n := len(w.written()); n < attempts[0] || n > attempts[1] {
+				t.Errorf("%d attempts in an hour", n)
+			}
+			expect.Equal(t, "failures in memory", 1, w.Failing())
+			w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "failures in memory without a mark to write", 0, w.Failing())
 		})
 	}
 }

@@ -110,34 +110,32 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 		"a rule of another namespace": {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(append(test.rules, fixture.Rule("pods", owners))...)
-				if w.watches(fixture.Jobs) {
-					options := []func(*draft){}
-					if test.job != nil {
-						options = append(options, test.job)
-					}
-					w.sourceOf(fixture.Jobs).list(row("job", time.Now(), options...))
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(append(test.rules, fixture.Rule("pods", owners))...)
+			if w.watches(fixture.Jobs) {
+				options := []func(*draft){}
+				if test.job != nil {
+					options = append(options, test.job)
 				}
-				w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
-				bubble.Pass(3 * time.Hour)
-				witnessed := []string{}
-				for _, event := range w.happened() {
-					if strings.Contains(event, "removed job") { // by one of the two rules
-						witnessed = append(witnessed, strings.SplitN(event, " ", 2)[0])
-					}
+				w.sourceOf(fixture.Jobs).list(row("job", time.Now(), options...))
+			}
+			w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
+			bubble.Pass(3 * time.Hour)
+			witnessed := []string{}
+			for _, event := range w.happened() {
+				if strings.Contains(event, "removed job") { // by one of the two rules
+					witnessed = append(witnessed, strings.SplitN(event, " ", 2)[0])
 				}
-				switch {
-				case test.goes == never && len(witnessed) > 0, test.goes != never && len(witnessed) == 0:
-					t.Errorf("happened: %v", w.happened())
-				case test.goes != never && witnessed[0] != test.goes.String():
-					t.Errorf("deleted after %s, want %s", witnessed[0], test.goes)
-				}
-				if n := len(w.resolvesTarget()); test.goes == never && n > 40 {
-					t.Errorf("resolved a kept owner %d times", n)
-				}
-			})
+			}
+			switch {
+			case test.goes == never && len(witnessed) > 0, test.goes != never && len(witnessed) == 0:
+				t.Errorf("happened: %v", w.happened())
+			case test.goes != never && witnessed[0] != test.goes.String():
+				t.Errorf("deleted after %s, want %s", witnessed[0], test.goes)
+			}
+			if n := len(w.resolvesTarget()); test.goes == never && n > 40 {
+				t.Errorf("resolved a kept owner %d times", n)
+			}
 		})
 	}
 }
@@ -216,9 +214,8 @@ func TestPreflightMayKeepTheOwner(t *testing.T) {
 func TestOwnerIsRetriedWithBackoff(t *testing.T) {
 	refused := retention.Outcome{Result: retention.Refused, Err: errors.New("has not finished")}
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		unfinished := true
 		w.resolveTarget = func(i policy.Intent) (policy.Target, *retention.Outcome) {
-			if unfinished && i.Owner.Name == "running" {
+			if i.Owner.Name == "running" {
 				return policy.Target{}, &refused
 			}
 			return targetOf(i, "1"), nil
@@ -230,9 +227,7 @@ func TestOwnerIsRetriedWithBackoff(t *testing.T) {
 			t.Errorf("resolved %d times in a day", n)
 		}
 		expect.Equal(t, "another owner", []string{"done"}, w.removed())
-		w.mu.Lock()
-		unfinished = false
-		w.mu.Unlock()
+		w.set(func() { w.resolveTarget = nil })
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "removed", []string{"done", "running"}, w.removed())
 	})
@@ -253,9 +248,7 @@ func TestOwnerIsNotReadWithoutPermission(t *testing.T) {
 		if len(w.resolvesTarget())+len(w.attempted()) > 0 {
 			t.Errorf("resolved %v, attempted %v", w.resolvesTarget(), w.attempted())
 		}
-		w.mu.Lock()
-		w.permitOwner = nil
-		w.mu.Unlock()
+		w.set(func() { w.permitOwner = nil })
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})

@@ -22,8 +22,7 @@ var none = []string{}
 
 func TestRemovedExactlyWhenDue(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
+		w.listed(row("x", w.began), row("y", w.began.Add(time.Minute)))
 		bubble.Pass(time.Hour - 1)
 		expect.Equal(t, "deleted one nanosecond early", none, w.removed())
 		bubble.Pass(1)
@@ -48,8 +47,7 @@ func TestPreflightPrefetches(t *testing.T) {
 				time.Sleep(400 * time.Millisecond) // ends after the next one is due
 			}
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
+		w.listed(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
 		bubble.Pass(2 * time.Hour)
 		want := []string{"team-a at 59m59.5s for 1h0m0.25s", "team-a at 1h0m0s for 1h0m0.55s", "team-b at 1h0m9.5s for 1h0m10.25s"}
 		expect.Equal(t, "read", want, read)
@@ -59,8 +57,7 @@ func TestPreflightPrefetches(t *testing.T) {
 
 func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("late", w.began.Add(100*time.Hour)))
+		w.listed(row("late", w.began.Add(100*time.Hour)))
 		bubble.Pass(time.Hour)
 		w.source(0).apply(row("early", w.began.Add(time.Second)))
 		bubble.Pass(time.Second)
@@ -81,24 +78,20 @@ func TestAClockThatIsSet(t *testing.T) {
 		"not at all": {0, 60 * time.Minute},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() { w.check = func(string) error { w.clock.Set(test.set); return nil } })
-				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
-				bubble.Pass(test.want - 1)
-				expect.Equal(t, "deleted early", none, w.removed())
-				bubble.Pass(1)
-				expect.Equal(t, "removed", []string{"x"}, w.removed())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.set(func() { w.check = func(string) error { w.clock.Set(test.set); return nil } })
+			w.listed(row("x", w.began))
+			bubble.Pass(test.want - 1)
+			expect.Equal(t, "deleted early", none, w.removed())
+			bubble.Pass(1)
+			expect.Equal(t, "removed", []string{"x"}, w.removed())
 		})
 	}
 }
 
 func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		bubble.Pass(30*time.Second + 1)
 		w.clock.Set(5 * time.Hour)
 		bubble.Pass(time.Minute)
@@ -108,8 +101,7 @@ func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 
 func TestATTLEditCountsAtOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		bubble.Pass(30 * time.Minute)
 		w.use(fixture.Rule("a", fixture.TTL(time.Minute)))
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
@@ -125,26 +117,19 @@ func TestReconcileRemovesNothingWithoutAPermit(t *testing.T) {
 		"an enforced rule and a suspended one": {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
 	}
 	for name, rules := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(rules...)
-				w.source(0).list(row("x", w.began))
-				bubble.Pass(24 * time.Hour)
-				expect.Equal(t, "attempts", nil, w.attempted())
-				expect.Equal(t, "preflight checks", 0, w.checks)
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(rules...)
+			w.source(0).list(row("x", w.began))
+			bubble.Pass(24 * time.Hour)
+			expect.Equal(t, "attempts", nil, w.attempted())
+			expect.Equal(t, "preflight checks", 0, w.checks)
 		})
 	}
 }
 
 func TestABacklogDelaysNobodyElse(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				time.Sleep(10 * time.Millisecond)
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
+		w.onEachDelete(after(10*time.Millisecond, retention.Removed, false))
 		w.use(fixture.Rule("big"), fixture.Rule("small", func(r *policy.Rule) { r.Key = "big" }, fixture.TTL(2*time.Hour)))
 		big := rows("big", 5_000, w.began.Add(-2*time.Hour))
 		late := rows("late", 10, w.began.Add(-2*time.Hour+time.Second), in("team-b"))
@@ -165,8 +150,7 @@ func TestABacklogDelaysNobodyElse(t *testing.T) {
 
 func TestEverythingOfABacklogGoesOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 3_000, w.began)...)
+		w.listed(rows("x", 3_000, w.began)...)
 		bubble.Pass(time.Hour)
 		bubble.Pass(time.Hour)
 		removed := w.removed()
@@ -181,8 +165,7 @@ func TestPreflightErrorStopsDeletions(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := errors.New("clock skew")
 		w.set(func() { w.check = func(string) error { return doubt } })
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
+		w.listed(rows("x", 100, w.began.Add(-time.Hour))...)
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "deleted while the check fails", none, w.removed())
 		if got := w.PreflightError(); !errors.Is(got, doubt) {
@@ -208,8 +191,7 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 				return nil
 			}
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
+		w.listed(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "deleted in team-b", 10, count(w.removed(), "b"))
 		expect.Equal(t, "deleted in team-a", 0, count(w.removed(), "a"))
@@ -218,6 +200,16 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted in team-a later", 1_000, count(w.removed(), "a"))
 	})
+}
+
+// conflictUnless makes DELETEs of other versions end with a conflict.
+func conflictUnless(current string) func(policy.DeletePermit) retention.Outcome {
+	return func(p policy.DeletePermit) retention.Outcome {
+		if p.Subject().ResourceVersion != current {
+			return after(0, retention.Changed, false)()
+		}
+		return after(0, retention.Removed, false)()
+	}
 }
 
 func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
@@ -230,45 +222,23 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 		"held":      {func(r *draft) { r.Flags = policy.IsHeld }, []string{"x@1"}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				var current atomic.Int32
-				current.Store(1)
-				w.set(func() {
-					w.outcome = func(p policy.DeletePermit) retention.Outcome {
-						if p.Subject().ResourceVersion != fmt.Sprint(current.Load()) {
-							return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-						}
-						return retention.Outcome{Result: retention.Removed}
-					}
-				})
-				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
-				bubble.Pass(time.Hour - time.Second)
-				current.Store(2)
-				bubble.Pass(time.Second + 50*time.Millisecond)
-				w.source(0).apply(row("x", w.began, version(2), test.brought))
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "attempts", test.want, w.attempted())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.listed(row("x", w.began))
+			bubble.Pass(time.Hour - time.Second)
+			w.onDelete(conflictUnless("2"))
+			bubble.Pass(time.Second + 50*time.Millisecond)
+			w.source(0).apply(row("x", w.began, version(2), test.brought))
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "attempts", test.want, w.attempted())
 		})
 	}
 }
 
 func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if p.Subject().ResourceVersion == "1" {
-					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-				}
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		s := w.source(0)
+		w.onDelete(conflictUnless("7"))
+		s := w.listed(row("x", w.began))
 		s.read = func(policy.Subject) (*draft, error) { return row("x", w.began, version(7)), nil }
-		s.list(row("x", w.began))
 		bubble.Pass(time.Hour)
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
@@ -291,38 +261,25 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 		}, true},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.set(func() {
-					w.outcome = func(policy.DeletePermit) retention.Outcome {
-						return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-					}
-				})
-				w.use(fixture.Rule("a"))
-				s := w.source(0)
-				s.read = func(policy.Subject) (*draft, error) { return test.read(w.began.Add(-time.Hour)) }
-				s.list(row("x", w.began.Add(-time.Hour)))
-				bubble.Pass(time.Hour)
-				if n := len(w.attempted()); n < 2 || n > 150 {
-					t.Errorf("%d attempts in an hour, want some, with backoff", n)
-				}
-				n, _ := w.Kinds()[0].Index.Len()
-				expect.Equal(t, "known", test.known, n == 1)
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.onEachDelete(after(0, retention.Changed, false))
+			w.use(fixture.Rule("a"))
+			s := w.source(0)
+			s.read = func(policy.Subject) (*draft, error) { return test.read(w.began.Add(-time.Hour)) }
+			s.list(row("x", w.began.Add(-time.Hour)))
+			bubble.Pass(time.Hour)
+			if n := len(w.attempted()); n < 2 || n > 150 {
+				t.Errorf("%d attempts in an hour, want some, with backoff", n)
+			}
+			n, _ := w.Kinds()[0].Index.Len()
+			expect.Equal(t, "known", test.known, n == 1)
 		})
 	}
 }
 
 func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if p.Subject().ResourceVersion != "9" {
-					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-				}
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
+		w.onDelete(conflictUnless("9"))
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.read = func(policy.Subject) (*draft, error) {
@@ -347,10 +304,7 @@ func TestPreflightIsTheLastStepBeforeTheDeletion(t *testing.T) {
 				if age := time.Now().UnixNano() - checked.Load(); age > int64(time.Second) {
 					t.Errorf("deleted %s after preflight", time.Duration(age))
 				}
-				if p.Subject().ResourceVersion == "1" {
-					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-				}
-				return retention.Outcome{Result: retention.Removed}
+				return conflictUnless("7")(p)
 			}
 		})
 		w.use(fixture.Rule("a"))
@@ -371,26 +325,21 @@ func TestFailuresBackOffAlone(t *testing.T) {
 		retention.Failed:  {700, 760}, // up to 30 s: the error concerns the server, not the subject
 		retention.Busy:    {700, 760},
 	} {
-		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
-				w.set(func() {
-					w.outcome = func(p policy.DeletePermit) retention.Outcome {
-						if p.Subject().Namespace == "team-a" {
-							return retention.Outcome{Result: result, Err: errors.New("no")}
-						}
-						return retention.Outcome{Result: retention.Removed}
-					}
-				})
-				w.use(fixture.Rule("a"))
-				w.source(0).list(append(rows("stuck", 3, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
-				bubble.Pass(time.Second)
-				expect.Equal(t, "removed", 100, len(w.removed()))
-				bubble.Pass(6 * time.Hour)
-				if n := count(w.attempted(), "stuck00001"); n < attempts[0] || n > attempts[1] {
-					t.Errorf("%d attempts in six hours", n)
+		runInBubble(t, result.String(), retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
+			w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+				if p.Subject().Namespace == "team-a" {
+					return retention.Outcome{Result: result, Err: errors.New("no")}
 				}
-				expect.Equal(t, "removed", 100, len(w.removed()))
+				return retention.Outcome{Result: retention.Removed}
 			})
+			w.listed(append(rows("stuck", 3, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
+			bubble.Pass(time.Second)
+			expect.Equal(t, "removed", 100, len(w.removed()))
+			bubble.Pass(6 * time.Hour)
+			if n := count(w.attempted(), "stuck00001"); n < attempts[0] || n > attempts[1] {
+				t.Errorf("%d attempts in six hours", n)
+			}
+			expect.Equal(t, "removed", 100, len(w.removed()))
 		})
 	}
 }
@@ -399,18 +348,15 @@ func TestFailuresBackOffAlone(t *testing.T) {
 func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy []time.Duration
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				at := time.Since(w.began)
-				if at < time.Hour {
-					return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
-				}
-				busy = append(busy, at)
-				return retention.Outcome{Result: retention.Busy, Err: errors.New("busy")}
+		w.onDelete(func(policy.DeletePermit) retention.Outcome {
+			at := time.Since(w.began)
+			if at < time.Hour {
+				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
+			busy = append(busy, at)
+			return retention.Outcome{Result: retention.Busy, Err: errors.New("busy")}
 		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("stuck", w.began.Add(-time.Hour)))
+		w.listed(row("stuck", w.began.Add(-time.Hour)))
 		bubble.Pass(2 * time.Hour)
 		if len(busy) < 2 || busy[1]-busy[0] > time.Second {
 			t.Errorf("retried at %v", busy[:min(2, len(busy))])
@@ -420,13 +366,8 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 
 func TestObserverIgnoresGone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.onEachDelete(after(0, retention.Gone, false))
+		w.listed(row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(time.Second)
 		w.source(0).sink.Forget("uid-x")
 		bubble.Pass(10 * time.Hour)
@@ -439,24 +380,13 @@ func TestObserverIgnoresGone(t *testing.T) {
 // corrects that.
 func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		starting := true
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if starting {
-					return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
-				}
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.onEachDelete(after(0, retention.Gone, false))
+		w.listed(row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(time.Hour)
 		if n := len(w.attempted()); n < 5 || n > 20 {
 			t.Errorf("%d attempts in an hour", n)
 		}
-		w.set(func() { starting = false })
+		w.onDelete(nil)
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		n := len(w.attempted())
@@ -479,29 +409,20 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 		"a newer version": {func(w *harness) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a"))
-				w.source(0).list(row("x", w.began))
-				bubble.Pass(time.Hour)
-				test.then(w)
-				bubble.Pass(time.Hour)
-				expect.Equal(t, "attempts", test.want, w.attempted())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.listed(row("x", w.began))
+			bubble.Pass(time.Hour)
+			test.then(w)
+			bubble.Pass(time.Hour)
+			expect.Equal(t, "attempts", test.want, w.attempted())
 		})
 	}
 }
 
 func TestADeletionUnderWayIsFinished(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				time.Sleep(10 * time.Second)
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 5, w.began.Add(-time.Hour))...)
+		w.onEachDelete(after(10*time.Second, retention.Removed, false))
+		w.listed(rows("x", 5, w.began.Add(-time.Hour))...)
 		bubble.Pass(time.Second)
 		w.cancel()
 		bubble.Pass(time.Second)
@@ -519,8 +440,7 @@ func TestADeletionUnderWayIsFinished(t *testing.T) {
 
 func TestMaxPerSecond(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
+		w.listed(rows("x", 100, w.began.Add(-time.Hour))...)
 		for second := range 9 {
 			bubble.Pass(time.Second)
 			if got, most := len(w.removed()), 10*(second+1)+1; got > most || got < most-2 {
@@ -534,14 +454,8 @@ func TestMaxPerSecond(t *testing.T) {
 
 func TestAtMostSoManyAtATime(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				time.Sleep(time.Second)
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(fixture.Rule("a"))
-		w.source(0).list(rows("x", 9, w.began.Add(-time.Hour))...)
+		w.onEachDelete(after(time.Second, retention.Removed, false))
+		w.listed(rows("x", 9, w.began.Add(-time.Hour))...)
 		for round := range 3 {
 			synctest.Wait()
 			expect.Equal(t, "attempts", 3*(round+1), len(w.attempted()))

@@ -22,6 +22,11 @@ func doubted(r *draft) {
 	r.Facts.Eligible, r.Facts.Err = false, policy.ErrReferencesUnknown
 }
 
+// ofConfig gives a row a ConfigMap as its owner.
+func ofConfig(r *draft) {
+	r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+}
+
 // quiet sets a time before which the subject of a row is not deleted.
 func quiet(until time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.NotBefore = until }
@@ -30,22 +35,20 @@ func quiet(until time.Time) func(*draft) {
 // TestWhatIsReferredToInTheLastMomentStays: Confirm passes a new reference to the sink before the final decision.
 func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referenced": used, "references unknown": doubted} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
-				s := w.source(0)
-				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
-				s.list(row("x", w.began))
-				bubble.Pass(2 * time.Hour)
-				expect.Equal(t, "attempts", nil, w.attempted())
-				expect.Equal(t, "confirmed", []string{"x"}, s.confirmed)
-				s.set(func() { s.confirm = nil })
-				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
-				bubble.Pass(policy.QuietPeriod - 1)
-				expect.Equal(t, "deleted in the quiet period", none, w.removed())
-				bubble.Pass(1)
-				expect.Equal(t, "removed", []string{"x"}, w.removed())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
+			s := w.source(0)
+			s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
+			s.list(row("x", w.began))
+			bubble.Pass(2 * time.Hour)
+			expect.Equal(t, "attempts", nil, w.attempted())
+			expect.Equal(t, "confirmed", []string{"x"}, s.confirmed)
+			s.set(func() { s.confirm = nil })
+			s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
+			bubble.Pass(policy.QuietPeriod - 1)
+			expect.Equal(t, "deleted in the quiet period", none, w.removed())
+			bubble.Pass(1)
+			expect.Equal(t, "removed", []string{"x"}, w.removed())
 		})
 	}
 }
@@ -53,29 +56,24 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 // TestWhatMayBeOutOfDateIsPutOff: a subject is put off while its facts may be out of date.
 func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	for name, of := range map[string]string{"the subject": "x", "the owner": "config"} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				ofConfig := func(r *draft) {
-					r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
-				}
-				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)), fixture.Rule("pods", owners))
-				s := w.sourceOf(fixture.ConfigMaps)
-				s.set(func() { s.behind = errors.New("not watched") })
-				if of == "x" {
-					s.list(row("x", w.began))
-				} else {
-					s.list(row("config", w.began.Add(-time.Hour), used))
-					w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
-				}
-				bubble.Pass(2 * time.Hour)
-				expect.Equal(t, "attempts", nil, w.attempted())
-				if n := len(s.confirmed); n < 2 || n > 5*3600 {
-					t.Errorf("confirmed %d times", n)
-				}
-				s.set(func() { s.behind = nil })
-				bubble.Pass(time.Second)
-				expect.Equal(t, "removed", 1, len(w.removed()))
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)), fixture.Rule("pods", owners))
+			s := w.sourceOf(fixture.ConfigMaps)
+			s.set(func() { s.behind = errors.New("not watched") })
+			if of == "x" {
+				s.list(row("x", w.began))
+			} else {
+				s.list(row("config", w.began.Add(-time.Hour), used))
+				w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
+			}
+			bubble.Pass(2 * time.Hour)
+			expect.Equal(t, "attempts", nil, w.attempted())
+			if n := len(s.confirmed); n < 2 || n > 5*3600 {
+				t.Errorf("confirmed %d times", n)
+			}
+			s.set(func() { s.behind = nil })
+			bubble.Pass(time.Second)
+			expect.Equal(t, "removed", 1, len(w.removed()))
 		})
 	}
 }
@@ -83,8 +81,7 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 // TestWhatDependsOnTheSubjectAloneIsNotConfirmed: Confirm would cost time for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.listed(row("x", w.began))
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		expect.Equal(t, "confirmed", nil, w.source(0).confirmed)
@@ -104,24 +101,20 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 		"it was refused":   {retention.Outcome{Result: retention.Refused, Err: errors.New("no")}, 1},
 		"no answer":        {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
-				s := w.source(0)
-				s.list(row("x", w.began))
-				w.set(func() {
-					w.outcome = func(policy.DeletePermit) retention.Outcome {
-						s.apply(row("x", w.began, used))
-						return test.outcome
-					}
-				})
-				bubble.Pass(24 * time.Hour)
-				expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
-				s.apply(row("x", w.began)) // the same version, no longer referenced
-				bubble.Pass(time.Second)
-				went := test.outcome.Result == retention.Removed
-				expect.Equal(t, "retried", !went, len(w.attempted()) > test.attempts)
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
+			s := w.source(0)
+			s.list(row("x", w.began))
+			w.onDelete(func(policy.DeletePermit) retention.Outcome {
+				s.apply(row("x", w.began, used))
+				return test.outcome
 			})
+			bubble.Pass(24 * time.Hour)
+			expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
+			s.apply(row("x", w.began)) // the same version, no longer referenced
+			bubble.Pass(time.Second)
+			went := test.outcome.Result == retention.Removed
+			expect.Equal(t, "retried", !went, len(w.attempted()) > test.attempts)
 		})
 	}
 }
@@ -129,11 +122,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 // TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: evaluations with the same result do not shorten the backoff.
 func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.set(func() {
-			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
-			}
-		})
+		w.onEachDelete(after(0, retention.Refused, false))
 		w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 		s := w.source(0)
 		s.list(row("x", w.began.Add(-time.Hour)))
@@ -170,9 +159,6 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 // TestTheRulesAboutAnOwnersKindAreConfirmed: a new reference to the owner may keep it.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		ofConfig := func(r *draft) {
-			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
-		}
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
@@ -199,15 +185,13 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 		"an object referred to it for a moment": {func(r *draft) { r.Facts.NotBefore = r.Created.Add(100 * time.Hour) }, none},
 		"its references become unknown":         {doubted, none},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps), owning))
-				s := w.source(0)
-				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
-				s.list(row("x", w.began, ofJob))
-				bubble.Pass(2 * time.Hour)
-				expect.Equal(t, "removed", test.want, w.removed())
-			})
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps), owning))
+			s := w.source(0)
+			w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
+			s.list(row("x", w.began, ofJob))
+			bubble.Pass(2 * time.Hour)
+			expect.Equal(t, "removed", test.want, w.removed())
 		})
 	}
 }
@@ -216,9 +200,6 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 // request.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		ofConfig := func(r *draft) {
-			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
-		}
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })

@@ -290,23 +290,21 @@ func TestRelistsUnderEdits(t *testing.T) {
 		games = 30
 	}
 	for seed := range games {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-				g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
-					rules: map[string][]*policy.Rule{}}
-				for range 4 {
-					g.mutate()
+		runInBubble(t, fmt.Sprint(seed), retention.Options{}, func(t *testing.T, w *harness) {
+			g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
+				rules: map[string][]*policy.Rule{}}
+			for range 4 {
+				g.mutate()
+			}
+			g.editCluster()
+			for range 3 {
+				for range 40 {
+					g.move()
+					g.check(t, false)
 				}
-				g.editCluster()
-				for range 3 {
-					for range 40 {
-						g.move()
-						g.check(t, false)
-					}
-					g.rest()
-					g.check(t, true)
-				}
-			})
+				g.rest()
+				g.check(t, true)
+			}
 		})
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Consistent returns an error if the set keeps namespaces or groups without members, or has wrong sums.
+// Consistent returns an error if the set keeps namespaces or groups without members, or counts wrongly.
 func (s *Set) Consistent() error {
-	var sum weight
+	stay := 0
 	places := map[string]int{}
 	for _, m := range s.members {
 		if m.group != nil {
@@ -31,11 +31,13 @@ func (s *Set) Consistent() error {
 		if known != places[name] {
 			return fmt.Errorf("%s has %d places in groups, want %d", name, known, places[name])
 		}
-		sum.stay += p.stay.first.len()
-		sum.excess += p.stay.rest.len()
+		if is := (weight{p.stay.first.len(), p.stay.rest.len()}); p.weight != is {
+			return fmt.Errorf("%s has the weight %v, want %v", name, p.weight, is)
+		}
+		stay += p.weight.stay
 	}
-	if sum != s.pool.sum {
-		return fmt.Errorf("the sums are %v, want %v", s.pool.sum, sum)
+	if stay != s.pool.stay {
+		return fmt.Errorf("%d members stay, want %d", s.pool.stay, stay)
 	}
 	if n := s.pool.givers.Len() + s.pool.takers.Len(); n > 2*len(s.namespaces) {
 		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.namespaces))

@@ -25,7 +25,7 @@ func newModel() *model {
 	return w
 }
 
-// ranking uses the current rooms: the set must not use a changed room before Review or Use.
+// ranking uses the current rooms: the set must not use a changed room before Use.
 func (w *model) ranking() policy.Ranking {
 	return policy.Ranking{Fair: w.fair, Allowance: func(namespace string) policy.Allowance { return w.allowances[namespace] }}
 }
@@ -44,7 +44,7 @@ func (w *model) remove(uid types.UID) []types.UID {
 
 func (w *model) setAllowance(namespace string, room policy.Allowance) []types.UID {
 	w.allowances[namespace] = room
-	return w.Review(namespace)
+	return w.Use(w.ranking())
 }
 
 func (w *model) setFair(fair policy.Limit) []types.UID {
@@ -52,35 +52,27 @@ func (w *model) setFair(fair policy.Limit) []types.UID {
 	return w.Use(w.ranking())
 }
 
-// want returns the results of policy.Ranking: the rank results that are not zero, and the excess of each namespace.
-func (w *model) want() (standings map[types.UID]policy.RankResult, excess map[string]int) {
-	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
+// want returns the results of policy.Ranking that are not zero.
+func (w *model) want() map[types.UID]policy.RankResult {
+	standings := map[types.UID]policy.RankResult{}
 	members := slices.Collect(maps.Values(w.members))
 	for i, s := range w.ranking().Rank(members) {
 		if s != (policy.RankResult{}) {
 			standings[members[i].UID] = s
 		}
-		if s.Excess {
-			excess[members[i].Namespace]++
-		}
 	}
-	return standings, excess
+	return standings
 }
 
-// got returns the results of the set.
-func (w *model) got(namespaces []string) (standings map[types.UID]policy.RankResult, excess map[string]int) {
-	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
+// got returns the rank results of the set that are not zero.
+func (w *model) got() map[types.UID]policy.RankResult {
+	standings := map[types.UID]policy.RankResult{}
 	for uid := range w.members {
 		if s := w.Result(uid); s != (policy.RankResult{}) {
 			standings[uid] = s
 		}
 	}
-	for _, namespace := range namespaces {
-		if n := w.ExcessIn(namespace); n > 0 {
-			excess[namespace] = n
-		}
-	}
-	return standings, excess
+	return standings
 }
 
 // differing returns the members whose rank result has changed, sorted.

@@ -4,7 +4,7 @@ import "github.com/google/btree"
 
 // pool counts how many members of each namespace stay, and finds the namespace that must give up a place or may get one.
 type pool struct {
-	sum    weight
+	stay   int                  // the number of members that stay, of all namespaces
 	givers *btree.BTreeG[entry] // namespaces with a member that stays
 	takers *btree.BTreeG[entry] // namespaces with a member that does not stay
 }
@@ -42,15 +42,13 @@ func (l *pool) weigh(p *namespace) {
 }
 
 func (l *pool) forget(p *namespace) {
-	l.sum.stay -= p.weight.stay
-	l.sum.excess -= p.weight.excess
+	l.stay -= p.weight.stay
 	l.givers.Delete(entry{p.weight.stay, p})
 	l.takers.Delete(entry{p.weight.stay, p})
 }
 
 func (l *pool) note(p *namespace) {
-	l.sum.stay += p.weight.stay
-	l.sum.excess += p.weight.excess
+	l.stay += p.weight.stay
 	if p.weight.stay > 0 {
 		l.givers.ReplaceOrInsert(entry{p.weight.stay, p})
 	}
@@ -63,12 +61,12 @@ func (l *pool) note(p *namespace) {
 // the one with the fewest gets the next. Starting from an earlier result of level, or from all members staying, it reaches
 // the result of policy.Ranking.Rank.
 func (l *pool) level(n int, changes *changes) {
-	for l.sum.stay > n {
+	for l.stay > n {
 		most, _ := l.givers.Max()
 		most.space.stay.demote(changes)
 		l.weigh(most.space)
 	}
-	for l.sum.stay < n && l.takers.Len() > 0 {
+	for l.stay < n && l.takers.Len() > 0 {
 		least, _ := l.takers.Min()
 		least.space.stay.promote(changes)
 		l.weigh(least.space)

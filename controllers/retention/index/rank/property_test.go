@@ -48,16 +48,10 @@ func TestSetIsWhatPolicyRanks(t *testing.T) {
 func (w *model) check(changed []types.UID) string {
 	type all struct {
 		Standings map[types.UID]policy.RankResult
-		Excess    map[string]int
 		Changed   []types.UID
-		Sum, Len  int
+		Len       int
 	}
-	want, got := all{Len: len(w.members)}, all{Len: w.Len(), Sum: w.Excess()}
-	want.Standings, want.Excess = w.want()
-	got.Standings, got.Excess = w.got(namespaces)
-	for _, n := range want.Excess {
-		want.Sum += n
-	}
+	want, got := all{Len: len(w.members), Standings: w.want()}, all{Len: w.Len(), Standings: w.got()}
 	want.Changed, got.Changed = w.differing(want.Standings), slices.Sorted(slices.Values(changed))
 	w.before = want.Standings
 	return cmp.Diff(want, got)

@@ -20,7 +20,7 @@ type Set struct {
 }
 
 // New returns an empty set. The ranking's Room is called when a namespace gets its first member, and otherwise only by
-// Review and Use. It must not call the set.
+// Use. It must not call the set.
 func New(ranking policy.Ranking) *Set {
 	return &Set{ranking: ranking, members: map[types.UID]*member{}, namespaces: map[string]*namespace{}, pool: newPool()}
 }
@@ -57,16 +57,6 @@ func (s *Set) Remove(uid types.UID) []types.UID {
 	return s.changes.settle()
 }
 
-// Review gets the room of a namespace again.
-func (s *Set) Review(namespace string) []types.UID {
-	p := s.namespaces[namespace]
-	if p == nil {
-		return nil
-	}
-	s.review(p)
-	return s.changes.settle()
-}
-
 // Use puts another ranking in force. It gets the room of every namespace again.
 func (s *Set) Use(ranking policy.Ranking) []types.UID {
 	if ranking.Fair.Bounded != s.ranking.Fair.Bounded {
@@ -89,17 +79,6 @@ func (s *Set) Result(uid types.UID) policy.RankResult {
 
 // Len returns the number of members.
 func (s *Set) Len() int { return len(s.members) }
-
-// Excess returns the number of members beyond the capacity.
-func (s *Set) Excess() int { return s.pool.sum.excess }
-
-// ExcessIn returns the number of members of a namespace beyond the capacity.
-func (s *Set) ExcessIn(namespace string) int {
-	if p := s.namespaces[namespace]; p != nil {
-		return p.weight.excess
-	}
-	return 0
-}
 
 func (s *Set) enter(m *member, o policy.Candidate) {
 	p := s.namespace(o.Namespace)

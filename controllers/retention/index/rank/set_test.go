@@ -24,22 +24,23 @@ func TestTheLatestStringIsHeld(t *testing.T) {
 
 func TestSetReadsAllowancesWhenNeeded(t *testing.T) {
 	asked := 0
-	s := rank.New(policy.Ranking{Allowance: func(string) policy.Allowance {
+	ranking := policy.Ranking{Allowance: func(string) policy.Allowance {
 		asked++
 		return policy.Allowance{Keep: asked}
-	}})
+	}}
+	s := rank.New(ranking)
 	steps := []struct {
 		name    string
 		do      func() []types.UID
 		asked   int
 		changed []types.UID
 	}{
-		{"review of an empty namespace", func() []types.UID { return s.Review("a") }, 0, nil},
+		{"without members, the same ranking again", func() []types.UID { return s.Use(ranking) }, 0, nil},
 		{"the first member", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "1"}) }, 1, []types.UID{"1"}},
 		{"one more", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
 		{"the same member again", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
 		{"remove an unknown member", func() []types.UID { return s.Remove("3") }, 1, nil},
-		{"review", func() []types.UID { return s.Review("a") }, 2, []types.UID{"2"}},
+		{"the same ranking again", func() []types.UID { return s.Use(ranking) }, 2, []types.UID{"2"}},
 		{"remove a member", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},
 	}
 	for _, step := range steps {

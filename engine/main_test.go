@@ -1,12 +1,10 @@
 package engine_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
-
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -15,22 +13,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// decode reads YAML or JSON as the controller reads objects.
-func decode(t testing.TB, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	expect.NoError(t, err)
-	var object map[string]any
-	expect.NoError(t, utiljson.Unmarshal(data, &object))
-	return object
-}
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // object reads testdata/objects/NAME.yaml.
 func object(t testing.TB, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "objects", name+".yaml"))
 	expect.NoError(t, err)
-	return decode(t, string(data))
+	return fixture.Decode(t, string(data))
 }
 
 // rule is a rule about Jobs that compiles, for tests to change.

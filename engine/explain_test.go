@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/engine/explain"
 	"github.com/sunset-k8s/sunset/policy"
@@ -112,9 +110,7 @@ func TestExplainRule(t *testing.T) {
 			r.TTLExpression = "days(1)"
 			o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.TTLAnnotation: "soon"}
 		}},
-		"not selected": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
-			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
-		}},
+		"not selected": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { selecting("web")(r) }},
 	}
 	got := ""
 	for _, name := range slices.Sorted(maps.Keys(tests)) {

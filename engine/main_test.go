@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -31,6 +33,13 @@ func rule() v1alpha1.Rule {
 		Eligible:  "finished(object)",
 		StartTime: "finishedAt(object)",
 		TTL:       "1d",
+	}
+}
+
+// selecting makes a rule select the objects with this label team.
+func selecting(team string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
 	}
 }
 

@@ -9,6 +9,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// checkSame checks whether two rules have the same settings.
+func checkSame(t *testing.T, a, b *policy.Rule, want bool) {
+	t.Helper()
+	first, second := &policy.EffectiveRules{Rules: []*policy.Rule{a}}, &policy.EffectiveRules{Rules: []*policy.Rule{b}}
+	if first.SameSettings(second) != want || second.SameSettings(first) != want {
+		t.Errorf("SameSettings is not %v", want)
+	}
+}
+
 func TestSameSettings(t *testing.T) {
 	tests := map[string]struct {
 		change func(*policy.Rule)
@@ -52,10 +61,7 @@ func TestSameSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := enforced("p", "r")
 			test.change(changed)
-			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{enforced("p", "r")}}, &policy.EffectiveRules{Rules: []*policy.Rule{changed}}
-			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("SameSettings is not %v", test.want)
-			}
+			checkSame(t, enforced("p", "r"), changed, test.want)
 		})
 	}
 }
@@ -94,10 +100,7 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 			changed := hours(1)
 			test.change(changed)
 			overriding(changed)(other)
-			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{given}}, &policy.EffectiveRules{Rules: []*policy.Rule{other}}
-			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("SameSettings is not %v", test.want)
-			}
+			checkSame(t, given, other, test.want)
 		})
 	}
 }
@@ -105,16 +108,16 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 // TestAnOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
 // that keeps objects too.
 func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
-	effective := func(o policy.Override) *policy.EffectiveRules {
+	with := func(o policy.Override) *policy.Rule {
 		r := enforced("p", "r")
 		overriding(&o)(r)
-		return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
+		return r
 	}
-	suspends, invalid := effective(policy.Override{Policy: "p", Suspend: true}), effective(policy.Override{Policy: "p", Invalid: true})
-	both := effective(policy.Override{Policy: "p", Suspend: true, Invalid: true})
-	if suspends.SameSettings(invalid) || suspends.SameSettings(both) || both.SameSettings(invalid) {
-		t.Error("an override that suspends is the same as an invalid one")
-	}
+	suspends, invalid := with(policy.Override{Policy: "p", Suspend: true}), with(policy.Override{Policy: "p", Invalid: true})
+	both := with(policy.Override{Policy: "p", Suspend: true, Invalid: true})
+	checkSame(t, suspends, invalid, false)
+	checkSame(t, suspends, both, false)
+	checkSame(t, both, invalid, false)
 }
 
 // TestAHoldIsASetting: settings of a namespace with and without a hold differ, even if the rules are the same.

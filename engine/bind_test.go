@@ -18,7 +18,7 @@ func TestBoundValuesDoNotChange(t *testing.T) {
 		"optional values":             "object.?list.optMap(l, l.map(x, x * 2)).orValue([]) == [2, 4]",
 	}
 	c := fixture.Compiler(t)
-	input := decode(t, `{empty: [], list: [1, 2], choose: true}`)
+	input := fixture.Decode(t, `{empty: [], list: [1, 2], choose: true}`)
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			mustHold(t, c, text, input)

@@ -40,7 +40,7 @@ var ordinary = map[string]string{
 
 func TestGuardedFunctionsWorkAsEver(t *testing.T) {
 	c := fixture.Compiler(t)
-	input := decode(t, `{s: abc, "n": 2, l: [3, 1, 2], m: {a: [1, 2]}, t: "2026-03-01T00:00:00Z", x: [[]]}`)
+	input := fixture.Decode(t, `{s: abc, "n": 2, l: [3, 1, 2], m: {a: [1, 2]}, t: "2026-03-01T00:00:00Z", x: [[]]}`)
 	for name, text := range ordinary {
 		t.Run(name, func(t *testing.T) {
 			e := mustHold(t, c, text, input)

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 const (
@@ -201,19 +201,18 @@ func mustRefuse(t *testing.T, c *engine.Compiler, r *engine.Program, object map[
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	answer := make(chan policy.Facts, 1)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	go func() { answer <- e.Facts(r, object) }()
-	select {
-	case f := <-answer:
-		runtime.ReadMemStats(&after)
-		if f.Err == nil || !strings.Contains(f.Err.Error(), want) {
-			t.Errorf("got %+v, want an error with %q", f, want)
+	allocated := memory.Allocated(func() {
+		go func() { answer <- e.Facts(r, object) }()
+		select {
+		case f := <-answer:
+			if f.Err == nil || !strings.Contains(f.Err.Error(), want) {
+				t.Errorf("got %+v, want an error with %q", f, want)
+			}
+		case <-time.After(longestRefusal):
+			panic("an evaluation does not end: " + t.Name()) // continuing would use all resources of the machine
 		}
-	case <-time.After(longestRefusal):
-		panic("an evaluation does not end: " + t.Name()) // continuing would use all resources of the machine
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
-		t.Errorf("allocated %d MiB", n>>20)
+	})
+	if allocated > mostAllocated {
+		t.Errorf("allocated %d MiB", allocated>>20)
 	}
 }

@@ -61,7 +61,7 @@ func TestBuiltInHolds(t *testing.T) {
 	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := decode(t, test.object)
+			o := fixture.Decode(t, test.object)
 			expect.Equal(t, "built in hold", test.want, engine.BuiltInHold(o))
 			if o["metadata"] == nil {
 				return
@@ -81,7 +81,7 @@ func TestBuiltInHolds(t *testing.T) {
 }
 
 func TestANeededOwnerDoesNotGo(t *testing.T) {
-	err := engine.CheckOwnerDeletion(decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), engine.Allowed{Unfinished: true, Managed: true})
+	err := engine.CheckOwnerDeletion(fixture.Decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), engine.Allowed{Unfinished: true, Managed: true})
 	if err == nil || err.Error() != "is held" {
 		t.Errorf("%v", err)
 	}

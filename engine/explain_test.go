@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/engine/explain"
@@ -55,233 +55,77 @@ func TestExplainParts(t *testing.T) {
 		{Name: "old", Expression: "variables.done &&\n  object.metadata.?labels[?'keep'].orValue('') != 'yes'"},
 		{Name: "most", Expression: "7"},
 	}
-	tests := map[string]struct{ expression, want string }{
-		"chained conditions are parts of one level": {"finished(object) && succeeded(object) && object.metadata.?labels[?'keep'].orValue('') != 'yes'", `
-eligible = true
-  finished(object) = true (1:1)
-  succeeded(object) = true (1:21)
-  object.metadata.?labels[?'keep'].orValue('') != 'yes' = true (1:42)
-    object.metadata.?labels[?'keep'].orValue('') = "" (1:42)
-`},
-		"parts after the decisive part are not evaluated": {"failed(object) && (object.a == 1 || object.b == 2)", `
-eligible = false
-  failed(object) = false (1:1)
-  object.a == 1 || object.b == 2 = not needed (1:20)
-`},
-		"variables are explained at their first use": {"variables.old && variables.done && size(object.status.conditions) < variables.most", `
-eligible = true
-  variables.old = true (1:1)
-    variables.done && object.metadata.?labels[?'keep'].orValue('') != 'yes' = true (old 1:1)
-      variables.done = true (old 1:1)
-        finished(object) = true (done 1:1)
-      object.metadata.?labels[?'keep'].orValue('') != 'yes' = true (old 2:3)
-        object.metadata.?labels[?'keep'].orValue('') = "" (old 2:3)
-  variables.done = true (1:18)
-  size(object.status.conditions) < variables.most = true (1:36)
-    size(object.status.conditions) = 2 (1:36)
-      object.status.conditions = [2 elements] (1:41)
-    variables.most = 7 (1:69)
-`},
-		"a variable alone is its expression": {"variables.done", `
-eligible = true
-  finished(object) = true (done 1:1)
-`},
-		"a function alone has no parts": {"finished(object)", `
-eligible = true
-`},
-		"an error appears at its origin and above": {"object.metadata.name == 'report' && object.spec.nothing > 1", `
-eligible = error: eligible: no such key: nothing; if the field can be absent, use .?field or has()
-  object.metadata.name == 'report' = true (1:1)
-    object.metadata.name = "report" (1:1)
-  object.spec.nothing > 1 = error: no such key: nothing; if the field can be absent, use .?field or has() (1:37)
-    object.spec.nothing = error: no such key: nothing; if the field can be absent, use .?field or has() (1:37)
-`},
-		"nothing is evaluated after an error": {"object.a + object.b == object.c", `
-eligible = error: eligible: no such key: a; if the field can be absent, use .?field or has()
-  object.a + object.b = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
-    object.a = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
-    object.b = not needed (1:12)
-  object.c = not needed (1:24)
-`},
-		"another condition can replace one that fails": {"object.a == 1 || finished(object)", `
-eligible = true
-  object.a == 1 = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
-    object.a = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
-  finished(object) = true (1:18)
-`},
-		"one branch of a choice": {"(failed(object) ? object.spec.parallelism : object.spec.completions) == 1", `
-eligible = true
-  failed(object) ? object.spec.parallelism : object.spec.completions = 1 (1:2)
-    failed(object) = false (1:2)
-    object.spec.parallelism = not needed (1:19)
-    object.spec.completions = 1 (1:45)
-`},
-		"a loop is one value": {"object.status.conditions.exists(c, c.type == 'Complete') && object.status.conditions.map(c, c.type)[0] == 'x'", `
-eligible = false
-  object.status.conditions.exists(c, c.type == 'Complete') = true (1:1)
-    object.status.conditions = [2 elements] (1:1)
-  object.status.conditions.map(c, c.type)[0] == 'x' = false (1:61)
-    object.status.conditions.map(c, c.type)[0] = "SuccessCriteriaMet" (1:61)
-      object.status.conditions.map(c, c.type) = ["SuccessCriteriaMet", "Complete"] (1:61)
-        object.status.conditions = [2 elements] (1:61)
-`},
-		"a bound value, and the expression that uses it": {"cel.bind(m, object.metadata, m.name == 'report' && m.labels.app == m.name)", `
-eligible = true
-  object.metadata = {7 fields} (1:13)
-  m.name == 'report' && m.labels.app == m.name = true (1:30)
-    m.name == 'report' = true (1:30)
-      m.name = "report" (1:30)
-    m.labels.app == m.name = true (1:52)
-      m.labels.app = "report" (1:52)
-      m.name = "report" (1:68)
-`},
-		"a binding that hides another": {"cel.bind(a, object.spec.completions, cel.bind(a, a + 1, a + 1) + (a + 10) == 14)", `
-eligible = true
-  object.spec.completions = 1 (1:13)
-  cel.bind(a, a + 1, a + 1) + (a + 10) == 14 = true (1:38)
-    cel.bind(a, a + 1, a + 1) + (a + 10) = 14 (1:38)
-      cel.bind(a, a + 1, a + 1) = 3 (1:38)
-        a + 1 = 2 (1:50)
-        a + 1 = 3 (1:57)
-      a + 10 = 11 (1:67)
-`},
-		"a default is evaluated only for none": {"object.?kind.orValue(object.a) == object.?a.orValue(object.kind) && !has(object.a.b)", `
-eligible = error: eligible: no such key: a; if the field can be absent, use .?field or has()
-  object.?kind.orValue(object.a) == object.?a.orValue(object.kind) = true (1:1)
-    object.?kind.orValue(object.a) = "Job" (1:1)
-      object.a = not needed (1:22)
-    object.?a.orValue(object.kind) = "Job" (1:35)
-      object.kind = "Job" (1:53)
-  !has(object.a.b) = error: no such key: a; if the field can be absent, use .?field or has() (1:69)
-`},
-		"macros are shown as written": {"object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) && object.kind in ['x', 'Job']", `
-eligible = true
-  object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) = true (1:1)
-    object.?spec.optMap(s, s.completions).orValue(0) = 1 (1:1)
-      object.?spec.optMap(s, s.completions) = 1 (1:1)
-        object.?spec = {3 fields} (1:1)
-    math.greatest(object.spec.completions, 0) = 1 (1:53)
-      object.spec.completions = 1 (1:67)
-  object.kind in ['x', 'Job'] = true (1:98)
-    object.kind = "Job" (1:98)
-`},
-		"times": {"timestamp(object.metadata.creationTimestamp) + days(1) > timestamp(object.status.completionTime)", `
-eligible = true
-  timestamp(object.metadata.creationTimestamp) + days(1) = 2026-03-02T12:00:00Z (1:1)
-    timestamp(object.metadata.creationTimestamp) = 2026-03-01T12:00:00Z (1:1)
-  timestamp(object.status.completionTime) = 2026-03-01T12:10:00Z (1:58)
-`},
-		"parts of different types": {"controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} || !(finished(object) && false)", `
-eligible = true
-  controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} = false (1:1)
-    controllerOf(object).?kind.orValue('') == '' = true (1:1)
-      controllerOf(object).?kind.orValue('') = "" (1:1)
-        controllerOf(object) = none (1:1)
-    object.metadata.labels == {} = false (1:49)
-      object.metadata.labels = {"app": "report", "team": "data"} (1:49)
-  !(finished(object) && false) = true (1:81)
-    finished(object) = true (1:83)
-`},
+	tests := map[string]string{
+		"chained conditions are parts of one level":       "finished(object) && succeeded(object) && object.metadata.?labels[?'keep'].orValue('') != 'yes'",
+		"parts after the decisive part are not evaluated": "failed(object) && (object.a == 1 || object.b == 2)",
+		"variables are explained at their first use":      "variables.old && variables.done && size(object.status.conditions) < variables.most",
+		"a variable alone is its expression":              "variables.done",
+		"a function alone has no parts":                   "finished(object)",
+		"an error appears at its origin and above":        "object.metadata.name == 'report' && object.spec.nothing > 1",
+		"nothing is evaluated after an error":             "object.a + object.b == object.c",
+		"another condition can replace one that fails":    "object.a == 1 || finished(object)",
+		"one branch of a choice":                          "(failed(object) ? object.spec.parallelism : object.spec.completions) == 1",
+		"a loop is one value":                             "object.status.conditions.exists(c, c.type == 'Complete') && object.status.conditions.map(c, c.type)[0] == 'x'",
+		"a bound value, and the expression that uses it":  "cel.bind(m, object.metadata, m.name == 'report' && m.labels.app == m.name)",
+		"a binding that hides another":                    "cel.bind(a, object.spec.completions, cel.bind(a, a + 1, a + 1) + (a + 10) == 14)",
+		"a default is evaluated only for none":            "object.?kind.orValue(object.a) == object.?a.orValue(object.kind) && !has(object.a.b)",
+		"macros are shown as written":                     "object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) && object.kind in ['x', 'Job']",
+		"times":                                           "timestamp(object.metadata.creationTimestamp) + days(1) > timestamp(object.status.completionTime)",
+		"parts of different types":                        "controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} || !(finished(object) && false)",
 	}
 	c := fixture.Compiler(t)
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := rule()
-			r.Eligible = tc.expression
-			explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
-			expect.Equal(t, "explanation", strings.TrimPrefix(tc.want, "\n"), told(explanations[0]))
-		})
+	got := ""
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		r := rule()
+		r.Eligible = tests[name]
+		explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
+		got += "# " + name + "\n" + told(explanations[0]) + "\n"
 	}
+	expect.Golden(t, "testdata/explain-parts.txt", got, *update)
 }
 
 func TestExplainRule(t *testing.T) {
 	tests := map[string]struct {
 		object string
 		change func(r *v1alpha1.Rule, o map[string]any)
-		want   string
 	}{
-		"all expressions": {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
-eligible = true
-startTime = 2026-03-01T12:20:00Z
-ttlExpression = 7d
-  failed(object) = true (1:1)
-`},
-		"not eligible": {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
-eligible = false
-startTime = not needed
-ttlExpression = not needed
-`},
+		"all expressions": {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }},
+		"not eligible":    {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }},
 		"startTime and ttlExpression return none": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.StartTime, r.TTLExpression = "object.?status.?nothing", "failed(object) ? optional.of(days(1)) : optional.none()"
-		}, `
-eligible = true
-startTime = none
-ttlExpression = none
-  failed(object) = false (1:1)
-`},
-		"a result of the wrong type": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { r.StartTime = "object.metadata.name" }, `
-eligible = true
-startTime = error: startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z
-`},
+		}},
+		"a result of the wrong type": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { r.StartTime = "object.metadata.name" }},
 		"a group": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: "object.metadata.?labels[?'app'].orValue('') + object.kind"}
-		}, `
-eligible = true
-startTime = 2026-03-01T12:10:00Z
-keepNewest.groupBy = "reportJob"
-  object.metadata.?labels[?'app'].orValue('') = "report" (1:1)
-  object.kind = "Job" (1:47)
-`},
-		"an outcome": {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "succeeded(object) ? 'Succeeded' : 'Failed'" }, `
-eligible = true
-startTime = 2026-03-01T12:20:00Z
-outcome = "Failed"
-  succeeded(object) = false (1:1)
-`},
-		"an outcome that is not needed": {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "object.metadata.name" }, `
-eligible = false
-startTime = not needed
-outcome = not needed
-`},
+		}},
+		"an outcome":                    {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "succeeded(object) ? 'Succeeded' : 'Failed'" }},
+		"an outcome that is not needed": {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "object.metadata.name" }},
 		"an outcome that is too long": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.Outcome = "object.metadata.name + '-------------------------------------------------------------'"
-		}, `
-eligible = true
-startTime = 2026-03-01T12:10:00Z
-outcome = error: outcome: returned a string of 67 characters; the limit is 63
-  object.metadata.name = "report" (1:1)
-`},
+		}},
 		"a mark instead of a start": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.StartTime = ""
-		}, `
-eligible = true
-`},
+		}},
 		"an invalid TTL annotation": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.TTLExpression = "days(1)"
 			o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.TTLAnnotation: "soon"}
-		}, `
-eligible = true
-startTime = 2026-03-01T12:10:00Z
-annotation sunset.x-k8s.io/ttl = error: annotation sunset.x-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h
-ttlExpression = not needed
-`},
-		"not selected": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
-			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
-		}, "\n"},
+		}},
+		"not selected": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { selecting("web")(r) }},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			r, o := rule(), object(t, tc.object)
-			tc.change(&r, o)
-			compiled, got := mustCompile(t, fixture.Compiler(t), r), "\n"
-			explanations := compiled.Explain(t.Context(), o)
-			for _, e := range explanations {
-				got += told(e)
-			}
-			expect.Equal(t, "explanation", tc.want, got)
-			agrees(t, r, compiled.Facts(t.Context(), o), explanations)
-		})
+	got := ""
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		r, o := rule(), object(t, tests[name].object)
+		tests[name].change(&r, o)
+		compiled := mustCompile(t, fixture.Compiler(t), r)
+		explanations := compiled.Explain(t.Context(), o)
+		got += "# " + name + "\n"
+		for _, e := range explanations {
+			got += told(e)
+		}
+		got += "\n"
+		agrees(t, r, compiled.Facts(t.Context(), o), explanations)
 	}
+	expect.Golden(t, "testdata/explain-rule.txt", got, *update)
 }
 
 // agrees fails if the explanations do not match the facts.

@@ -23,11 +23,6 @@ import (
 func TestFacts(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)
 	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
-	selecting := func(value string) func(*v1alpha1.Rule) {
-		return func(r *v1alpha1.Rule) {
-			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": value}}
-		}
-	}
 	startTime := func(text string) func(*v1alpha1.Rule) {
 		return func(r *v1alpha1.Rule) { r.StartTime = text }
 	}

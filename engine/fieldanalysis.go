@@ -134,14 +134,14 @@ func (r *fieldAnalysis) run(e ast.Expr, vars locals) *alias {
 		}
 		return field
 	case ast.ListKind:
-		return r.container(e.AsList().Elements(), vars)
+		return &alias{elements: r.oneOf(e.AsList().Elements(), vars)}
 	case ast.MapKind:
 		var values []ast.Expr
 		for _, entry := range e.AsMap().Entries() {
 			r.run(entry.AsMapEntry().Key(), vars).read()
 			values = append(values, entry.AsMapEntry().Value())
 		}
-		return r.container(values, vars)
+		return &alias{elements: r.oneOf(values, vars)}
 	case ast.StructKind:
 		for _, field := range e.AsStruct().Fields() {
 			r.run(field.AsStructField().Value(), vars).read()
@@ -152,15 +152,6 @@ func (r *fieldAnalysis) run(e ast.Expr, vars locals) *alias {
 		return r.comprehension(e.AsComprehension(), vars)
 	}
 	return nil
-}
-
-// container returns a list or map literal.
-func (r *fieldAnalysis) container(elements []ast.Expr, vars locals) *alias {
-	var one *alias
-	for _, e := range elements {
-		one = one.or(r.run(e, vars))
-	}
-	return &alias{elements: one}
 }
 
 func (r *fieldAnalysis) call(c ast.CallExpr, vars locals) *alias {
@@ -195,6 +186,7 @@ func (r *fieldAnalysis) index(args []ast.Expr, vars locals) *alias {
 	return container.at(anyField)
 }
 
+// oneOf returns a value that may be any of these.
 func (r *fieldAnalysis) oneOf(args []ast.Expr, vars locals) *alias {
 	var one *alias
 	for _, a := range args {

@@ -96,7 +96,7 @@ func TestEnds(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := decode(t, fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: a}, status: %s}", tc.apiVersion, tc.kind, tc.status))
+			object := fixture.Decode(t, fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: a}, status: %s}", tc.apiVersion, tc.kind, tc.status))
 			if tc.status == "{}" {
 				delete(object, "status")
 			}

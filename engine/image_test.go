@@ -35,7 +35,7 @@ func image(tags ...string) *engine.Image {
 }
 
 func TestObjectOfAnImage(t *testing.T) {
-	want := decode(t, `
+	want := fixture.Decode(t, `
 apiVersion: node.sunset.x-k8s.io/v1alpha1
 kind: Image
 metadata: {name: "sha256:1"}
@@ -168,7 +168,7 @@ func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
 		`{metadata: {name: "1"}, status: {inUse: "yes"}}`:         "inUse: is neither true nor false",
 		`{metadata: {}}`: "metadata.name is missing: it is the ID of the image",
 	} {
-		if got := compiled.Facts(t.Context(), decode(t, text)); got.Err == nil || got.Err.Error() != want || got.Eligible || !got.Selected {
+		if got := compiled.Facts(t.Context(), fixture.Decode(t, text)); got.Err == nil || got.Err.Error() != want || got.Eligible || !got.Selected {
 			t.Errorf("%s: %+v, want %s", text, got, want)
 		}
 	}

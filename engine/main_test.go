@@ -1,12 +1,12 @@
 package engine_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -15,22 +15,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// decode reads YAML or JSON as the controller reads objects.
-func decode(t testing.TB, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	expect.NoError(t, err)
-	var object map[string]any
-	expect.NoError(t, utiljson.Unmarshal(data, &object))
-	return object
-}
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // object reads testdata/objects/NAME.yaml.
 func object(t testing.TB, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "objects", name+".yaml"))
 	expect.NoError(t, err)
-	return decode(t, string(data))
+	return fixture.Decode(t, string(data))
 }
 
 // rule is a rule about Jobs that compiles, for tests to change.
@@ -41,6 +33,13 @@ func rule() v1alpha1.Rule {
 		Eligible:  "finished(object)",
 		StartTime: "finishedAt(object)",
 		TTL:       "1d",
+	}
+}
+
+// selecting makes a rule select the objects with this label team.
+func selecting(team string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestSignsOfOtherControllers: each sign alone, as on live objects, and values that look like a sign but are not.
@@ -54,7 +55,7 @@ metadata: {name: a, namespace: team}
 spec: {template: {metadata: {labels: {kueue.x-k8s.io/multikueue-origin: m}}}}`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole := decode(t, strings.ReplaceAll(test.object, "\t", " "))
+			whole := fixture.Decode(t, strings.ReplaceAll(test.object, "\t", " "))
 			lean, err := engine.NewDecoder().Decode([]byte(mustJSON(t, whole)))
 			expect.NoError(t, err)
 			for how, object := range map[string]map[string]any{"whole": whole, "as decoded": lean} {

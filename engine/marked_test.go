@@ -51,9 +51,6 @@ func TestFactsOfMarks(t *testing.T) {
 	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 	marked, _ := loaded(t, "u", markMode)
 	mark := func(name, at string) string { return fmt.Sprintf(`{%q:%q}`, name, at) }
-	selecting := func(r *v1alpha1.Rule) {
-		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
-	}
 	const text = "2026-03-02T12:00:00Z"
 	tests := map[string]struct {
 		changes []func(*v1alpha1.Rule)
@@ -68,7 +65,7 @@ func TestFactsOfMarks(t *testing.T) {
 		"an invalid annotation":             {nil, func(own string) string { return own + "=" + text }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
 		"a mark that is not a time":         {nil, func(own string) string { return mark(own, "soon") }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
 		"marked, and not eligible":          {[]func(*v1alpha1.Rule){eligibleIf("false")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, ""},
-		"marked, and not selected":          {[]func(*v1alpha1.Rule){selecting}, func(own string) string { return mark(own, text) }, policy.Facts{Marked: true, Start: at}, ""},
+		"marked, and not selected":          {[]func(*v1alpha1.Rule){selecting("web")}, func(own string) string { return mark(own, text) }, policy.Facts{Marked: true, Start: at}, ""},
 		"marked, and an error":              {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, "eligible: no such key: nothing; if the field can be absent, use .?field or has()"},
 		"not marked, and an error":          {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(string) string { return "" }, policy.Facts{Selected: true, Marked: true}, "eligible: no such key: nothing; if the field can be absent, use .?field or has()"},
 		"the mark of an earlier expression": {[]func(*v1alpha1.Rule){eligibleIf("true")}, func(string) string { return mark(marked.Mark, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
@@ -155,9 +152,6 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 	const broken = `annotation sunset.x-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`
 	at := time.Date(2026, time.March, 1, 12, 10, 0, 0, time.UTC)
 	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
-	selecting := func(r *v1alpha1.Rule) {
-		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
-	}
 	refusing := func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(bool)} }
 	tests := map[string]struct {
 		ttl    any
@@ -168,7 +162,7 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 		"a valid TTL":                             {"2h", eligibleIf("true"), eligible, ""},
 		"an invalid TTL":                          {"soon", eligibleIf("true"), policy.Facts{Selected: true}, broken},
 		"an invalid TTL, not eligible":            {"soon", eligibleIf("false"), policy.Facts{Selected: true}, ""},
-		"an invalid TTL, not selected":            {"soon", selecting, policy.Facts{}, ""},
+		"an invalid TTL, not selected":            {"soon", selecting("web"), policy.Facts{}, ""},
 		"an invalid TTL, not allowed by the rule": {"soon", refusing, policy.Facts{Selected: true}, broken},
 		"a negative TTL":                          {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset.x-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
 		"an empty TTL":                            {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},

@@ -52,7 +52,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			job := object(t, "job-complete")
-			job["metadata"].(map[string]any)["ownerReferences"] = decode(t, "all: "+test.references)["all"]
+			job["metadata"].(map[string]any)["ownerReferences"] = fixture.Decode(t, "all: "+test.references)["all"]
 			got := factsOf(t, deletingOwners(), job)
 			if diff := cmp.Diff(test.want, got.Owner); diff != "" || !got.Eligible || got.Err != nil {
 				t.Errorf("%+v; owner -want +got\n%s", got, diff)
@@ -93,7 +93,7 @@ func TestFinished(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			finished, err := engine.Finished(decode(t, test.text))
+			finished, err := engine.Finished(fixture.Decode(t, test.text))
 			message := ""
 			if err != nil {
 				message = err.Error()

@@ -45,7 +45,7 @@ func recipeObject(t *testing.T, called string) map[string]any {
 		expect.NoError(t, err)
 		text = string(data)
 	}
-	return decode(t, strings.Replace(text, "META", recipeMeta, 1))
+	return fixture.Decode(t, strings.Replace(text, "META", recipeMeta, 1))
 }
 
 // try is one example of a recipe, right or wrong.

@@ -300,7 +300,7 @@ func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
 		creationTimestamp: "2026-03-01T12:00:00Z", annotations: {a: b, kubectl.kubernetes.io/last-applied-configuration:
 		'{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"stringData":{"password":"hunter2"}}'}},
 		data: {password: aHVudGVyMg==}, stringData: {password: hunter2}}`
-	written := decode(t, secret)
+	written := fixture.Decode(t, secret)
 	c := fixture.Compiler(t)
 	for _, eligible := range []string{
 		"object.metadata.annotations.size() == 1",

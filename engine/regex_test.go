@@ -1,11 +1,11 @@
 package engine_test
 
 import (
-	"runtime"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 // TestRegularExpressionsAreCompiledOnce measures the allocations of evaluations: they must be less than one percent of
@@ -25,13 +25,6 @@ func TestRegularExpressionsAreCompiledOnce(t *testing.T) {
 			r := rule()
 			r.Eligible = eligible
 			object := map[string]any{"metadata": map[string]any{"name": "a", "labels": map[string]any{"pattern": "(abc|x[0-9]){900}"}}}
-			allocated := func(do func()) uint64 {
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				do()
-				runtime.ReadMemStats(&after)
-				return after.TotalAlloc - before.TotalAlloc
-			}
 			compiled := mustCompile(t, c, r, pattern)
 			e := c.NewEvaluator(t.Context())
 			defer e.Close()
@@ -41,7 +34,7 @@ func TestRegularExpressionsAreCompiledOnce(t *testing.T) {
 				}
 			}
 			facts()
-			if got := allocated(func() {
+			if got := memory.Allocated(func() {
 				for range evaluations {
 					facts()
 				}

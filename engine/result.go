@@ -167,10 +167,7 @@ const longestError = 256
 
 // shorten returns an error of at most longestError bytes that does not keep the object in memory.
 func shorten(text string) error {
-	if len(text) > longestError {
-		text = strings.ToValidUTF8(text[:longestError-3], "") + "..."
-	}
-	return errors.New(text)
+	return errors.New(policy.Shorten(text, longestError))
 }
 
 func wrongResult(checked *cel.Ast, wants result) []diagnose.Finding {

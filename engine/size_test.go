@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 // exploding is a RetentionPolicy of 80 kB that has 9 MB after its three variables are expanded in all of its
@@ -37,11 +37,10 @@ func exploding(namespace string) *policy.Policy {
 func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	c := fixture.Compiler(t)
 	p := exploding("team-a")
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	programs, size := c.LoadWithin(p, engine.MaxNamespaceSize)
-	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 10<<20 {
+	var programs map[string]*engine.Program
+	var size int
+	allocated := memory.Allocated(func() { programs, size = c.LoadWithin(p, engine.MaxNamespaceSize) })
+	if allocated > 10<<20 {
 		t.Errorf("allocated %d bytes", allocated)
 	}
 	if n := c.CompiledCount(); n != 2 { // the two expressions of the program that replaces each rule, which only selects
@@ -84,11 +83,8 @@ func TestTheCostOfCompilingIsBounded(t *testing.T) {
 				return p
 			}
 			rules := engine.MaxNamespaceSize / c.Size(filled(1))
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			fixture.Compiler(t).Load(filled(rules))
-			runtime.ReadMemStats(&after)
-			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
+			allocated := memory.Allocated(func() { fixture.Compiler(t).Load(filled(rules)) })
+			if allocated > most {
 				t.Errorf("%d rules of %d characters of %s allocate %d MiB", rules, length, term, allocated>>20)
 			}
 		}
@@ -198,14 +194,11 @@ func TestVariablesAreDeclaredOnceForAllRules(t *testing.T) {
 				Name: fmt.Sprint(i), Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"}, Eligible: eligible, StartTime: "object.metadata.creationTimestamp",
 			}})
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		c.Load(p)
-		runtime.ReadMemStats(&after)
+		allocated := memory.Allocated(func() { c.Load(p) })
 		if len(p.Problems) > 0 {
 			t.Fatal(p.Problems)
 		}
-		return after.TotalAlloc - before.TotalAlloc
+		return allocated
 	}
 	for _, eligible := range []string{"true", "references.count == 0"} {
 		if one, many := load(eligible, 1), load(eligible, 64); many > 2*one {

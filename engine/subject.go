@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -100,12 +101,7 @@ func isPod(object map[string]any) bool {
 
 func hasFinalizer(metadata map[string]any, name string) bool {
 	list, _ := metadata["finalizers"].([]any)
-	for _, finalizer := range list {
-		if finalizer == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, any(name))
 }
 
 // IsMirror reports whether an object is a mirror Pod, which represents a static Pod that a kubelet runs from a file. A

@@ -7,6 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestSubjectOf(t *testing.T) {
@@ -39,7 +40,7 @@ func TestSubjectOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := engine.SubjectOf(decode(t, tc.object))
+			got, err := engine.SubjectOf(fixture.Decode(t, tc.object))
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {
 					t.Errorf("got error %v", err)

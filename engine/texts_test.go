@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 // TestAnEvaluatorKeepsNoLongTexts: a user who may change one object can change it all day, with names of a megabyte.
@@ -19,7 +20,7 @@ func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
 	}
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
-	before := heap()
+	before := int64(memory.Heap())
 	for i := range changes {
 		name := fmt.Sprint(strings.Repeat("x", 1<<20), i)
 		object := map[string]any{"spec": map[string]any{"secretName": name}}
@@ -30,16 +31,8 @@ func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
 			t.Fatal(found, err)
 		}
 	}
-	if grown := heap() - before; grown > most {
+	if grown := int64(memory.Heap()) - before; grown > most {
 		t.Errorf("%d MiB stay in memory", grown>>20)
 	}
 	runtime.KeepAlive(e)
-}
-
-// heap returns the bytes of allocated heap objects.
-func heap() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

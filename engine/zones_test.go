@@ -59,7 +59,7 @@ func setLocal(t *testing.T, name string) {
 func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) string {
 	t.Helper()
 	stamp := at.UTC().Format(time.RFC3339)
-	job := decode(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: a, creationTimestamp: %q},
+	job := fixture.Decode(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: a, creationTimestamp: %q},
 		status: {completionTime: %q, conditions: [{type: Complete, status: "True", lastTransitionTime: %q}]}}`, stamp, stamp, stamp))
 	spec := rule()
 	spec.TTL = ttl

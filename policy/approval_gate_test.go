@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -110,15 +110,13 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 		return all
 	}
 	before := map[string]string{"team-a": "ci", "team-b": "prod"}
-	hour, week := time.Hour, policy.Week
 	set := func(o policy.Override) *policy.Override { o.From = "team-a/own"; return &o }
-	longer := policy.Override{Policy: "p", Rule: "jobs", TTL: &week, InForce: true}
+	longer := policy.Override{Policy: "p", Rule: "jobs", TTL: new(policy.Week), InForce: true}
 	changed := func(change func(o *policy.Override)) *policy.Override {
 		o := longer
 		change(&o)
 		return set(o)
 	}
-	three := 3
 	tests := map[string]struct {
 		after        map[string]string
 		was, becomes *policy.Override // of team-a
@@ -133,9 +131,9 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 		"an override is removed":                      {before, set(longer), nil, "p", []string{"team-a"}},
 		"an unchanged override":                       {before, set(longer), set(longer), "p", nil},
 		"an override at another position":             {before, set(longer), changed(func(o *policy.Override) { o.Path = "spec.overrides[7]" }), "p", nil},
-		"another TTL":                                 {before, set(longer), changed(func(o *policy.Override) { o.TTL = &hour }), "p", []string{"team-a"}},
+		"another TTL":                                 {before, set(longer), changed(func(o *policy.Override) { o.TTL = new(hour) }), "p", []string{"team-a"}},
 		"no TTL":                                      {before, set(longer), changed(func(o *policy.Override) { o.TTL = nil }), "p", []string{"team-a"}},
-		"another number of the newest":                {before, set(longer), changed(func(o *policy.Override) { o.Keep = &three }), "p", []string{"team-a"}},
+		"another number of the newest":                {before, set(longer), changed(func(o *policy.Override) { o.Keep = new(3) }), "p", []string{"team-a"}},
 		"another rule":                                {before, set(longer), changed(func(o *policy.Override) { o.Rule = "pods" }), "p", []string{"team-a"}},
 		"every rule":                                  {before, set(longer), changed(func(o *policy.Override) { o.Rule = "" }), "p", []string{"team-a"}},
 		"no longer suspended":                         {before, set(policy.Override{Policy: "p", Suspend: true}), nil, "p", []string{"team-a"}},
@@ -159,12 +157,7 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 			}
 			first, _ := snapshot(before, test.was)
 			second, p := snapshot(test.after, test.becomes)
-			expect.Equal(t, "list", test.want, sets.List(second.Since(first).Scope(p)), cmp.Transformer("nil", func(s []string) []string {
-				if len(s) == 0 {
-					return nil
-				}
-				return s
-			}))
+			expect.Equal(t, "list", test.want, sets.List(second.Since(first).Scope(p)), cmpopts.EquateEmpty())
 		})
 	}
 }

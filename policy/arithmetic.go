@@ -19,6 +19,14 @@ func addTime(start time.Time, span time.Duration) time.Time {
 	return lastTime
 }
 
+// Soonest is the earlier of two times; zero means never.
+func Soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // percentRoundedDown is percent, from 0 to 100, of n, which is not negative.
 func percentRoundedDown(n, percent int64) int64 { return n/100*percent + n%100*percent/100 }
 

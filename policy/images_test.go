@@ -41,7 +41,7 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 		"with thresholds instead of a ttl": {
 			func(r *v1alpha1.Rule) {
 				r.TTL = ""
-				r.Images = &v1alpha1.Images{MinAge: "1d", HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(80))}
+				r.Images = &v1alpha1.Images{MinAge: "1d", HighThresholdPercent: new(int32(85)), LowThresholdPercent: new(int32(80))}
 			},
 			policy.Images{MinAge: policy.Day, HasThresholds: true, High: 85, Low: 80}, policy.NeverTTL, nil},
 		"for some nodes": {
@@ -82,23 +82,23 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 	}{
 		"another version":                 {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset.x-k8s.io/v1" }), "target.apiVersion"},
 		"another kind of the group":       {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "Images" }), "target.kind"},
-		"one threshold, high":             {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85))}), "images.lowThresholdPercent"},
-		"one threshold, low":              {images(v1alpha1.Images{LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
-		"equal thresholds":                {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(80)), LowThresholdPercent: ptr(int32(80))}), "images.lowThresholdPercent"},
-		"a high threshold above 100":      {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(101)), LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
-		"a negative low threshold":        {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(-1))}), "images.lowThresholdPercent"},
+		"one threshold, high":             {images(v1alpha1.Images{HighThresholdPercent: new(int32(85))}), "images.lowThresholdPercent"},
+		"one threshold, low":              {images(v1alpha1.Images{LowThresholdPercent: new(int32(80))}), "images.highThresholdPercent"},
+		"equal thresholds":                {images(v1alpha1.Images{HighThresholdPercent: new(int32(80)), LowThresholdPercent: new(int32(80))}), "images.lowThresholdPercent"},
+		"a high threshold above 100":      {images(v1alpha1.Images{HighThresholdPercent: new(int32(101)), LowThresholdPercent: new(int32(80))}), "images.highThresholdPercent"},
+		"a negative low threshold":        {images(v1alpha1.Images{HighThresholdPercent: new(int32(85)), LowThresholdPercent: new(int32(-1))}), "images.lowThresholdPercent"},
 		"a minAge that is not a duration": {images(v1alpha1.Images{MinAge: "soon"}), "images.minAge"},
 		"a label selector": {spoil(func(r *v1alpha1.Rule) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 		}), "target.selector"},
 		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
-		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: ptr(true)} }), "override"},
+		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(true)} }), "override"},
 		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
 		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
 		"an Event per object":                 {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
-		"a percentage of a quota":             {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: ptr(int32(50))} }), "capacity.percentOfQuota"},
-		"a fair capacity":                     {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{Max: ptr(int32(50)), Share: "Fair"} }), "capacity.share"},
+		"a percentage of a quota":             {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: new(int32(50))} }), "capacity.percentOfQuota"},
+		"a fair capacity":                     {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{Max: new(int32(50)), Share: "Fair"} }), "capacity.share"},
 		"no ttl":                              {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "ttl"},
 		"limits":                              {func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1h"} }, "target"},
 	}
@@ -168,7 +168,7 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	d := fine()
 	d.Kind, d.Metadata.Name, d.Metadata.Namespace = "RetentionPolicy", "ours", "team-a"
 	d.Spec = policy.Spec{Mode: v1alpha1.Enforce, Overrides: []v1alpha1.RuleOverride{
-		{Policy: "batch", Rule: "images", TTL: "1d"}, {Policy: "batch", Suspend: ptr(true)},
+		{Policy: "batch", Rule: "images", TTL: "1d"}, {Policy: "batch", Suspend: new(true)},
 	}}
 	ours := d.Load(policy.DefaultProtection())
 	namespaces := map[string]policy.Namespace{"team-a": {}}

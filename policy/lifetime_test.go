@@ -14,16 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // within are TTL bounds in hours.
 func within(least, most time.Duration) policy.Bounds {
-	return policy.Bounds{Min: ptr(least * hour), Max: ptr(most * hour)}
+	return policy.Bounds{Min: new(least * hour), Max: new(most * hour)}
 }
 
 // hours is an enforced override of every rule of policy p.
 func hours(ttl time.Duration) *policy.Override {
-	return &policy.Override{Policy: "p", TTL: ptr(ttl * hour), InForce: true}
+	return &policy.Override{Policy: "p", TTL: new(ttl * hour), InForce: true}
 }
 
 // tried makes an override part of a dry-run RetentionPolicy.
@@ -70,14 +68,14 @@ func TestLifetime(t *testing.T) {
 	}{
 		"no override": {policy.Bounds{}, nil, none, 10, policy.FromRule},
 		"an override replaces the TTL of the rule":                         {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
-		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: ptr(4 * hour), Suspended: true}}, none, 10, policy.FromRule},
+		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: new(4 * hour), Suspended: true}}, none, 10, policy.FromRule},
 		"an annotation replaces the TTL of the rule":                       {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
 		"an annotation replaces an override":                               {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
 		"a longer annotation replaces an override":                         {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
-		"an override of another policy":                                    {within(1, 20), overrides{{Policy: "q", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
-		"an override of another rule":                                      {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
-		"an override of this rule":                                         {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: ptr(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
-		"an override that sets no ttl":                                     {within(1, 20), overrides{{Policy: "p", Keep: ptr(3), InForce: true}}, none, 10, policy.FromRule},
+		"an override of another policy":                                    {within(1, 20), overrides{{Policy: "q", TTL: new(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of another rule":                                      {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: new(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of this rule":                                         {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: new(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
+		"an override that sets no ttl":                                     {within(1, 20), overrides{{Policy: "p", Keep: new(3), InForce: true}}, none, 10, policy.FromRule},
 		"default bounds: a longer override applies":                        {policy.Bounds{}, overrides{hours(11)}, none, 11, policy.FromOverride},
 		"default bounds: a shorter override does not":                      {policy.Bounds{}, overrides{hours(4)}, none, 10, policy.FromOverride},
 		"default bounds: a longer annotation applies":                      {policy.Bounds{}, nil, 11, 11, policy.FromAnnotation},
@@ -87,13 +85,13 @@ func TestLifetime(t *testing.T) {
 		"an override at min":                                               {within(5, 20), overrides{hours(5)}, none, 5, policy.FromOverride},
 		"an override above max":                                            {within(5, 20), overrides{hours(21)}, none, 20, policy.FromOverride},
 		"zero, if min is zero":                                             {within(0, 20), overrides{hours(0)}, none, 0, policy.FromOverride},
-		"only max: not shorter than the rule":                              {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(4)}, none, 10, policy.FromOverride},
-		"only max: not longer than max":                                    {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(21)}, none, 20, policy.FromOverride},
-		"a max below the rule's TTL does not change the rule's TTL":        {policy.Bounds{Max: ptr(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
+		"only max: not shorter than the rule":                              {policy.Bounds{Max: new(20 * hour)}, overrides{hours(4)}, none, 10, policy.FromOverride},
+		"only max: not longer than max":                                    {policy.Bounds{Max: new(20 * hour)}, overrides{hours(21)}, none, 20, policy.FromOverride},
+		"a max below the rule's TTL does not change the rule's TTL":        {policy.Bounds{Max: new(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
 		"a min above max applies to a shorter override":                    {within(20, 5), overrides{hours(4)}, none, 20, policy.FromOverride},
 		"a min above max applies to a longer override":                     {within(20, 5), overrides{hours(30)}, none, 20, policy.FromOverride},
 		"annotation true: zero":                                            {allowing(within(0, 20), true), nil, 0, 0, policy.FromAnnotation},
-		"only min: no maximum":                                             {policy.Bounds{Min: ptr(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
+		"only min: no maximum":                                             {policy.Bounds{Min: new(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
 		"a min above the rule's TTL lengthens an override":                 {within(15, 20), overrides{hours(4)}, none, 15, policy.FromOverride},
 		"a min above the rule's TTL does not change the rule's TTL":        {within(15, 20), nil, none, 10, policy.FromRule},
 		"annotation true: within the bounds":                               {allowing(within(5, 20), true), nil, 4, 5, policy.FromAnnotation},
@@ -113,7 +111,7 @@ func TestLifetime(t *testing.T) {
 		"a longer dry run applies":                                         {within(1, 20), overrides{tried(hours(14))}, none, 14, policy.FromOverride},
 		"a longer dry run with a shorter override in force":                {within(1, 20), overrides{hours(4), tried(hours(14))}, none, 14, policy.FromOverride},
 		"a dry run above max":                                              {within(1, 20), overrides{tried(hours(24))}, none, 20, policy.FromOverride},
-		"an invalid override sets nothing":                                 {within(1, 20), overrides{{Policy: "p", TTL: ptr(hour), InForce: true, Invalid: true}}, none, 10, policy.FromRule},
+		"an invalid override sets nothing":                                 {within(1, 20), overrides{{Policy: "p", TTL: new(hour), InForce: true, Invalid: true}}, none, 10, policy.FromRule},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +146,7 @@ func TestLifetime(t *testing.T) {
 func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	r := about(jobs, "r")
 	r.Bounds = within(5, 20)
-	r.Bounds.Annotation = ptr(true)
+	r.Bounds.Annotation = new(true)
 	first, second := hours(1), hours(30)
 	got := settled(r, first, second).Lifetime(policy.Subject{}, policy.Facts{})
 	expect.Equal(t, "override", policy.Lifetime{TTL: 20 * hour, Origin: policy.FromOverride, Wrote: 30 * hour, By: second}, got)
@@ -159,8 +157,8 @@ func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 // TestAnInvalidOverrideThatMayNotSuspend keeps objects for the maximum TTL of the rule, which is the longest possible intent.
 func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
 	r := about(jobs, "r")
-	r.TTL, r.Bounds = hour, policy.Bounds{NoSuspend: true, Max: ptr(20 * hour)}
-	typo := &policy.Override{Policy: "p", Invalid: true, TTL: ptr(2 * hour)}
+	r.TTL, r.Bounds = hour, policy.Bounds{NoSuspend: true, Max: new(20 * hour)}
+	typo := &policy.Override{Policy: "p", Invalid: true, TTL: new(2 * hour)}
 	got := settled(r, typo)
 	if ttl := got.Lifetime(policy.Subject{}, policy.Facts{}).TTL; got.Suspended || ttl != 20*hour {
 		t.Errorf("suspended %v, ttl %s", got.Suspended, ttl)
@@ -178,7 +176,7 @@ func TestSuspendingOverrides(t *testing.T) {
 		"suspend":                                      {policy.Override{Suspend: true, InForce: true}, false, true},
 		"suspend in a dry run":                         {policy.Override{Suspend: true}, false, true},
 		"an invalid override":                          {policy.Override{Invalid: true, InForce: true}, false, true},
-		"an override that sets a ttl":                  {policy.Override{TTL: ptr(hour), InForce: true}, false, false},
+		"an override that sets a ttl":                  {policy.Override{TTL: new(hour), InForce: true}, false, false},
 		"an override of another rule":                  {policy.Override{Suspend: true, Rule: "s"}, false, false},
 		"the rule forbids it":                          {policy.Override{Suspend: true, InForce: true}, true, false},
 		"an invalid override, and the rule forbids it": {policy.Override{Invalid: true}, true, true},
@@ -199,7 +197,7 @@ func TestSuspendingOverrides(t *testing.T) {
 }
 
 func TestKeepNewestOfOverrides(t *testing.T) {
-	keep := func(n int) *policy.Override { return &policy.Override{Policy: "p", Keep: ptr(n), InForce: true} }
+	keep := func(n int) *policy.Override { return &policy.Override{Policy: "p", Keep: new(n), InForce: true} }
 	tests := map[string]struct {
 		least     *int
 		overrides []*policy.Override
@@ -208,16 +206,16 @@ func TestKeepNewestOfOverrides(t *testing.T) {
 		"none":                             {nil, nil, 5},
 		"more":                             {nil, []*policy.Override{keep(7)}, 7},
 		"less is not allowed":              {nil, []*policy.Override{keep(3)}, 5},
-		"less, if it is allowed":           {ptr(2), []*policy.Override{keep(3)}, 3},
-		"less than the minimum":            {ptr(2), []*policy.Override{keep(0)}, 2},
-		"none, if it is allowed":           {ptr(0), []*policy.Override{keep(0)}, 0},
-		"a minimum above the rule's count": {ptr(6), []*policy.Override{keep(3)}, 6},
-		"the larger of two":                {ptr(2), []*policy.Override{keep(4), keep(3)}, 4},
-		"a smaller dry run":                {ptr(2), []*policy.Override{tried(keep(3))}, 5},
-		"a larger dry run":                 {ptr(2), []*policy.Override{tried(keep(7)), keep(3)}, 7},
-		"an invalid override":              {ptr(2), []*policy.Override{{Policy: "p", Keep: ptr(3), Invalid: true, InForce: true}}, 5},
-		"an override that sets only a ttl": {ptr(2), []*policy.Override{hours(3)}, 5},
-		"an override of another rule":      {ptr(2), []*policy.Override{{Policy: "p", Rule: "s", Keep: ptr(9), InForce: true}}, 5},
+		"less, if it is allowed":           {new(2), []*policy.Override{keep(3)}, 3},
+		"less than the minimum":            {new(2), []*policy.Override{keep(0)}, 2},
+		"none, if it is allowed":           {new(0), []*policy.Override{keep(0)}, 0},
+		"a minimum above the rule's count": {new(6), []*policy.Override{keep(3)}, 6},
+		"the larger of two":                {new(2), []*policy.Override{keep(4), keep(3)}, 4},
+		"a smaller dry run":                {new(2), []*policy.Override{tried(keep(3))}, 5},
+		"a larger dry run":                 {new(2), []*policy.Override{tried(keep(7)), keep(3)}, 7},
+		"an invalid override":              {new(2), []*policy.Override{{Policy: "p", Keep: new(3), Invalid: true, InForce: true}}, 5},
+		"an override that sets only a ttl": {new(2), []*policy.Override{hours(3)}, 5},
+		"an override of another rule":      {new(2), []*policy.Override{{Policy: "p", Rule: "s", Keep: new(9), InForce: true}}, 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -241,14 +239,14 @@ func TestIfEnforced(t *testing.T) {
 		"an override in force": {[]*policy.Override{hours(4)}, -1, 0},
 		"a shorter dry run":    {[]*policy.Override{tried(hours(4))}, 4, 5},
 		"a shorter dry run with an override in force": {[]*policy.Override{hours(6), tried(hours(4))}, 6, 5},
-		"a dry run that keeps less":                   {[]*policy.Override{tried(&policy.Override{Policy: "p", Keep: ptr(1)})}, 10, 1},
-		"a dry run about another policy":              {[]*policy.Override{tried(&policy.Override{Policy: "q", TTL: ptr(hour)})}, -1, 0},
+		"a dry run that keeps less":                   {[]*policy.Override{tried(&policy.Override{Policy: "p", Keep: new(1)})}, 10, 1},
+		"a dry run about another policy":              {[]*policy.Override{tried(&policy.Override{Policy: "q", TTL: new(hour)})}, -1, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := about(jobs, "r")
 			r.TTL, r.Keep, r.Bounds = 10*hour, 5, within(1, 20)
-			r.Bounds.Keep = ptr(0)
+			r.Bounds.Keep = new(0)
 			ifEnforced := settled(r, test.overrides...).IfEnforced
 			if (ifEnforced != nil) != (test.ttl >= 0) {
 				t.Fatalf("trial is %+v", ifEnforced)
@@ -287,19 +285,19 @@ func randomSetting(r *rand.Rand) setting {
 
 func randomBounds(r *rand.Rand) (b policy.Bounds) {
 	if r.Intn(2) == 0 {
-		b.Min = ptr(randomTTL(r))
+		b.Min = new(randomTTL(r))
 	}
 	if r.Intn(2) == 0 {
-		b.Max = ptr(randomTTL(r))
+		b.Max = new(randomTTL(r))
 	}
 	if b.Min != nil && b.Max != nil && *b.Min > *b.Max {
 		b.Min, b.Max = b.Max, b.Min
 	}
 	if r.Intn(2) == 0 {
-		b.Annotation = ptr(r.Intn(2) == 0)
+		b.Annotation = new(r.Intn(2) == 0)
 	}
 	if r.Intn(2) == 0 {
-		b.Keep = ptr(r.Intn(4))
+		b.Keep = new(r.Intn(4))
 	}
 	b.NoSuspend = r.Intn(4) == 0
 	return b
@@ -308,10 +306,10 @@ func randomBounds(r *rand.Rand) (b policy.Bounds) {
 func randomOverride(r *rand.Rand) *policy.Override {
 	o := &policy.Override{Policy: "p", Suspend: r.Intn(20) == 0, InForce: r.Intn(3) > 0, Invalid: r.Intn(20) == 0}
 	if r.Intn(4) > 0 {
-		o.TTL = ptr(randomTTL(r))
+		o.TTL = new(randomTTL(r))
 	}
 	if r.Intn(2) == 0 {
-		o.Keep = ptr(r.Intn(5))
+		o.Keep = new(r.Intn(5))
 	}
 	return o
 }
@@ -429,7 +427,7 @@ func TestWhatNeverEndsIsNotEnded(t *testing.T) {
 func TestARuleOfACapacityHasNoTTL(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Capacity, r.Bounds = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 3}, within(0, 1)
-	r.Bounds.Annotation = ptr(true)
+	r.Bounds.Annotation = new(true)
 	of := settled(r, hours(0))
 	for _, m := range []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.DryRun} {
 		of.Mode = m

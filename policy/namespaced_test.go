@@ -44,11 +44,10 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 	if r.ID != (policy.RuleID{Policy: "team-a/mine", Rule: "own"}) || r.Namespace != "team-a" || r.ServiceAccount != "cleaner" || r.PolicyUID != "u" {
 		t.Errorf("rule is %+v", r)
 	}
-	fourHours, three, atOnce, none := 4*hour, 3, time.Duration(0), 0
 	want := []*policy.Override{
-		{From: "team-a/mine", Path: "spec.overrides[0]", Policy: "batch", Rule: "jobs", TTL: &fourHours, InForce: true},
-		{From: "team-a/mine", Path: "spec.overrides[1]", Policy: "batch", Suspend: true, Keep: &three, InForce: true},
-		{From: "team-a/mine", Path: "spec.overrides[2]", Policy: "batch", TTL: &atOnce, Keep: &none, InForce: true},
+		{From: "team-a/mine", Path: "spec.overrides[0]", Policy: "batch", Rule: "jobs", TTL: new(4 * hour), InForce: true},
+		{From: "team-a/mine", Path: "spec.overrides[1]", Policy: "batch", Suspend: true, Keep: new(3), InForce: true},
+		{From: "team-a/mine", Path: "spec.overrides[2]", Policy: "batch", TTL: new(time.Duration(0)), Keep: new(0), InForce: true},
 	}
 	expect.Equal(t, "overrides", want, p.Overrides)
 }
@@ -312,7 +311,6 @@ func TestLoadTakesRankingAndBounds(t *testing.T) {
 }
 
 func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
-	number := func(n int32) *int32 { return &n }
 	capacity := func(c v1alpha1.Capacity) func(*v1alpha1.Rule) { return func(r *v1alpha1.Rule) { r.Capacity = &c } }
 	bounds := func(b v1alpha1.TTLBounds) func(*v1alpha1.Rule) {
 		return func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{TTL: &b} }
@@ -323,16 +321,16 @@ func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 	}{
 		"keepNewest of 0":                    {func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{} }, "keepNewest.count"},
 		"an empty capacity":                  {capacity(v1alpha1.Capacity{}), "capacity"},
-		"max and percentOfQuota":             {capacity(v1alpha1.Capacity{Max: number(1), PercentOfQuota: number(1)}), "capacity"},
-		"a negative capacity":                {capacity(v1alpha1.Capacity{Max: number(-1)}), "capacity.max"},
-		"more than 100 percent of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: number(101)}), "capacity.percentOfQuota"},
-		"a negative percentage of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: number(-1)}), "capacity.percentOfQuota"},
-		"a fair percentage of the quota":     {capacity(v1alpha1.Capacity{PercentOfQuota: number(1), Share: v1alpha1.ShareFair}), "capacity.share"},
-		"an unknown share":                   {capacity(v1alpha1.Capacity{Max: number(1), Share: "fair"}), "capacity.share"},
+		"max and percentOfQuota":             {capacity(v1alpha1.Capacity{Max: new(int32(1)), PercentOfQuota: new(int32(1))}), "capacity"},
+		"a negative capacity":                {capacity(v1alpha1.Capacity{Max: new(int32(-1))}), "capacity.max"},
+		"more than 100 percent of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: new(int32(101))}), "capacity.percentOfQuota"},
+		"a negative percentage of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: new(int32(-1))}), "capacity.percentOfQuota"},
+		"a fair percentage of the quota":     {capacity(v1alpha1.Capacity{PercentOfQuota: new(int32(1)), Share: v1alpha1.ShareFair}), "capacity.share"},
+		"an unknown share":                   {capacity(v1alpha1.Capacity{Max: new(int32(1)), Share: "fair"}), "capacity.share"},
 		"a min that is not a duration":       {bounds(v1alpha1.TTLBounds{Min: "soon"}), "override.ttl.min"},
 		"a negative max":                     {bounds(v1alpha1.TTLBounds{Max: "-1h"}), "override.ttl.max"},
 		"a min above max":                    {bounds(v1alpha1.TTLBounds{Min: "2h", Max: "1h"}), "override.ttl"},
-		"a negative minimum of keepNewest":   {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: number(-1)} }, "override.keepNewest"},
+		"a negative minimum of keepNewest":   {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: new(int32(-1))} }, "override.keepNewest"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// checkSame checks whether two rules have the same settings.
+func checkSame(t *testing.T, a, b *policy.Rule, want bool) {
+	t.Helper()
+	first, second := &policy.EffectiveRules{Rules: []*policy.Rule{a}}, &policy.EffectiveRules{Rules: []*policy.Rule{b}}
+	if first.SameSettings(second) != want || second.SameSettings(first) != want {
+		t.Errorf("SameSettings is not %v", want)
+	}
+}
+
 func TestSameSettings(t *testing.T) {
 	tests := map[string]struct {
 		change func(*policy.Rule)
@@ -40,11 +49,11 @@ func TestSameSettings(t *testing.T) {
 		"a capacity of 0":           {func(r *policy.Rule) { r.Capacity.Bounded = true }, false},
 		"another capacity":          {func(r *policy.Rule) { r.Capacity.Max++ }, false},
 		"a fair capacity":           {func(r *policy.Rule) { r.Capacity.Fair = true }, false},
-		"the minimum ttl":           {func(r *policy.Rule) { r.Bounds.Min = ptr(hour) }, false},
-		"the maximum ttl":           {func(r *policy.Rule) { r.Bounds.Max = ptr(hour) }, false},
-		"annotations refused":       {func(r *policy.Rule) { r.Bounds.Annotation = ptr(false) }, false},
+		"the minimum ttl":           {func(r *policy.Rule) { r.Bounds.Min = new(hour) }, false},
+		"the maximum ttl":           {func(r *policy.Rule) { r.Bounds.Max = new(hour) }, false},
+		"annotations refused":       {func(r *policy.Rule) { r.Bounds.Annotation = new(false) }, false},
 		"suspending forbidden":      {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
-		"the minimum of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = ptr(0) }, false},
+		"the minimum of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = new(0) }, false},
 		"an override":               {overriding(hours(1)), false},
 		"the trial":                 {func(r *policy.Rule) { r.IfEnforced = enforced("p", "r") }, true},
 	}
@@ -52,10 +61,7 @@ func TestSameSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := enforced("p", "r")
 			test.change(changed)
-			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{enforced("p", "r")}}, &policy.EffectiveRules{Rules: []*policy.Rule{changed}}
-			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("SameSettings is not %v", test.want)
-			}
+			checkSame(t, enforced("p", "r"), changed, test.want)
 		})
 	}
 }
@@ -80,7 +86,7 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 	}{
 		"nothing":                 {func(*policy.Override) {}, true},
 		"the field path":          {func(o *policy.Override) { o.Path = "spec.overrides[7]" }, true},
-		"the ttl":                 {func(o *policy.Override) { o.TTL = ptr(2 * hour) }, false},
+		"the ttl":                 {func(o *policy.Override) { o.TTL = new(2 * hour) }, false},
 		"no ttl":                  {func(o *policy.Override) { o.TTL = nil }, false},
 		"the policy that sets it": {func(o *policy.Override) { o.From = "team-a/other" }, false},
 		"its mode":                {func(o *policy.Override) { o.InForce = false }, false},
@@ -94,10 +100,7 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 			changed := hours(1)
 			test.change(changed)
 			overriding(changed)(other)
-			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{given}}, &policy.EffectiveRules{Rules: []*policy.Rule{other}}
-			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("SameSettings is not %v", test.want)
-			}
+			checkSame(t, given, other, test.want)
 		})
 	}
 }
@@ -105,16 +108,16 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 // TestAnOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
 // that keeps objects too.
 func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
-	effective := func(o policy.Override) *policy.EffectiveRules {
+	with := func(o policy.Override) *policy.Rule {
 		r := enforced("p", "r")
 		overriding(&o)(r)
-		return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
+		return r
 	}
-	suspends, invalid := effective(policy.Override{Policy: "p", Suspend: true}), effective(policy.Override{Policy: "p", Invalid: true})
-	both := effective(policy.Override{Policy: "p", Suspend: true, Invalid: true})
-	if suspends.SameSettings(invalid) || suspends.SameSettings(both) || both.SameSettings(invalid) {
-		t.Error("an override that suspends is the same as an invalid one")
-	}
+	suspends, invalid := with(policy.Override{Policy: "p", Suspend: true}), with(policy.Override{Policy: "p", Invalid: true})
+	both := with(policy.Override{Policy: "p", Suspend: true, Invalid: true})
+	checkSame(t, suspends, invalid, false)
+	checkSame(t, suspends, both, false)
+	checkSame(t, both, invalid, false)
 }
 
 // TestAHoldIsASetting: settings of a namespace with and without a hold differ, even if the rules are the same.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -110,11 +111,7 @@ func (b *Snapshot) Policies() []*Policy { return b.policies }
 
 // Kinds are the kinds that rules target, in no particular order.
 func (b *Snapshot) Kinds() []schema.GroupKind {
-	kinds := make([]schema.GroupKind, 0, len(b.kinds))
-	for kind := range b.kinds {
-		kinds = append(kinds, kind)
-	}
-	return kinds
+	return slices.Collect(maps.Keys(b.kinds))
 }
 
 // Version is the version in which all rules read the kind. The zero value means that no rule targets the kind.

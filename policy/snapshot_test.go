@@ -148,10 +148,10 @@ func TestSnapshotRanked(t *testing.T) {
 		override policy.Override
 		want     int
 	}{
-		"keepNewest of this rule":    {policy.Override{Policy: "p", Rule: "r", Keep: ptr(2), InForce: true}, 1},
-		"keepNewest of every rule":   {policy.Override{Policy: "p", Keep: ptr(2), InForce: true}, 1},
-		"keepNewest of another rule": {policy.Override{Policy: "p", Rule: "s", Keep: ptr(2), InForce: true}, 0},
-		"a time to live":             {policy.Override{Policy: "p", TTL: ptr(hour), InForce: true}, 0},
+		"keepNewest of this rule":    {policy.Override{Policy: "p", Rule: "r", Keep: new(2), InForce: true}, 1},
+		"keepNewest of every rule":   {policy.Override{Policy: "p", Keep: new(2), InForce: true}, 1},
+		"keepNewest of another rule": {policy.Override{Policy: "p", Rule: "s", Keep: new(2), InForce: true}, 0},
+		"a time to live":             {policy.Override{Policy: "p", TTL: new(hour), InForce: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine := own("team-a", "mine")

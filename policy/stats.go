@@ -22,7 +22,7 @@ type Stats struct {
 	Weigh func(Subject) int64
 
 	now  time.Time
-	next time.Time
+	next time.Time // when the counts change even if no subject changes; zero for never
 }
 
 // PolicyStats are the counts of one policy. Each subject counts once.
@@ -279,7 +279,7 @@ func (t *Stats) due(c *Count, s Subject, due time.Time) {
 			*window.count++
 			*window.bytes += weight
 		} else {
-			t.changesAt(due.Add(-window.span))
+			t.next = Soonest(t.next, due.Add(-window.span))
 		}
 	}
 	c.NextDue = due
@@ -324,7 +324,5 @@ func (c *Count) Add(o Count) {
 	c.Excess += o.Excess
 	c.Estimated += o.Estimated
 	c.Due, c.DueBytes = c.Due.Plus(o.Due), c.DueBytes.Plus(o.DueBytes)
-	if c.NextDue.IsZero() || (!o.NextDue.IsZero() && o.NextDue.Before(c.NextDue)) {
-		c.NextDue = o.NextDue
-	}
+	c.NextDue = Soonest(c.NextDue, o.NextDue)
 }

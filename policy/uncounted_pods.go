@@ -25,18 +25,11 @@ func (t *Stats) addUncountedPod(s Subject, all votes) {
 		t.UncountedPods.Terminating++
 	case due.IsZero():
 	case t.now.Before(due):
-		t.changesAt(due)
+		t.next = Soonest(t.next, due)
 	case t.now.Before(due.Add(Overdue)):
 		t.UncountedPods.Due++
-		t.changesAt(due.Add(Overdue))
+		t.next = Soonest(t.next, due.Add(Overdue))
 	default:
 		t.UncountedPods.Overdue++
-	}
-}
-
-// changesAt records that the counts change at this time, even if no subject changes.
-func (t *Stats) changesAt(at time.Time) {
-	if t.next.IsZero() || at.Before(t.next) {
-		t.next = at
 	}
 }

@@ -31,6 +31,7 @@ func withoutPermission(p *policy.Policy) *policy.Policy {
 	return p
 }
 
+// TestAKindIsReadAtOneVersion: among others, a tenant cannot make older rules of another tenant invalid.
 func TestAKindIsReadAtOneVersion(t *testing.T) {
 	broken := at("v3", "r", v1alpha1.Enforce)
 	broken.Problems = []policy.Problem{{Path: "spec.rules[0].ttl"}}
@@ -55,6 +56,8 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", 0, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
 		"the oldest RetentionPolicy wins": {
 			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/p/r"}},
+		"the oldest RetentionPolicy wins, also if it is first by name": {
+			[]*policy.Policy{ofTeam("a", 0, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 1, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
 		"the oldest wins, even as a dry run": {
 			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.DryRun))}, "v2", []string{"a/p/r"}},
 		"the oldest does not win without permission": {
@@ -86,31 +89,5 @@ func TestAVersionThatLosesIsTold(t *testing.T) {
 	expect.Equal(t, "problems", want, problems(snapshot.Policies()[0].Problems))
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
 		t.Error("the policy given was changed")
-	}
-}
-
-// TestTheOldestPolicyOfNamespacesSettlesTheVersion: a tenant cannot make older rules of another tenant invalid.
-func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
-	of := func(namespace, version string, age time.Duration, permitted bool) *policy.Policy {
-		r := at(version, "r", v1alpha1.Enforce)
-		r.Namespace, r.PolicyCreated, r.Unpermitted = namespace, now.Add(-age), !permitted
-		p := policyOf(namespace+"/own", r)
-		p.Namespace = namespace
-		return p
-	}
-	for name, test := range map[string]struct {
-		policies []*policy.Policy
-		want     string
-	}{
-		"the oldest, first by name":        {[]*policy.Policy{of("a", "v1", 2, true), of("b", "v2", 1, true)}, "v1"},
-		"the oldest, last by name":         {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 2, true)}, "v2"},
-		"same age, the first by name":      {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 1, true)}, "v1"},
-		"with permission, even if younger": {[]*policy.Policy{of("a", "v1", 2, false), of("b", "v2", 1, true)}, "v2"},
-		"a cluster rule":                   {[]*policy.Policy{of("a", "v1", 2, true), policyOf("z", at("v2", "r", v1alpha1.DryRun))}, "v2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
-			expect.Equal(t, "version", test.want, snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version)
-		})
 	}
 }

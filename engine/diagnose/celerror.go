@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,12 +48,7 @@ func (d *diagnosis) findings(issues *cel.Issues) []Finding {
 			findings = append(findings, f)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 	return findings
 }
 

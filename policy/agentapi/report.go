@@ -1,6 +1,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"time"
 	"unique"
 
@@ -97,17 +98,9 @@ func keepRule(r *v1alpha1.NodeImageRuleReport) ruleEntry {
 		kept.nextDue = r.NextDueTime.Time
 	}
 	for i, s := range r.Soonest {
-		kept.soonest[i] = sample{image: once(nameOf(s)), due: s.DueTime.Time}
+		kept.soonest[i] = sample{image: once(cmp.Or(s.Name, s.ID)), due: s.DueTime.Time}
 	}
 	return kept
-}
-
-// nameOf is the readable name of an image.
-func nameOf(s v1alpha1.ImageSample) string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return s.ID
 }
 
 // once gives a text that shares its memory with equal texts.

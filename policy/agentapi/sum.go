@@ -71,15 +71,15 @@ func (s *Sums) addNode(name string, n *report, now time.Time) bool {
 		return false
 	}
 	s.Nodes++
-	s.changesAt(n.observed.Add(StaleAfter + 1))
+	s.Changes = policy.Soonest(s.Changes, n.observed.Add(StaleAfter+1))
 	if now.Sub(n.created) < settling {
 		s.New++
-		s.changesAt(n.created.Add(settling))
+		s.Changes = policy.Soonest(s.Changes, n.created.Add(settling))
 	}
 	switch {
 	case n.obstacle.Reason == "":
 	case now.Sub(n.since) < obstacleAfter:
-		s.changesAt(n.since.Add(obstacleAfter))
+		s.Changes = policy.Soonest(s.Changes, n.since.Add(obstacleAfter))
 	default:
 		s.addObstacle(name, n.obstacle)
 	}
@@ -94,12 +94,6 @@ func (s *Sums) addObstacle(name string, o Obstacle) {
 	}
 	all.Nodes++
 	s.Obstacles[o.Reason] = all
-}
-
-func (s *Sums) changesAt(t time.Time) {
-	if s.Changes.IsZero() || t.Before(s.Changes) {
-		s.Changes = t
-	}
 }
 
 // Settled reports whether few of the nodes are new, so that no more are expected.
@@ -134,9 +128,7 @@ func (r *Reports) begin(p *policy.Policy) *Sum {
 	}
 	if gone := r.gone[p.UID]; gone != nil {
 		sum.Status.Removed = gone.all
-		for name, images := range gone.rules {
-			sum.Removed[name] = images
-		}
+		maps.Copy(sum.Removed, gone.rules)
 	}
 	return sum
 }
@@ -188,9 +180,7 @@ func countInto(c *policy.Count, n *counts) {
 
 func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 	countInto(&t.Count, &r.counts)
-	if !r.nextDue.IsZero() && (t.NextDue.IsZero() || r.nextDue.Before(t.NextDue)) {
-		t.NextDue = r.nextDue
-	}
+	t.NextDue = policy.Soonest(t.NextDue, r.nextDue)
 	for _, s := range r.soonest {
 		if isLater(t.Soonest, node, s.due) {
 			continue // fast path for most samples
@@ -222,7 +212,7 @@ func (s *Sum) end(p *policy.Policy) {
 		if stats == nil || r.Invalid() {
 			continue
 		}
-		s.Stats.NextDue = soonest(s.Stats.NextDue, stats.NextDue)
+		s.Stats.NextDue = policy.Soonest(s.Stats.NextDue, stats.NextDue)
 		if !p.Gate.Covers("", r.ID.Rule) {
 			all = false
 			continue
@@ -240,12 +230,4 @@ func (s *Sum) end(p *policy.Policy) {
 		pending.Week = max(pending.Week, s.Stats.Eligible)
 	}
 	s.Stats.Pending = pending
-}
-
-// soonest is the earlier of two times; zero means never.
-func soonest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

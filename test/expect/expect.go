@@ -3,6 +3,7 @@
 package expect
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,18 @@ func Equal[T any](t testing.TB, what string, want, got T, options ...cmp.Option)
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s: -want +got\n%s", what, diff)
 	}
+}
+
+// Golden reports a difference between a golden file and got, without ending the test. If update is true, it first writes got
+// to the file.
+func Golden(t testing.TB, path, got string, update bool) {
+	t.Helper()
+	if update {
+		NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	NoError(t, err)
+	Equal(t, path, string(want), got)
 }
 
 // NoError ends the test if err is not nil. It must be called from the goroutine of the test.

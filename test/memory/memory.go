@@ -1,4 +1,4 @@
-// Package memory measures the memory that benchmarks keep.
+// Package memory measures the memory that tests and benchmarks keep or allocate.
 package memory
 
 import "runtime"
@@ -11,4 +11,13 @@ func Heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// Allocated returns the bytes that all goroutines allocate while a function runs.
+func Allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

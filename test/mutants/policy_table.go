@@ -83,7 +83,7 @@ var policyTable = map[string]Mutant{
 		New: "case !r.Known:\n\t\treturn vote{}\n",
 	},
 	"a rule without permission decides the API version": {
-		File: "policy/versions.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
+		File: "policy/versions.go", Test: "./policy TestAKindIsReadAtOneVersion",
 		Old: "case own && r.Unpermitted != o.Unpermitted:",
 		New: "case false:",
 	},
@@ -198,7 +198,7 @@ var policyTable = map[string]Mutant{
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
 	"the newer of two policies decides the API version": {
-		File: "policy/versions.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
+		File: "policy/versions.go", Test: "./policy TestAKindIsReadAtOneVersion",
 		Old: "return r.PolicyCreated.Before(o.PolicyCreated)",
 		New: "return o.PolicyCreated.Before(r.PolicyCreated)",
 	},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ func describe(p load.Policy, problem policy.Problem) string {
 	if line := p.Line(problem); line > 0 {
 		where = fmt.Sprintf("%s:%d", p.File, line)
 	}
-	fmt.Fprintf(&b, "%s: %s: %s\n", where, preview.OrDash(p.Name), problem)
+	fmt.Fprintf(&b, "%s: %s: %s\n", where, cmp.Or(p.Name, "-"), problem)
 	if snippet := problem.Snippet(); snippet != "" {
 		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(snippet, "\n", "\n  "))
 	}

@@ -33,7 +33,7 @@ func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error)
 	err = preview.WriteColumns(w, header, len(policies), func(i int) []string {
 		p := &policies[i]
 		s := &p.Status
-		cells := []string{preview.OrDash(p.Namespace), p.Name, cmp.Or(p.Mode, string(v1alpha1.DryRun)), p.ready()}
+		cells := []string{cmp.Or(p.Namespace, "-"), p.Name, cmp.Or(p.Mode, string(v1alpha1.DryRun)), p.ready()}
 		for _, n := range []int64{s.Matched, s.Due.Now, s.Blocked, s.Errors, s.Deleted} {
 			cells = append(cells, strconv.FormatInt(n, 10))
 		}

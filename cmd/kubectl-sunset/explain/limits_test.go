@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
@@ -52,9 +52,7 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 				Evaluations: []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
 				Status:      map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{test.condition}}},
 			})
-			if diff := cmp.Diff(test.want, page.Blocks, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "blocks", test.want, page.Blocks, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -92,9 +90,7 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 				want = []explain.Block{{Reason: policy.KeptRecreated, Message: "policy p: " + message + "; " + test.want,
 					Remedy: "stop the controller that re-creates it, then delete the object by hand; or change p/r, then Sunset retries"}}
 			}
-			if diff := cmp.Diff(want, page.Blocks, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "blocks", want, page.Blocks, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -122,9 +118,7 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 	dryRun := explain.Block{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}
 	for mode, want := range map[v1alpha1.Mode][]explain.Block{v1alpha1.Enforce: {byArgoCD}, v1alpha1.DryRun: {byArgoCD, dryRun}} {
 		page := managed(mode)
-		if diff := cmp.Diff(want, page.Blocks); diff != "" {
-			t.Errorf("%s: %s", mode, diff)
-		}
+		expect.Equal(t, string(mode), want, page.Blocks)
 		var remedies []string
 		for _, b := range want {
 			remedies = append(remedies, b.Remedy)

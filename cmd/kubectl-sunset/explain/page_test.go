@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,11 +16,11 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-var pods = schema.GroupKind{Kind: "Pod"}
+var at = fixture.Now
 
 // about adds a rule for Pods and a rule for Jobs to a policy.
 func about(p policy.Policy) *policy.Policy {
@@ -37,9 +36,7 @@ func about(p policy.Policy) *policy.Policy {
 
 func TestOthersIn(t *testing.T) {
 	dev, err := labels.Parse("env=dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all := []*policy.Policy{
 		about(policy.Policy{Name: "everywhere"}),
 		about(policy.Policy{Name: "excluding", Excluded: sets.New("team-a")}),
@@ -65,29 +62,20 @@ func TestOthersIn(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]explain.Why{}
-			for _, o := range explain.OthersIn(tc.namespace, policy.Namespace{Labels: tc.labels}, pods, all, policy.DefaultProtection()) {
+			for _, o := range explain.OthersIn(tc.namespace, policy.Namespace{Labels: tc.labels}, fixture.Pods.GroupKind(), all, policy.DefaultProtection()) {
 				if o.Rule != "Pod" || o.Message == "" {
 					t.Errorf("got %+v", o)
 				}
 				got[o.Policy] = o.Why
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "reasons", tc.want, got)
 		})
 	}
 }
 
-func hours(n time.Duration) *time.Duration {
-	n *= time.Hour
-	return &n
-}
-
-func number(n int) *int { return &n }
-
 func TestSettings(t *testing.T) {
 	three := v1alpha1.Rule{KeepNewest: &v1alpha1.KeepNewest{Count: 3}}
-	bounds := policy.Bounds{Min: hours(1), Max: hours(48)}
+	bounds := policy.Bounds{Min: new(time.Hour), Max: new(48 * time.Hour)}
 	override := &policy.Override{From: "team-a/defaults", Path: "spec.overrides[0]", Policy: "p", InForce: true}
 	with := func(change func(*policy.Override)) []*policy.Override {
 		o := *override
@@ -103,7 +91,7 @@ func TestSettings(t *testing.T) {
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 		"an override beyond the bounds": {
-			policy.Rule{TTL: 24 * time.Hour, Bounds: bounds, Overrides: with(func(o *policy.Override) { o.TTL = hours(100) })}, policy.Facts{},
+			policy.Rule{TTL: 24 * time.Hour, Bounds: bounds, Overrides: with(func(o *policy.Override) { o.TTL = new(100 * time.Hour) })}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "2d", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "written as 4d4h, rule says 1d, allowed 1h..2d"},
 			},
@@ -126,8 +114,8 @@ func TestSettings(t *testing.T) {
 		}},
 		"fewer are kept": {
 			policy.Rule{
-				TTL: time.Hour, Keep: 2, Spec: three, Bounds: policy.Bounds{Keep: number(2)},
-				Overrides: with(func(o *policy.Override) { o.Keep = number(1) }),
+				TTL: time.Hour, Keep: 2, Spec: three, Bounds: policy.Bounds{Keep: new(2)},
+				Overrides: with(func(o *policy.Override) { o.Keep = new(1) }),
 			},
 			policy.Facts{},
 			[]explain.Setting{
@@ -138,7 +126,7 @@ func TestSettings(t *testing.T) {
 		"more are kept, because of one of two overrides": {
 			policy.Rule{
 				TTL: time.Hour, Keep: 5,
-				Overrides: append(with(func(o *policy.Override) { o.Keep = number(4) }), with(func(o *policy.Override) { o.From, o.Keep = "team-a/more", number(5) })...),
+				Overrides: append(with(func(o *policy.Override) { o.Keep = new(4) }), with(func(o *policy.Override) { o.From, o.Keep = "team-a/more", new(5) })...),
 			},
 			policy.Facts{},
 			[]explain.Setting{
@@ -147,7 +135,7 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"an override without effect": {
-			policy.Rule{TTL: time.Hour, Keep: 3, Spec: three, Overrides: with(func(o *policy.Override) { o.Keep = number(1) })}, policy.Facts{},
+			policy.Rule{TTL: time.Hour, Keep: 3, Spec: three, Overrides: with(func(o *policy.Override) { o.Keep = new(1) })}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
 				{Name: "keepNewest", Value: "3", From: "the rule"},
@@ -184,9 +172,7 @@ func TestSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.facts.Selected = true
 			page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
-			if diff := cmp.Diff(tc.want, page.Rules[0].Settings, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "settings", tc.want, page.Rules[0].Settings, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -199,9 +185,7 @@ func TestBlocksAreToldOnce(t *testing.T) {
 	}
 	page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{dryRun("a"), dryRun("b")}})
 	want := []explain.Block{{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}}
-	if diff := cmp.Diff(want, page.Blocks); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "blocks", want, page.Blocks)
 }
 
 func TestRankOf(t *testing.T) {
@@ -229,9 +213,7 @@ func TestRankOf(t *testing.T) {
 		"the object itself cannot be evaluated":       {odd, room(2, policy.Limit{}), explain.Rank{Keep: 2, Unknown: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, explain.RankOf(tc.self, all, tc.ranking)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "rank", tc.want, explain.RankOf(tc.self, all, tc.ranking))
 		})
 	}
 }
@@ -248,9 +230,7 @@ func TestRuleWithoutPermissions(t *testing.T) {
 		page := explain.New(explain.Input{At: at, Evaluations: evaluations, Status: map[string]v1alpha1.RetentionPolicyStatus{
 			"team-a/own": {Conditions: []metav1.Condition{condition}},
 		}})
-		if diff := cmp.Diff(want, page.Blocks, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", status, diff)
-		}
+		expect.Equal(t, string(status), want, page.Blocks, cmpopts.EquateEmpty())
 	}
 }
 
@@ -301,7 +281,5 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	for _, c := range explain.New(in).Changes {
 		got = append(got, c.What)
 	}
-	if diff := cmp.Diff([]string{"fix or remove annotation sunset.x-k8s.io/ttl of the object"}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "changes", []string{"fix or remove annotation sunset.x-k8s.io/ttl of the object"}, got)
 }

@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func diffVerdict(want, got preview.Record) []string {
 	}
 	for _, f := range append(verdictFields(want), detailFields(want)...) {
 		if f.value != "" && !f.matches(has[f.name]) {
-			lines = append(lines, fmt.Sprintf("  - %s: %s", f.name, f.value), fmt.Sprintf("  + %s: %s", f.name, orNone(has[f.name])))
+			lines = append(lines, fmt.Sprintf("  - %s: %s", f.name, f.value), fmt.Sprintf("  + %s: %s", f.name, cmp.Or(has[f.name], "(none)")))
 		}
 	}
 	if lines == nil {
@@ -140,11 +141,4 @@ func diffProblems(want, got []string) []string {
 		}
 	}
 	return lines
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "(none)"
-	}
-	return text
 }

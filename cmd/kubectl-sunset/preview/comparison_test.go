@@ -12,8 +12,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // rulesAbout returns a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
@@ -35,19 +36,14 @@ func created(apiVersion, kind, namespace, name, time string) string {
 // of the cluster.
 func comparing(t *testing.T, inForce, asked, objects string) (*preview.Comparison, *load.Files) {
 	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	loader := load.NewLoader(compiler, policy.DefaultProtection())
 	kinds := map[string]sets.Set[schema.GroupKind]{}
 	policies := map[string][]*policy.Policy{}
 	for _, text := range []string{inForce, asked} {
 		files := opened(t, text+"---\n# nothing\n")
 		in, err := load.Read(files, loader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		policies[text], kinds[text] = in.Rules(), sets.New[schema.GroupKind]()
 		for _, p := range in.Policies {
 			for _, rule := range p.Rules {
@@ -64,12 +60,10 @@ func comparing(t *testing.T, inForce, asked, objects string) (*preview.Compariso
 	return preview.NewComparison(input, preview.InForce{Policies: policies[inForce]}, kinds[inForce]), opened(t, objects)
 }
 
-func opened(t *testing.T, text string) *load.Files {
+func opened(t testing.TB, text string) *load.Files {
 	t.Helper()
 	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { files.Close() })
 	return files
 }
@@ -78,9 +72,7 @@ func compared(t *testing.T, inForce, asked, objects string) *preview.Result {
 	t.Helper()
 	c, files := comparing(t, inForce, asked, objects)
 	result, err := c.Run(t.Context(), files.Feed())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return result
 }
 
@@ -139,13 +131,9 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 		"Pod b/x NewlyGoes NotSelected to Expired",
 		"Secret b/s NewlyKept Waiting to NotSelected",
 	}
-	if diff := cmp.Diff(want, changes(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "changes", want, changes(got))
 	wantRows := []string{"v1 Pod a/z Delete Expired p/r0", "v1 Pod b/w Delete Expired p/r0", "v1 Pod b/x Delete Expired p/r0"}
-	if diff := cmp.Diff(wantRows, rows(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "rows", wantRows, rows(got))
 	if len(got.Counts) != 1 {
 		t.Errorf("counts %v, want only those of the new rule", got.Counts)
 	}
@@ -157,13 +145,9 @@ func TestKindsReadAtAnotherVersionAreNotCompared(t *testing.T) {
 	objects := created("g/v2", "Thing", "a", "t", time) + created("v1", "Pod", "a", "p", time)
 	c, _ := comparing(t, inForce, asked, objects)
 	want := []string{"Thing.g is not compared: the rules in force read it at version g/v1, the rules in the files at g/v2"}
-	if diff := cmp.Diff(want, c.Uncompared()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "what is not compared", want, c.Uncompared())
 	got := compared(t, inForce, asked, objects)
-	if diff := cmp.Diff([]string{"Pod a/p Sooner Waiting to Expired"}, changes(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "changes", []string{"Pod a/p Sooner Waiting to Expired"}, changes(got))
 	if len(got.Rows) != 2 || len(got.Failures) > 0 {
 		t.Errorf("rows %v, failures %v", rows(got), got.Failures)
 	}

@@ -4,35 +4,26 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var at = fixture.Now
 
 // judge evaluates the objects of a text with the policies of the same text.
 func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Result {
 	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	loader := load.NewLoader(compiler, policy.DefaultProtection())
-	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer files.Close()
+	files := opened(t, text)
 	in, err := load.Skim(files, loader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	input := preview.Input{
 		Compiler: compiler, Policies: in.Rules(), Programs: loader.Programs,
 		Namespaces: in.Namespaces, Protection: loader.Protection, At: at,
@@ -41,9 +32,7 @@ func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Resu
 		change(&input)
 	}
 	result, err := preview.New(input).Run(t.Context(), files.Feed())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return result
 }
 
@@ -92,9 +81,7 @@ func rows(r *preview.Result) []string {
 func TestNamespacesOfFiles(t *testing.T) {
 	got := judge(t, policies+pod("plain", "b", "")+pod("dev-a", "a", "")+pod("other", "c", "")+pod("kube-system", "d", "")+namespaces, nil)
 	want := []string{"v1 Pod dev-a/a Delete Expired dev/pods", "v1 Pod plain/b Wait Waiting named/pods"}
-	if diff := cmp.Diff(want, rows(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "rows", want, rows(got))
 }
 
 func TestWhatIsNoSubject(t *testing.T) {
@@ -141,9 +128,7 @@ func TestCountsCountEachSubjectOnce(t *testing.T) {
 		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: one, Hour: one, Day: one, Week: one, Kept: one},
 		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: one},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "counts", want, got)
 }
 
 func TestTheSameAnswerHoweverManyProcessors(t *testing.T) {

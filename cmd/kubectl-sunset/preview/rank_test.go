@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ranking returns a policy for Pods that count from their creation, with another setting of the rule.
@@ -82,9 +82,7 @@ func TestRanks(t *testing.T) {
 			for _, row := range judge(t, ranking(tc.setting)+objects+tc.more, tc.change).Rows {
 				got = append(got, row.Namespace+"/"+row.Name+" "+string(row.Verdict.Reason))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "verdicts", tc.want, got)
 		})
 	}
 }
@@ -126,9 +124,7 @@ func TestTeams(t *testing.T) {
 			for _, row := range judge(t, tc.text+objects, nil).Rows {
 				got = append(got, row.Namespace+"/"+row.Name+" "+row.Verdict.Rule.String()+" "+row.Verdict.Due.Format(time.RFC3339))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "verdicts", tc.want, got)
 		})
 	}
 }
@@ -136,14 +132,9 @@ func TestTeams(t *testing.T) {
 // TestMarks: an object without a mark starts at Input.At, and only a mark of the same rule counts.
 func TestMarks(t *testing.T) {
 	marking := strings.NewReplacer("{name: p}", "{name: p, uid: u-1}", "startTime: object.metadata.creationTimestamp, ", "").Replace(ranking("ttl: 4h"))
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	in, err := load.Read(opened(t, marking), load.NewLoader(compiler, policy.DefaultProtection()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mark := in.Policies[0].Rules[0].Mark
 	marked := func(name, mark string) string {
 		since := fmt.Sprintf(`annotations: {sunset.x-k8s.io/eligible-since: '{"%s": "2026-03-01T10:00:00Z"}'}, labels`, mark)
@@ -156,7 +147,5 @@ func TestMarks(t *testing.T) {
 	want := map[string]string{
 		"unmarked": "Wait 2026-03-01T16:00:00Z", "marked": "Wait 2026-03-01T14:00:00Z", "of-another-rule": "Wait 2026-03-01T16:00:00Z",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "verdicts", want, got)
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 const jobPolicy = "../../../samples/finished-jobs/policy.yaml"
@@ -87,9 +89,7 @@ const job = `- apiVersion: batch/v1
 func writeJobs(t testing.TB, n int) string {
 	path := filepath.Join(t.TempDir(), "jobs.yaml")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w := bufio.NewWriter(f)
 	defer w.Flush()
@@ -103,20 +103,13 @@ func writeJobs(t testing.TB, n int) string {
 
 // stream evaluates the Jobs of a file. It calls watch with the number of each.
 func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	loader := load.NewLoader(compiler, policy.DefaultProtection())
 	files, err := load.Open([]string{jobPolicy, path}, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer files.Close()
 	in, err := load.Skim(files, loader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	in.Enforce()
 	judge := preview.New(preview.Input{Compiler: compiler, Policies: in.Rules(), Programs: loader.Programs, Protection: loader.Protection, At: at})
 	fromFiles, n := files.Feed(), 0
@@ -127,18 +120,8 @@ func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 			return yield(b)
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return result
-}
-
-// live returns the memory in use after garbage collection.
-func live() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestAFileIsNeverHeldWhole: a file of 5,000 Jobs has 9 MB, and takes 200 MB when decoded. Memory never holds more than a few
@@ -146,11 +129,11 @@ func live() int64 {
 func TestAFileIsNeverHeldWhole(t *testing.T) {
 	const jobs, most = 5000, 6 << 20
 	path := writeJobs(t, jobs)
-	before := live()
+	before := int64(memory.Heap())
 	var peak int64
 	result := stream(t, path, func(n int) {
 		if n%500 == 0 {
-			peak = max(peak, live()-before)
+			peak = max(peak, int64(memory.Heap())-before)
 		}
 	})
 	if len(result.Rows) != jobs {

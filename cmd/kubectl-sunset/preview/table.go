@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -38,7 +39,7 @@ func writeVerdicts(w io.Writer, r *Result) error {
 	return WriteColumns(w, header, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
 		v := &row.Verdict
-		cells := []string{OrDash(row.Namespace), row.Kind, row.shownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.shownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
 		if images {
 			cells = slices.Insert(cells, 3, row.shownSize())
 		}
@@ -110,14 +111,6 @@ func writeFailures(w io.Writer, all []Failure) error {
 		fmt.Fprintf(w, "  and %d more; use -o json to see all\n", more)
 	}
 	return nil
-}
-
-// OrDash returns text, or "-" if it is empty.
-func OrDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // Count returns a number with its noun.

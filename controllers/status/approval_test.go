@@ -157,12 +157,9 @@ func TestWhatACountShows(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := compiledOf(test.policy)
-			kind := kindOf(e, now, backlog(test.due, now)...)
-			if test.kind != nil {
-				test.kind(&kind)
-			}
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
+			view := viewOf(compiledOf(test.policy), test.kind, backlog(test.due, now)...)
+			view.Before = test.before
+			s := view.Status(test.policy)
 			expect.Equal(t, "previews", test.previews, unnumbered(s.Previews), cmpopts.EquateEmpty())
 			expect.Equal(t, "pending", test.pending, s.PendingApproval)
 		})
@@ -213,7 +210,7 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 			p := gated(test.gate, rule("a", byQuota))
 			e := compiledOf(p)
 			e.QuotaError = test.trouble
-			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
+			view := viewOf(e, nil, backlog(3, now)...)
 			expect.Equal(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
 			expect.Equal(t, "opens", test.opens, view.Opened(p).Has("team-a"))
 		})
@@ -225,10 +222,10 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	for i := range 40 {
 		p := gated(nil)
 		p.Hash = fmt.Sprint("h", i)
-		e := compiledOf(p)
-		s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
+		view := viewOf(compiledOf(p), nil)
+		view.Before.Previews = previewsOf(known...)
 		known = nil
-		for _, preview := range s.Previews {
+		for _, preview := range view.Status(p).Previews {
 			known = append(known, preview.Hash)
 		}
 	}
@@ -241,8 +238,8 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 // had the version.
 func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
-	e := compiledOf(p)
-	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
+	view := viewOf(compiledOf(p), nil, backlog(6, now)...)
+	view.Now = now.Add(1)
 	view.Before = view.Status(p)
 	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
@@ -256,8 +253,8 @@ func TestAPreviewIsOfTheLastCount(t *testing.T) {
 // long enough.
 func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	p := gated(newNamespaces)
-	e := compiledOf(p)
-	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
+	view := viewOf(compiledOf(p), nil, backlog(6, now)...)
+	view.Now = now.Add(time.Minute)
 	view.Before.Previews = previewsOf("h")
 	s := view.Status(p)
 	expect.Equal(t, "what waits", int64(6), s.PendingApproval.Due)
@@ -275,7 +272,7 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	for i := range 6 {
 		rows = append(rows, row(fmt.Sprint("job-", i), due.Start, due, due))
 	}
-	view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
+	view := viewOf(e, nil, rows...)
 	view.Before.Previews = []v1alpha1.Preview{{Hash: "h", Uncounted: []string{"b"}}}
 	expect.Equal(t, "pending", nil, view.Status(p).PendingApproval)
 	view.Compiled.QuotaError = nil
@@ -307,12 +304,7 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := compiledOf(test.policy)
-			kind := kindOf(e, now, backlog(6, now)...)
-			if test.kind != nil {
-				test.kind(&kind)
-			}
-			view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
+			view := viewOf(compiledOf(test.policy), test.kind, backlog(6, now)...)
 			s := view.Status(test.policy)
 			expect.Equal(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
 			expect.Equal(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
@@ -343,8 +335,7 @@ func TestMessagesWhileAGateWaits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := compiledOf(test.policy)
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
+			s := viewOf(compiledOf(test.policy), nil).Status(test.policy)
 			expect.Equal(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
 		})
 	}
@@ -663,8 +654,8 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 			if test.outdated {
 				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
 			}
-			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
-			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
+			view := viewOf(e, nil, backlog(6, now)...)
+			view.Before.Approved = test.before
 			expect.Equal(t, "approved", test.want, view.Status(test.policy).Approved)
 		})
 	}

@@ -125,27 +125,25 @@ func TestShortProblemIsNotReported(t *testing.T) {
 		"it was reported before, and has ended": {0, time.Minute, 1},
 		"it began just before, and has ended":   {0, time.Second, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *harness) {
-				status := noStatus
-				if test.since >= 0 {
-					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
-				}
-				w.set(func() { w.preflightErr = errors.New("clock skew") })
-				if test.lasts == 0 {
-					w.set(func() { w.preflightErr = nil })
-				}
-				e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
-				w.store(named(e, "p"), status)
-				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
-				w.Use(e)
-				bubble.Pass(test.lasts)
+		runInBubble(t, name, nil, func(t *testing.T, w *harness) {
+			status := noStatus
+			if test.since >= 0 {
+				status.Conditions = withReady("Stale", time.Now().Add(-test.since))
+			}
+			w.set(func() { w.preflightErr = errors.New("clock skew") })
+			if test.lasts == 0 {
 				w.set(func() { w.preflightErr = nil })
-				bubble.Pass(time.Minute)
-				if events := w.events(); len(events) != test.want {
-					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
-				}
-			})
+			}
+			e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
+			w.store(named(e, "p"), status)
+			w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+			w.Use(e)
+			bubble.Pass(test.lasts)
+			w.set(func() { w.preflightErr = nil })
+			bubble.Pass(time.Minute)
+			if events := w.events(); len(events) != test.want {
+				t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
+			}
 		})
 	}
 }

@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
-	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -67,7 +65,7 @@ func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 			p := gated(&policy.ApprovalGate{Hash: "g", Namespaces: test.scope})
 			known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "team-d": {}}
 			e := policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot([]*policy.Policy{p}, known, policy.DefaultProtection())}
-			view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
+			view := viewOf(e, nil, dueIn(test.due)...)
 			view.Before.PendingApproval = test.before
 			expect.Equal(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names(), cmpopts.EquateEmpty())
 			pending := view.Status(p).PendingApproval

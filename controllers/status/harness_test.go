@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,6 +95,15 @@ func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow)
 	return retention.KindState{Index: x, Kind: fixture.Jobs}
 }
 
+// viewOf returns what a status depends on at now: one listed kind with these rows, after a change; nil for no change.
+func viewOf(e policyset.CompiledSnapshot, change func(*retention.KindState), rows ...*index.FactRow) status.View {
+	kind := kindOf(e, now, rows...)
+	if change != nil {
+		change(&kind)
+	}
+	return status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
+}
+
 // harness is a Reporter in a bubble. The test controls its reconciler, API server and Events.
 type harness struct {
 	*status.Reporter
@@ -156,6 +166,11 @@ func inBubble(t *testing.T, arrange func(w *harness), test func(t *testing.T, w 
 	})
 }
 
+// runInBubble runs a subtest with a started Reporter.
+func runInBubble(t *testing.T, name string, arrange func(w *harness), test func(t *testing.T, w *harness)) {
+	t.Run(name, func(t *testing.T) { inBubble(t, arrange, test) })
+}
+
 func (w *harness) start() {
 	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), funcr.New(w.logged, funcr.Options{})))
 	w.cancel, w.stopped, w.finished = cancel, make(chan struct{}), make(chan struct{})
@@ -170,9 +185,7 @@ func (w *harness) start() {
 
 // logged records a line of the log.
 func (w *harness) logged(_, line string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lines = append(w.lines, line)
+	w.set(func() { w.lines = append(w.lines, line) })
 }
 
 // log returns the logged lines with a message.
@@ -369,16 +382,14 @@ func (w *harness) statusOf(name string) v1alpha1.RetentionPolicyStatus {
 	return *w.server[name].Status.DeepCopy()
 }
 
-func (w *harness) written() []time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]time.Duration{}, w.writes...)
+func (w *harness) written() (writes []time.Duration) {
+	w.set(func() { writes = slices.Clone(w.writes) })
+	return writes
 }
 
-func (w *harness) events() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.receivedEvents)
+func (w *harness) events() (all []string) {
+	w.set(func() { all = slices.Clone(w.receivedEvents) })
+	return all
 }
 
 // removed reports deletions to the Reporter.
@@ -392,20 +403,16 @@ func (w *harness) removed(times int, r *policy.Rule) {
 
 // condition returns one condition of a status as STATUS REASON.
 func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
-	for _, c := range s.Conditions {
-		if c.Type == name {
-			return string(c.Status) + " " + c.Reason
-		}
+	if c := meta.FindStatusCondition(s.Conditions, name); c != nil {
+		return string(c.Status) + " " + c.Reason
 	}
 	return ""
 }
 
 // message returns the message of a condition.
 func message(s v1alpha1.RetentionPolicyStatus, name string) string {
-	for _, c := range s.Conditions {
-		if c.Type == name {
-			return c.Message
-		}
+	if c := meta.FindStatusCondition(s.Conditions, name); c != nil {
+		return c.Message
 	}
 	return ""
 }

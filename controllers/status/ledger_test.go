@@ -103,11 +103,9 @@ func TestLedgersAreMetrics(t *testing.T) {
 		}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
-				bubble.Pass(5 * time.Second)
-				expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
-			})
+		runInBubble(t, name, counted(test.state, test.limits), func(t *testing.T, w *harness) {
+			bubble.Pass(5 * time.Second)
+			expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
 		})
 	}
 }
@@ -159,18 +157,16 @@ func TestLedgerConditions(t *testing.T) {
 		"a recorded ledger is missing":    {ledgers.State{WriteError: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "does not exist"},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
-				w.set(func() {
-					e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
-					w.kinds = append(w.kinds, kindOf(e, w.began))
-				})
-				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
-				if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
-					t.Errorf("the message is %q", said)
-				}
+		runInBubble(t, name, counted(test.state, test.limits), func(t *testing.T, w *harness) {
+			w.set(func() {
+				e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
+				w.kinds = append(w.kinds, kindOf(e, w.began))
 			})
+			bubble.Pass(10 * time.Second)
+			expect.Equal(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
+			if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
+				t.Errorf("the message is %q", said)
+			}
 		})
 	}
 }

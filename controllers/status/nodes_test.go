@@ -90,14 +90,15 @@ func fleetOf(all ...*v1alpha1.NodeImageReport) *fleet {
 	return f
 }
 
-func viewOf(p *policy.Policy, f *fleet, jobs int) status.View {
-	e := compiledOf(p)
-	return status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now, backlog(jobs, now)...)}, Now: now, Nodes: f}
+func viewOfNodes(p *policy.Policy, f *fleet, jobs int) status.View {
+	view := viewOf(compiledOf(p), nil, backlog(jobs, now)...)
+	view.Nodes = f
+	return view
 }
 
 func TestWhatNodesReportIsInTheStatus(t *testing.T) {
 	p := withImages(nil)
-	view := viewOf(p, fleetOf(nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 3), silent(nodeReport("n-3", p, now, 9))), 4)
+	view := viewOfNodes(p, fleetOf(nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 3), silent(nodeReport("n-3", p, now, 9))), 4)
 	view.Deleted = map[string]int64{"a": 100}
 	s := view.Status(p)
 	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n * 10} }
@@ -156,7 +157,7 @@ func TestGatesWaitForNodes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := withImages(test.gate)
-			view := viewOf(p, test.nodes, test.jobs)
+			view := viewOfNodes(p, test.nodes, test.jobs)
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: test.before}
 			s := view.Status(p)
 			expect.Equal(t, "previews", test.previews, unnumbered(s.Previews), cmpopts.EquateEmpty())
@@ -191,7 +192,7 @@ func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			view := viewOf(p, test.nodes, 0)
+			view := viewOfNodes(p, test.nodes, 0)
 			expect.Equal(t, "pending", test.pending, view.Status(p).PendingApproval)
 			expect.Equal(t, "opens", test.opens, view.Opened(p).Has(""))
 		})
@@ -227,7 +228,7 @@ func TestNodeConditions(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := withImages(test.gate)
-			s := viewOf(p, test.nodes, 0).Status(p)
+			s := viewOfNodes(p, test.nodes, 0).Status(p)
 			expect.Equal(t, "watching", test.watching, condition(s, v1alpha1.ConditionWatching))
 			expect.Equal(t, "enforcing", test.enforcing, condition(s, v1alpha1.ConditionEnforcing))
 			about := v1alpha1.ConditionWatching
@@ -254,10 +255,10 @@ func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"
-		e := compiledOf(p, other)
 		f := fleetOf(nodeReport("n-1", p, now, 2))
 		f.missing = map[types.UID]bool{"uid-q": true}
-		view := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now, Nodes: f}
+		view := viewOf(compiledOf(p, other), nil)
+		view.Nodes = f
 		expect.Equal(t, string(mode), want, condition(view.Status(p), v1alpha1.ConditionEnforcing))
 	}
 }

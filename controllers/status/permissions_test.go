@@ -42,10 +42,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 			p.Rules[1].Mark = "m"
-			e := compiledOf(p)
-			kind := kindOf(e, now)
-			test.kind(&kind)
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+			s := viewOf(compiledOf(p), test.kind).Status(p)
 			said := message(s, test.condition)
 			want := rbac.OfSunset(p, fixture.Jobs.GroupKind(), resource).YAML()
 			expect.Equal(t, "has the role", test.role, strings.Contains(said, "\n"+want))
@@ -69,11 +66,10 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
 	p := ownPolicy(v1alpha1.Enforce, rule("a"))
-	e := compiledOf(p)
-	kind := kindOf(e, now)
-	kind.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil}
+	view := viewOf(compiledOf(p), func(k *retention.KindState) { k.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil} })
 	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Missing{Resource: resource, What: evil}} {
-		s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Permissions: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
+		view.Permissions = func(*policy.Rule) (error, bool) { return err, true }
+		s := view.Status(p)
 		expect.Equal(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
 		expect.Equal(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
 	}

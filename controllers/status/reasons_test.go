@@ -406,13 +406,11 @@ var elsewhere = map[string]string{
 func TestEveryVerdictIsCounted(t *testing.T) {
 	for _, v := range verdicts {
 		for reason, s := range v.scenes {
-			t.Run(reason, func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, w *harness) {
-					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
-					w.put(s)
-					bubble.Pass(5 * time.Second)
-					expect.Equal(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
-				})
+			runInBubble(t, reason, nil, func(t *testing.T, w *harness) {
+				w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
+				w.put(s)
+				bubble.Pass(5 * time.Second)
+				expect.Equal(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
 			})
 		}
 	}

@@ -8,13 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/controllers/retention/index"
-	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
-	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestALeaderComparesItsFirstCountWithTheOneBefore: the count of the previous leader stays in the status until this leader has
@@ -28,9 +25,8 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
 	scoped := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
 	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
-	listing := func(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
-		listing(k)
+		unlisted(k)
 		k.Lost = &retention.SourceError{Reason: "KindNotFound"}
 	}
 	tests := map[string]struct {
@@ -46,33 +42,24 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	}{
 		"nothing waits":                             {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
 		"a change waits":                            {newNamespaces, v1alpha1.Enforce, 6, nil, nil, before, newNamespaces.Hash, 6, nil},
-		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
 		"its first count releases it":               {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
 		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
-		"its first count is not complete":           {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
+		"its first count is not complete":           {first, v1alpha1.Enforce, 3, unlisted, nil, before, "", 0, nil},
 		"a dry run":                                 {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
 		"suspended":                                 {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
-		"nothing waits, and nothing is counted yet": {nil, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"nothing waits, and nothing is counted yet": {nil, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
 		"as many as before":                         {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
 		"more than before":                          {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},
-		"not counted yet":                           {recount, v1alpha1.Enforce, 7, listing, nil, before, "", 0, nil},
+		"not counted yet":                           {recount, v1alpha1.Enforce, 7, unlisted, nil, before, "", 0, nil},
 		"a kind is lost":                            {recount, v1alpha1.Enforce, 7, lost, nil, before, "", 0, []string{"a"}},
-		"not counted yet, and another waits":        {recount, v1alpha1.Enforce, 7, listing, scoped, before, scoped.Hash, 9, nil},
+		"not counted yet, and another waits":        {recount, v1alpha1.Enforce, 7, unlisted, scoped, before, scoped.Hash, 9, nil},
 		"as many as before, another waits":          {recount, v1alpha1.Enforce, 6, nil, scoped, before, scoped.Hash, 9, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := gated(test.gate)
-			p.Mode = test.mode
-			for _, r := range p.Rules {
-				r.Mode = test.mode
-			}
-			e := compiledOf(p)
-			kind := kindOf(e, now, backlog(test.due, now)...)
-			if test.kind != nil {
-				test.kind(&kind)
-			}
-			view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
+			p := withMode(gated(test.gate), test.mode)
+			view := viewOf(compiledOf(p), test.kind, backlog(test.due, now)...)
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
 			status := view.Status(p)
 			expect.Equal(t, "enforced", test.enforced, status.Enforced)

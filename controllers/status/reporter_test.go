@@ -95,17 +95,15 @@ func TestDeletionErrorIsReported(t *testing.T) {
 		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *harness) {
-				bubble.Pass(time.Minute)
-				before := w.kinds[0]
-				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
-				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
-				w.set(func() { w.kinds, w.preflightErr = []retention.KindState{before}, nil })
-				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "ready when it has ended", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
-			})
+		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {
+			bubble.Pass(time.Minute)
+			before := w.kinds[0]
+			w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
+			bubble.Pass(10 * time.Second)
+			expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
+			w.set(func() { w.kinds, w.preflightErr = []retention.KindState{before}, nil })
+			bubble.Pass(10 * time.Second)
+			expect.Equal(t, "ready when it has ended", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 		})
 	}
 }
@@ -234,13 +232,11 @@ func TestDeletedCountsGoOn(t *testing.T) {
 		}, 17},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *harness) {
-				test.happens(w)
-				bubble.Pass(time.Minute)
-				expect.Equal(t, "deleted", test.want, w.status().Deleted)
-				expect.Equal(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
-			})
+		runInBubble(t, name, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *harness) {
+			test.happens(w)
+			bubble.Pass(time.Minute)
+			expect.Equal(t, "deleted", test.want, w.status().Deleted)
+			expect.Equal(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
 		})
 	}
 }
@@ -250,14 +246,12 @@ func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 		"deleted before the end":          func(*harness) {},
 		"deleted after the end has begun": func(w *harness) { w.cancel(); bubble.Pass(2 * time.Second) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *harness) {
-				bubble.Pass(4 * time.Second)
-				before(w)
-				w.removed(3, rule("a"))
-				w.stop()
-				expect.Equal(t, "deleted", 3, w.status().Deleted)
-			})
+		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {
+			bubble.Pass(4 * time.Second)
+			before(w)
+			w.removed(3, rule("a"))
+			w.stop()
+			expect.Equal(t, "deleted", 3, w.status().Deleted)
 		})
 	}
 }
@@ -298,14 +292,12 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 		"replaced by another": func(w *harness) { w.server["p"].UID = "another" },
 	}
 	for name, change := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *harness) {
-				w.set(func() { change(w) })
-				bubble.Pass(10 * time.Second)
-				w.removed(1, rule("a"))
-				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "writes", 0, w.patches)
-			})
+		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {
+			w.set(func() { change(w) })
+			bubble.Pass(10 * time.Second)
+			w.removed(1, rule("a"))
+			bubble.Pass(10 * time.Second)
+			expect.Equal(t, "writes", 0, w.patches)
 		})
 	}
 }

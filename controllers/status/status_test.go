@@ -74,12 +74,9 @@ func TestConditions(t *testing.T) {
 			if test.policy != nil {
 				test.policy(p)
 			}
-			e := compiledOf(p)
-			kind := kindOf(e, now)
-			if test.kind != nil {
-				test.kind(&kind)
-			}
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, PreflightErr: test.doubt, Now: now}.Status(p)
+			view := viewOf(compiledOf(p), test.kind)
+			view.PreflightErr = test.doubt
+			s := view.Status(p)
 			got := [4]string{}
 			for i, c := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionWatching, v1alpha1.ConditionEnforcing, v1alpha1.ConditionReady} {
 				got[i] = condition(s, c)
@@ -108,18 +105,12 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})
 	}
 	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
-	for _, c := range s.Conditions {
-		if c.Type == v1alpha1.ConditionValid {
-			expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
-		}
-	}
+	expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", message(s, v1alpha1.ConditionValid))
 }
 
 func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := compiledOf(p)
-	kind := kindOf(e, now)
-	view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
+	view := viewOf(compiledOf(p), nil)
 	view.Before = view.Status(p)
 	view.Now, view.PreflightErr = now.Add(time.Hour), errors.New("clock skew")
 	before := view.Before.DeepCopy()
@@ -134,16 +125,14 @@ func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	yes := func(start time.Time) policy.Facts { return policy.Facts{Selected: true, Eligible: true, Start: start} }
 	no := policy.Facts{Selected: true}
 	failed := policy.Facts{Selected: true, Err: errors.New("no such key: status")}
 	other := policy.Facts{}
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b", func(r *policy.Rule) { r.TTL = 2 * time.Hour }))
-	e := compiledOf(p)
 	heldSubject := row("held", now).Subject()
 	heldSubject.Flags = policy.IsHeld
-	held := index.NewFactRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
-	kind := kindOf(e, now,
+	held := packed(heldSubject, yes(now.Add(-9*time.Hour)), other)
+	view := viewOf(compiledOf(p), nil,
 		row("due", now.Add(-9*time.Hour), yes(now.Add(-9*time.Hour)), other),
 		row("in-an-hour", now, yes(now), other),
 		row("in-two-by-both", now, yes(now), yes(now)),
@@ -155,7 +144,8 @@ func TestNumbers(t *testing.T) {
 		held,
 		row("not-selected", now, other, other),
 	)
-	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
+	view.Deleted = map[string]int64{"a": 7, "gone": 2}
+	s := view.Status(p)
 	s.Conditions, s.Previews = nil, nil
 	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
 	s.Enforced = nil
@@ -187,18 +177,14 @@ func TestNumbers(t *testing.T) {
 
 func TestTimesAreRoundedUp(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := compiledOf(p)
-	kind := kindOf(e, now, row("x", now.Add(1)))
-	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	s := viewOf(compiledOf(p), nil, row("x", now.Add(1))).Status(p)
 	expect.Equal(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
 	expect.Equal(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
 }
 
 func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := compiledOf(p)
-	kind := kindOf(e, now, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)))
-	s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	s := viewOf(compiledOf(p), nil, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))).Status(p)
 	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
 		t.Errorf("%s cannot be written: %v", s.NextDueTime, err)
 	}
@@ -206,9 +192,7 @@ func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 
 func TestAStatusSaysTheSameTwice(t *testing.T) {
 	p := policyOf(v1alpha1.DryRun, rule("a"))
-	e := compiledOf(p)
-	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
-	view := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}
+	view := viewOf(compiledOf(p), nil, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
 	expect.Equal(t, "status", view.Status(p), view.Status(p))
 }
 

@@ -61,19 +61,17 @@ func TestTheSummaryHasReasons(t *testing.T) {
 		"the pace":                            {situation{pace: 0.09}, `"reasons"="Paced"`},
 		"the reason of Ready is not repeated": {situation{doubt: errNo}, `"notReady"="Stale"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *harness) {
-				w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
-				w.put(test.scene)
-				bubble.Pass(2 * time.Minute)
-				got := ""
-				for _, line := range w.log("policy summary") {
-					if strings.HasPrefix(line, `"policy"="p"`) {
-						_, got, _ = strings.Cut(line, `"errors"=0`)
-					}
+		runInBubble(t, name, nil, func(t *testing.T, w *harness) {
+			w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+			w.put(test.scene)
+			bubble.Pass(2 * time.Minute)
+			got := ""
+			for _, line := range w.log("policy summary") {
+				if strings.HasPrefix(line, `"policy"="p"`) {
+					_, got, _ = strings.Cut(line, `"errors"=0`)
 				}
-				expect.Equal(t, "at the end", test.want, strings.TrimSpace(got))
-			})
+			}
+			expect.Equal(t, "at the end", test.want, strings.TrimSpace(got))
 		})
 	}
 }

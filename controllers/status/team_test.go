@@ -100,7 +100,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 			elsewhere := row("elsewhere", now).Subject()
 			elsewhere.Namespace = "team-b"
 			other := policy.Facts{}
-			kind := kindOf(e, now,
+			view := viewOf(e, nil,
 				row("due", now.Add(-30*time.Minute), yes(now.Add(-30*time.Minute)), other),
 				row("failing", now, policy.Facts{Selected: true, Err: errors.New("no")}, other),
 				row("not-eligible", now, policy.Facts{Selected: true}, other),
@@ -108,10 +108,8 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				packed(held, yes(now), other),
 				packed(elsewhere, yes(now), other),
 			)
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "team-a/own"))
-			expect.Equal(t, "ClusterRules", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
-			cluster := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "p"))
-			expect.Equal(t, "ClusterRules of a ClusterRetentionPolicy", nil, cluster.ClusterRules)
+			expect.Equal(t, "ClusterRules", []v1alpha1.ClusterRuleStatus{test.want}, view.Status(named(e, "team-a/own")).ClusterRules)
+			expect.Equal(t, "ClusterRules of a ClusterRetentionPolicy", nil, view.Status(named(e, "p")).ClusterRules)
 		})
 	}
 }
@@ -152,16 +150,16 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 			if test.invalid {
 				p.Rules[1].Problems, p.Problems = problem, problem
 			}
-			e := compiledOf(p)
 			rights := func(r *policy.Rule) (error, bool) {
 				err, known := test.rights[r.ID.Rule]
 				return err, known
 			}
-			kind := kindOf(e, now,
+			view := viewOf(compiledOf(p), nil,
 				row("secret-due", now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), yes(now.Add(-2*time.Hour))),
 				row("secret-failing", now, policy.Facts{Selected: true, Err: errors.New("secret")}, policy.Facts{Selected: true, Err: errors.New("secret")}),
 			)
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kind}, Permissions: rights, Now: now}.Status(p)
+			view.Permissions = rights
+			s := view.Status(p)
 			expect.Equal(t, "permitted", test.permitted, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "sums", test.sums, s.Matched > 0)
 			if !test.sums {
@@ -204,7 +202,9 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.own)
 			before := status.View{Compiled: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules before
-			s := status.View{Compiled: e, Kinds: []retention.KindState{kindOf(e, now)}, Permissions: test.rights, Before: before, Now: now}.Status(test.own)
+			view := viewOf(e, nil)
+			view.Permissions, view.Before = test.rights, before
+			s := view.Status(test.own)
 			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
 			expect.Equal(t, "message", test.message, message(s, v1alpha1.ConditionPermitted))

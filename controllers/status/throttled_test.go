@@ -20,21 +20,19 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 		"one":               {[]string{"team-a"}, "Sunset deletes objects slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select these namespaces; the controller log has the error"},
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *harness) {
-				w.set(func() {
-					k := kindOf(compiledOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
-					k.Throttled = test.throttled
-					w.kinds = append(w.kinds, k)
-				})
-				bubble.Pass(10 * time.Second)
-				reason := "Enforcing"
-				if test.want != all {
-					reason = "Throttled"
-				}
-				expect.Equal(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
-				expect.Equal(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
+		runInBubble(t, name, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *harness) {
+			w.set(func() {
+				k := kindOf(compiledOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
+				k.Throttled = test.throttled
+				w.kinds = append(w.kinds, k)
 			})
+			bubble.Pass(10 * time.Second)
+			reason := "Enforcing"
+			if test.want != all {
+				reason = "Throttled"
+			}
+			expect.Equal(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
+			expect.Equal(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
 		})
 	}
 }

@@ -20,10 +20,7 @@ import (
 // teams stores a policy without a status in each of n namespaces.
 func teams(w *harness, n int) (all []*policy.Policy) {
 	for i := range n {
-		namespace := fmt.Sprintf("team-%03d", i)
-		p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
-		w.store(p, noStatus)
-		all = append(all, p)
+		all = append(all, team(w, fmt.Sprintf("team-%03d", i), v1alpha1.Enforce, 0))
 	}
 	return all
 }
@@ -32,8 +29,7 @@ func teams(w *harness, n int) (all []*policy.Policy) {
 // edit before all of them have been read.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
-		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
-		w.store(edited, noStatus)
+		edited := team(w, "z", v1alpha1.DryRun, 0)
 		w.Use(compiledOf(edited))
 		bubble.Pass(time.Minute)
 		w.set(func() { w.slowReads = 10 * time.Second })
@@ -43,22 +39,17 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 		all := append(fresh, &next)
 		w.Use(compiledOf(all...))
 		bubble.Pass(3 * time.Second)
-		observed := func(p *policy.Policy) int64 {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.server[p.Name].Status.ObservedGeneration
-		}
-		expect.Equal(t, "generation in status", next.Generation, observed(&next))
+		expect.Equal(t, "generation in status", next.Generation, w.statusOf("z/r").ObservedGeneration)
 		later := next
 		later.Generation++
 		all = append(fresh, &later)
 		w.Use(compiledOf(all...))
 		bubble.Pass(30 * time.Second)
-		expect.Equal(t, "later generation in status", later.Generation, observed(&later))
+		expect.Equal(t, "later generation in status", later.Generation, w.statusOf("z/r").ObservedGeneration)
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
 		bubble.Pass(time.Minute)
 		for _, p := range all {
-			expect.Equal(t, p.Name+" in status", p.Generation, observed(p))
+			expect.Equal(t, p.Name+" in status", p.Generation, w.statusOf(p.Name).ObservedGeneration)
 		}
 	})
 }
@@ -76,9 +67,7 @@ func TestManyWritesDelayNoEdit(t *testing.T) {
 		edited.Generation++
 		w.Use(compiledOf(append(all[:319:319], &edited)...))
 		bubble.Pass(3 * time.Second)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		expect.Equal(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
+		expect.Equal(t, "generation in status", edited.Generation, w.statusOf(edited.Name).ObservedGeneration)
 	})
 }
 
@@ -124,10 +113,8 @@ func TestSlowWritesOfClusterRetentionPoliciesGoOn(t *testing.T) {
 		}
 		w.Use(compiledOf(all...))
 		bubble.Pass(30 * time.Second)
-		w.set(func() {
-			for _, p := range all {
-				expect.Equal(t, "generation of "+p.Name, p.Generation, w.server[p.Name].Status.ObservedGeneration)
-			}
-		})
+		for _, p := range all {
+			expect.Equal(t, "generation of "+p.Name, p.Generation, w.statusOf(p.Name).ObservedGeneration)
+		}
 	})
 }

@@ -159,6 +159,17 @@ func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
+// atOnce makes each write take 100 ms. The result returns how many there were at the same time.
+func (w *harness) atOnce() (most func() int) {
+	now, highest := 0, 0
+	w.slow = func(string) time.Duration {
+		w.set(func() { now++; highest = max(highest, now) })
+		time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
+		return 100 * time.Millisecond
+	}
+	return func() int { return highest }
+}
+
 // TestLargeStatusesAreWrittenFewAtATime: each one loads the API server for a long time, and delays other requests.
 func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -167,23 +178,16 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 		"small": {1, 16},
 		"large": {400, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *harness) {
-				now, most := 0, 0
-				w.slow = func(string) time.Duration {
-					w.set(func() { now++; most = max(most, now) })
-					time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
-					return 100 * time.Millisecond
-				}
-				var all []*policy.Policy
-				for i := range 40 {
-					all = append(all, team(w, fmt.Sprint("team-", i), test.rules))
-				}
-				w.Use(compiledOf(all...))
-				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "at once", test.want, most)
-				expect.Equal(t, "written", 1, w.writtenOf("team-39"))
-			})
+		runInBubble(t, name, nil, func(t *testing.T, w *harness) {
+			most := w.atOnce()
+			var all []*policy.Policy
+			for i := range 40 {
+				all = append(all, team(w, fmt.Sprint("team-", i), v1alpha1.DryRun, test.rules))
+			}
+			w.Use(compiledOf(all...))
+			bubble.Pass(10 * time.Second)
+			expect.Equal(t, "at once", test.want, most())
+			expect.Equal(t, "written", 1, w.writtenOf("team-39"))
 		})
 	}
 }
@@ -191,12 +195,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 // TestClusterPoliciesAreWrittenEightAtATime, because deletions may wait for the statuses of a thousand of them.
 func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
-		now, most := 0, 0
-		w.slow = func(string) time.Duration {
-			w.set(func() { now++; most = max(most, now) })
-			time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
-			return 100 * time.Millisecond
-		}
+		most := w.atOnce()
 		var all []*policy.Policy
 		for i := range 200 {
 			p := &policy.Policy{Name: fmt.Sprintf("p-%03d", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 3, Mode: v1alpha1.DryRun}
@@ -205,8 +204,8 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 		}
 		w.Use(compiledOf(all...))
 		bubble.Pass(20 * time.Second)
-		expect.Equal(t, "at once", 8, most)
-		w.set(func() { expect.Equal(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
+		expect.Equal(t, "at once", 8, most())
+		expect.Equal(t, "generation of the last", 3, w.statusOf("p-199").ObservedGeneration)
 	})
 }
 
@@ -215,9 +214,9 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var all []*policy.Policy
 		for i := range 30 {
-			all = append(all, team(w, fmt.Sprint("team-", i), 400))
+			all = append(all, team(w, fmt.Sprint("team-", i), v1alpha1.DryRun, 400))
 		}
-		all = append(all, team(w, "z", 1))
+		all = append(all, team(w, "z", v1alpha1.DryRun, 1))
 		w.Use(compiledOf(all...))
 		bubble.Pass(time.Minute)
 		w.set(func() { w.slow = func(string) time.Duration { return 300 * time.Millisecond } })
@@ -228,17 +227,15 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 		}
 		w.Use(compiledOf(all...))
 		bubble.Pass(3 * time.Second)
-		w.set(func() { expect.Equal(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
+		expect.Equal(t, "generation in status", 4, w.statusOf("z/r").ObservedGeneration)
 		bubble.Pass(time.Minute)
-		w.set(func() {
-			expect.Equal(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration)
-		})
+		expect.Equal(t, "generation of a large one", 4, w.statusOf("team-9/r").ObservedGeneration)
 	})
 }
 
 // team stores a policy without a status in a namespace, with a number of rules.
-func team(w *harness, namespace string, rules int) *policy.Policy {
-	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
+func team(w *harness, namespace string, mode v1alpha1.Mode, rules int) *policy.Policy {
+	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: mode}
 	for k := range rules {
 		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: fixture.Jobs, Mode: p.Mode})
 	}

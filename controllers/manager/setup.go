@@ -284,12 +284,12 @@ func (c *Config) liveClient(loop *policyset.Reconciler) (rest.Interface, error) 
 	return rest.UnversionedRESTClientFor(live)
 }
 
-func (c *Config) checker() (*policyset.Checker, error) {
+func (c *Config) checker() (*policyset.SchemaChecker, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Rest)
 	if err != nil {
 		return nil, err
 	}
-	return policyset.NewChecker(d.OpenAPIV3(), c.Clock), nil
+	return policyset.NewSchemaChecker(d.OpenAPIV3(), c.Clock), nil
 }
 
 // Run starts a manager. It returns when ctx has ended and all work in flight is finished.

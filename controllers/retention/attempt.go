@@ -54,7 +54,7 @@ func (f *attempt) run(ctx context.Context) *Outcome {
 	since := make([]time.Time, len(checks))
 	for round := range maxRounds {
 		var obstacle func()
-		f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0) })
+		f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0) })
 		if obstacle != nil {
 			f.release()
 			obstacle()
@@ -64,10 +64,10 @@ func (f *attempt) run(ctx context.Context) *Outcome {
 		if !ok {
 			return nil
 		}
-		if oldest := preflight.Oldest(since...); preflight.Fresh(f.owner.Clock.Now(), oldest) {
+		if oldest := preflight.Oldest(since...); preflight.Fresh(f.reconciler.Clock.Now(), oldest) {
 			return f.carryOut(ctx, j, oldest)
 		}
-		f.kind.index.Release(f.it.uid, f.owner.Clock.Now())
+		f.kind.index.Release(f.it.uid, f.reconciler.Clock.Now())
 	}
 	f.putOff(ctx, f.it, errSlow)
 	return nil
@@ -81,13 +81,13 @@ func (f *attempt) permission(ctx context.Context) (time.Time, func()) {
 func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (since time.Time, obstacle func()) {
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
-	since = p.owner.Clock.Now()
+	since = p.reconciler.Clock.Now()
 	for _, rule := range rules {
-		at, err := p.owner.Live.Permit(ctx, rule)
+		at, err := p.reconciler.Live.Permit(ctx, rule)
 		if err != nil {
 			return at, func() {
 				log.FromContext(ctx).V(1).Info("permission check failed", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
-				p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
+				p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.reconciler.Clock.Now())
 				p.retry(it, namespacePause)
 			}
 		}
@@ -103,7 +103,7 @@ func (f *attempt) ownerPermission(ctx context.Context) (time.Time, func()) {
 // prepare does everything for the request except sending it.
 func (f *attempt) prepare(ctx context.Context) (time.Time, func()) {
 	f.release() // the results of an earlier round
-	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Permit, f.target)
+	f.prepared, f.blocked = f.reconciler.Remover.Prepare(ctx, f.likely.Permit, f.target)
 	if f.blocked != nil {
 		return time.Time{}, func() { f.settle(ctx, f.it, f.likely.Permit.Intent(), *f.blocked) }
 	}
@@ -119,11 +119,11 @@ func (f *attempt) release() {
 }
 
 func (f *attempt) live(ctx context.Context) (time.Time, func()) {
-	since, err := f.owner.Live.Check(ctx, f.it.namespace)
+	since, err := f.reconciler.Live.Check(ctx, f.it.namespace)
 	if err != nil {
 		return time.Time{}, func() { f.holdBack(ctx, f.it, err) }
 	}
-	f.owner.setPreflightError(nil)
+	f.reconciler.setPreflightError(nil)
 	return since, nil
 }
 
@@ -132,12 +132,12 @@ func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
 	if likely.Permit.Valid() {
-		if err := f.owner.confirm(f.kind, likely.Permit.Subject()); err != nil {
+		if err := f.reconciler.confirm(f.kind, likely.Permit.Subject()); err != nil {
 			f.putOff(ctx, f.it, err)
 			return j, false
 		}
 	}
-	now := f.owner.Clock.Now()
+	now := f.reconciler.Clock.Now()
 	j, known := f.kind.index.Claim(f.it.uid, now)
 	switch {
 	case !known || len(j.Rules()) == 0: // no longer due
@@ -159,7 +159,7 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 		return f.mark(ctx, f.it, j.Marking, since)
 	}
 	counted := w.Rule().Ledger
-	if counted && !f.owner.Ledger.MarkSent(w.Intent(), f.target) {
+	if counted && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {
 		f.retry(f.it, ledgerPause)
 		return nil
 	}
@@ -167,16 +167,16 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 	var outcome Outcome
 	f.timed(ctx, f.it, func() { outcome = f.prepared.Send(context.WithoutCancel(ctx), w, since) })
 	if !outcome.Unsent {
-		f.owner.Observer.Attempted(outcome.Result)
+		f.reconciler.Observer.Attempted(outcome.Result)
 	}
 	if counted {
-		f.owner.Ledger.Finish(w.Intent(), f.target, outcome)
+		f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
 	}
 	f.settle(ctx, f.it, w.Intent(), outcome)
 	if outcome.Result == Removed {
-		f.owner.Observer.Removed(Removal{
+		f.reconciler.Observer.Removed(Removal{
 			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
-			Outcome: w.Intent().Outcome, Due: w.Due(), At: f.owner.Clock.Now(),
+			Outcome: w.Intent().Outcome, Due: w.Due(), At: f.reconciler.Clock.Now(),
 		})
 	}
 	return &outcome

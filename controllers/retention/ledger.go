@@ -24,15 +24,15 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
-		p.owner.Ledger.Reserve(i, target, candidate{p, it})
+		p.reconciler.Ledger.Reserve(i, target, candidate{p, it})
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
 }
 
 // withdraw removes the ledger entry of a subject that is put off, to make room for others.
 func (p *pipeline) withdraw(it item) {
-	if j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
-		p.owner.Ledger.Withdraw(j.Expected)
+	if j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now()); j.Expected.Rule != nil {
+		p.reconciler.Ledger.Withdraw(j.Expected)
 	}
 }
 
@@ -43,7 +43,7 @@ type candidate struct {
 }
 
 func (c candidate) Intent() (policy.Intent, bool) {
-	j, _ := c.pipeline.kind.index.Peek(c.item.uid, c.pipeline.owner.Clock.Now())
+	j, _ := c.pipeline.kind.index.Peek(c.item.uid, c.pipeline.reconciler.Clock.Now())
 	return j.Expected, j.Expected.Rule != nil
 }
 
@@ -66,12 +66,12 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false
 	case expected:
-		target, ok = p.owner.Ledger.Lookup(j.Expected)
+		target, ok = p.reconciler.Ledger.Lookup(j.Expected)
 		if !ok {
 			p.reserve(ctx, it, j.Expected)
 		}
 		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
-			p.kind.index.Reconsider(it.uid, p.owner.Clock.Now())
+			p.kind.index.Reconsider(it.uid, p.reconciler.Clock.Now())
 		}
 		return target, nil, ok && j.Permit.Valid()
 	case j.Permit.Valid() && !p.mayTakeOwner(ctx, it, j.Permit.Intent()):

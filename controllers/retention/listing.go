@@ -16,11 +16,11 @@ import (
 
 // listing feeds the subjects of one kind into its index. It is the Sink of its source.
 type listing struct {
-	owner  *Reconciler
-	kind   *watchedKind
-	source Source
-	cancel context.CancelFunc
-	wake   chan struct{} // a namespace lacks facts, or the listing has become the current one
+	reconciler *Reconciler
+	kind       *watchedKind
+	source     Source
+	cancel     context.CancelFunc
+	wake       chan struct{} // a namespace lacks facts, or the listing has become the current one
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
@@ -37,15 +37,15 @@ func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 	r.listings++
 	ctx, cancel := context.WithCancel(r.running)
 	f := &listing{
-		owner:   r,
-		kind:    w,
-		source:  r.Sources.Open(q),
-		cancel:  cancel,
-		wake:    make(chan struct{}, 1),
-		listing: index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
-		rules:   q,
-		stale:   map[string]time.Time{},
-		listed:  map[string]time.Time{},
+		reconciler: r,
+		kind:       w,
+		source:     r.Sources.Open(q),
+		cancel:     cancel,
+		wake:       make(chan struct{}, 1),
+		listing:    index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
+		rules:      q,
+		stale:      map[string]time.Time{},
+		listed:     map[string]time.Time{},
 	}
 	r.tasks.Go(func() { f.source.Run(ctx, f) })
 	r.tasks.Go(func() { f.relist(ctx) })
@@ -106,13 +106,13 @@ const (
 // relist lists the namespaces that lack facts, one after the other, until ctx ends.
 func (f *listing) relist(ctx context.Context) {
 	for ctx.Err() == nil {
-		f.owner.dropUnwanted()
+		f.reconciler.dropUnwanted()
 		namespace, wait, found := f.nextStale()
 		if !found {
 			select {
 			case <-ctx.Done():
 			case <-f.wake:
-			case <-f.owner.Clock.After(wait):
+			case <-f.reconciler.Clock.After(wait):
 			}
 			continue
 		}
@@ -121,7 +121,7 @@ func (f *listing) relist(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-f.owner.Clock.After(relistPause):
+		case <-f.reconciler.Clock.After(relistPause):
 		}
 	}
 }
@@ -143,13 +143,13 @@ func (f *listing) findStale(now time.Time) {
 // Recently listed namespaces come after all others, even if their rules change often. A namespace that was just listed is
 // soon checked again, because a change of rules may have been in flight.
 func (f *listing) nextStale() (namespace string, wait time.Duration, found bool) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	wait = lookEvery
 	if f.kind.current != f {
 		return "", wait, false
 	}
-	now := f.owner.Clock.Now()
+	now := f.reconciler.Clock.Now()
 	f.findStale(now)
 	if len(f.listed) > 0 {
 		wait = relistAgain
@@ -170,13 +170,13 @@ func (f *listing) nextStale() (namespace string, wait time.Duration, found bool)
 }
 
 func (f *listing) relistOne(ctx context.Context, namespace string) error {
-	f.owner.mu.Lock()
-	layout, began := f.rules.About(namespace).Layout, f.owner.Clock.Now()
-	f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	layout, began := f.rules.About(namespace).Layout, f.reconciler.Clock.Now()
+	f.reconciler.mu.Unlock()
 	defer func() {
-		f.owner.mu.Lock()
-		defer f.owner.mu.Unlock()
-		ended := f.owner.Clock.Now()
+		f.reconciler.mu.Lock()
+		defer f.reconciler.mu.Unlock()
+		ended := f.reconciler.Clock.Now()
 		f.listed[namespace] = ended.Add(max(relistAgain, min(relistRest*ended.Sub(began), relistLater)))
 	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
@@ -191,15 +191,15 @@ func (f *listing) relistOne(ctx context.Context, namespace string) error {
 // relay applies the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed
 // again.
 func (f *listing) relay(namespace string, layout *index.Columns, rows []*index.FactRow) bool {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	if f.kind.current != f || f.rules.About(namespace).Layout != layout {
 		return false
 	}
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = layout
-	f.kind.index.ReplaceNamespace(f.listing, rows, f.owner.Clock.Now())
-	f.owner.nudge()
+	f.kind.index.ReplaceNamespace(f.listing, rows, f.reconciler.Clock.Now())
+	f.reconciler.nudge()
 	return true
 }
 
@@ -208,8 +208,8 @@ const relistTimeout = time.Minute
 
 // Replace implements Sink. A pending listing takes over here.
 func (f *listing) Replace(rows []*index.FactRow) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	if f.kind.pending == f {
 		f.kind.current.stop()
 		f.kind.current, f.kind.pending = f, nil
@@ -218,38 +218,38 @@ func (f *listing) Replace(rows []*index.FactRow) {
 		return
 	}
 	f.lost = nil
-	f.kind.index.Replace(f.listing, rows, f.owner.Clock.Now())
+	f.kind.index.Replace(f.listing, rows, f.reconciler.Clock.Now())
 	f.nudge()
 }
 
 // Apply implements Sink.
 func (f *listing) Apply(row *index.FactRow) {
-	f.kind.index.Apply(f.listing.ID, row, f.owner.Clock.Now())
+	f.kind.index.Apply(f.listing.ID, row, f.reconciler.Clock.Now())
 }
 
 // Forget implements Sink.
 func (f *listing) Forget(uid types.UID) {
-	f.kind.index.Forget(f.listing.ID, uid, f.owner.Clock.Now())
+	f.kind.index.Forget(f.listing.ID, uid, f.reconciler.Clock.Now())
 }
 
 // Lost implements Sink.
 func (f *listing) Lost(why *SourceError) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	f.lost = why
 	f.kind.index.MarkIncomplete(f.listing.ID)
 }
 
 // Undeletable implements Sink.
 func (f *listing) Undeletable(why *SourceError) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	f.undeletable = why
 }
 
 // Unmarkable implements Sink.
 func (f *listing) Unmarkable(why *SourceError) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
+	f.reconciler.mu.Lock()
+	defer f.reconciler.mu.Unlock()
 	f.unmarkable = why
 }

@@ -28,18 +28,18 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 		obstacle()
 		return false
 	}
-	return p.applyOwnerVerdict(ctx, it, i, p.owner.cachedOwnerVerdict(owner))
+	return p.applyOwnerVerdict(ctx, it, i, p.reconciler.cachedOwnerVerdict(owner))
 }
 
 // checkOwnerPermission checks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the
 // subject retried later.
 func (p *pipeline) checkOwnerPermission(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
 	if i.Owner == nil {
-		return p.owner.Clock.Now(), nil
+		return p.reconciler.Clock.Now(), nil
 	}
 	permit, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
-	since, err := p.owner.Live.PermitOwner(permit, i.Rule, i.Owner)
+	since, err := p.reconciler.Live.PermitOwner(permit, i.Rule, i.Owner)
 	if err != nil {
 		return since, func() { p.deferOwner(ctx, it, i, err) }
 	}
@@ -52,7 +52,7 @@ func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t 
 	if i.Owner == nil {
 		return true
 	}
-	switch v, err := p.owner.ownerVerdict(t); {
+	switch v, err := p.reconciler.ownerVerdict(t); {
 	case errors.Is(err, errBehind):
 		p.putOff(ctx, it, err)
 		return false
@@ -77,9 +77,9 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 	case allowsDelete(v):
 		return true
 	case v.Action == policy.Wait:
-		p.delays.addObstacle(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
+		p.delays.addObstacle(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.reconciler.Clock.Now())
 		log.FromContext(ctx).V(1).Info("owner is not due", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
-		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
+		p.retry(it, min(v.Due.Sub(p.reconciler.Clock.Now()), retryRefused))
 	default:
 		p.deferOwner(ctx, it, i, fmt.Errorf("a rule about its own kind keeps it: %s by rule %s", v.Reason, v.Rule))
 	}
@@ -88,9 +88,9 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 
 // deferOwner logs why an owner is kept, and has the subject retried with backoff.
 func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
-	log.FromContext(ctx).V(p.logs.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
+	log.FromContext(ctx).V(p.logs.level("owner not deleted", "", p.reconciler.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
-	p.delays.addOwnerKept(it, i.Owner, why, p.owner.Clock.Now())
+	p.delays.addOwnerKept(it, i.Owner, why, p.reconciler.Clock.Now())
 	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, Refused))
 }
 

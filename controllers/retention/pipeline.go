@@ -15,18 +15,18 @@ import (
 // pipeline deletes the due subjects of one kind. Every kind has its own queue, workers and limit, so that a slow or refused
 // kind delays no other.
 type pipeline struct {
-	owner     *Reconciler
-	kind      *watchedKind
-	queue     priorityqueue.PriorityQueue[item]
-	fairQueue *fairQueue
-	limit     *limiter
-	throttle  *throttle
-	backoffs  *backoffs // to delete
-	marks     *backoffs // to mark
-	delays    delays
-	logs      logDedup
-	workers   sync.WaitGroup
-	ended     sync.Once
+	reconciler *Reconciler
+	kind       *watchedKind
+	queue      priorityqueue.PriorityQueue[item]
+	fairQueue  *fairQueue
+	limit      *limiter
+	throttle   *throttle
+	backoffs   *backoffs // to delete
+	marks      *backoffs // to mark
+	delays     delays
+	logs       logDedup
+	workers    sync.WaitGroup
+	ended      sync.Once
 }
 
 // item is one subject in the queue.
@@ -37,20 +37,20 @@ type item struct {
 
 func newPipeline(r *Reconciler, w *watchedKind) *pipeline {
 	return &pipeline{
-		owner:     r,
-		kind:      w,
-		fairQueue: newFairQueue(),
-		limit:     newLimiter(r.Clock, r.MaxInFlight),
-		throttle:  newThrottle(r.Clock, r.MaxInFlight),
-		backoffs:  newBackoffs(),
-		marks:     newBackoffs(),
-		queue:     priorityqueue.New[item](w.index.Kind().String()),
+		reconciler: r,
+		kind:       w,
+		fairQueue:  newFairQueue(),
+		limit:      newLimiter(r.Clock, r.MaxInFlight),
+		throttle:   newThrottle(r.Clock, r.MaxInFlight),
+		backoffs:   newBackoffs(),
+		marks:      newBackoffs(),
+		queue:      priorityqueue.New[item](w.index.Kind().String()),
 	}
 }
 
 // run works until ctx ends or stop is called, and all attempts in flight have ended.
 func (p *pipeline) run(ctx context.Context) {
-	for range p.owner.MaxInFlight {
+	for range p.reconciler.MaxInFlight {
 		p.workers.Go(func() { p.work(ctx) })
 	}
 	unhook := context.AfterFunc(ctx, p.stop)
@@ -69,7 +69,7 @@ func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 // retry requeues a subject after a while; the retries of its namespace share a lane. Until then its entry in a ledger is
 // withdrawn.
 func (p *pipeline) retry(it item, after time.Duration) {
-	p.kind.index.Release(it.uid, p.owner.Clock.Now())
+	p.kind.index.Release(it.uid, p.reconciler.Clock.Now())
 	p.withdraw(it)
 	p.add(it, after, queueKey{namespace: it.namespace, retries: true})
 }

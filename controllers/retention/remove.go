@@ -24,8 +24,8 @@ const (
 // reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides again:
 // see preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
-	defer p.delays.ended(it, p.owner.Clock.Now())
-	if p.backoffs.saidGone(it) && !p.kind.index.Undelete(it.uid, p.owner.Clock.Now()) {
+	defer p.delays.ended(it, p.reconciler.Clock.Now())
+	if p.backoffs.saidGone(it) && !p.kind.index.Undelete(it.uid, p.reconciler.Clock.Now()) {
 		p.backoffs.forget(it)
 		return nil
 	}
@@ -35,7 +35,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	switch {
 	case !ok:
 		return f.blocked
-	case f.likely.Permit.Valid() && p.owner.deletionRate.Wait(ctx) != nil:
+	case f.likely.Permit.Valid() && p.reconciler.deletionRate.Wait(ctx) != nil:
 		return nil
 	default:
 		return f.run(ctx)
@@ -47,8 +47,8 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 func (f *attempt) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
-	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it was deleted: the checks may never succeed again
-		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
+	if f.likely, known = f.kind.index.Peek(f.it.uid, f.reconciler.Clock.Now()); !known { // it was deleted: the checks may never succeed again
+		f.kind.index.Reconsider(f.it.uid, f.reconciler.Clock.Now())
 		f.backoffs.forget(f.it)
 		f.marks.forget(f.it)
 		return false
@@ -62,7 +62,7 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 
 // resolveTarget finds the object to delete. If the Outcome says why there is none now, the subject is retried later.
 func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
-	resolver, ok := p.owner.Remover.(TargetResolver)
+	resolver, ok := p.reconciler.Remover.(TargetResolver)
 	if !ok {
 		return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 	}
@@ -99,7 +99,7 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if err := p.owner.reread(ctx, p.kind, subject); err != nil {
+	if err := p.reconciler.reread(ctx, p.kind, subject); err != nil {
 		log.FromContext(ctx).V(1).Info("object not read", "name", subject.Name, "namespace", it.namespace, "err", err.Error())
 	}
 }
@@ -111,9 +111,9 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	switch o.Result {
 	case Removed, Gone:
 		if o.Result == Removed {
-			p.kind.index.Deleted(i, p.owner.Clock.Now())
+			p.kind.index.Deleted(i, p.reconciler.Clock.Now())
 		}
-		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
+		p.kind.index.MarkGone(i.Subject, p.reconciler.Clock.Now())
 		if o.Result == Removed {
 			p.backoffs.forget(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
@@ -125,8 +125,8 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	case Changed:
 		log.V(1).Info("object changed since it was evaluated")
 	default:
-		p.delays.addFailure(it, i.Owner, o, p.owner.Clock.Now())
-		log.V(p.logs.level("object not deleted", o.Result.String(), p.owner.Clock.Now())).
+		p.delays.addFailure(it, i.Owner, o, p.reconciler.Clock.Now())
+		log.V(p.logs.level("object not deleted", o.Result.String(), p.reconciler.Clock.Now())).
 			Info("object not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))
@@ -135,7 +135,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 // putOff has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
-	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
+	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.reconciler.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
@@ -143,15 +143,15 @@ func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {
-		p.owner.setPreflightError(nil)
-		p.delays.addObstacle(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())
+		p.reconciler.setPreflightError(nil)
+		p.delays.addObstacle(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.reconciler.Clock.Now())
 		p.retry(it, namespacePause)
 		return
 	}
-	p.owner.setPreflightError(err)
+	p.reconciler.setPreflightError(err)
 	p.retry(it, preflightPause)
 	select {
 	case <-ctx.Done():
-	case <-p.owner.Clock.After(preflightPause):
+	case <-p.reconciler.Clock.After(preflightPause):
 	}
 }

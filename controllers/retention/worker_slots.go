@@ -18,7 +18,7 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 		p.queue.Done(it)
 		return false
 	}
-	if p.owner.slots.acquire(ctx, p) != nil {
+	if p.reconciler.slots.acquire(ctx, p) != nil {
 		p.limit.release()
 		p.queue.Done(it)
 		return false
@@ -27,10 +27,10 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 		return true
 	}
 	p.releaseSlots()
-	j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now())
+	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
 	var isRecorded bool
 	if j.Expected.Rule != nil {
-		_, isRecorded = p.owner.Ledger.Lookup(j.Expected)
+		_, isRecorded = p.reconciler.Ledger.Lookup(j.Expected)
 	}
 	kept := p.throttle.park(it, p.queueKeyOf(it, j.Rules()), isRecorded, func() { p.workers.Go(func() { p.workThrottled(ctx) }) })
 	if !kept {
@@ -49,7 +49,7 @@ func (p *pipeline) queueKeyOf(it item, rules []*policy.Rule) queueKey {
 
 func (p *pipeline) releaseSlots() {
 	p.limit.release()
-	p.owner.slots.release(p)
+	p.reconciler.slots.release(p)
 }
 
 // workThrottled reconciles the subjects that wait in throttled namespaces.
@@ -60,11 +60,11 @@ func (p *pipeline) workThrottled(ctx context.Context) {
 			return
 		}
 		var attempt *Outcome
-		if p.owner.throttledSlots.acquire(ctx, p) == nil {
-			if (!failing || p.owner.failingRate.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {
+		if p.reconciler.throttledSlots.acquire(ctx, p) == nil {
+			if (!failing || p.reconciler.failingRate.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {
 				attempt = p.reconcile(ctx, it)
 			}
-			p.owner.throttledSlots.release(p)
+			p.reconciler.throttledSlots.release(p)
 		}
 		p.leave(ctx, it, attempt)
 	}
@@ -73,9 +73,9 @@ func (p *pipeline) workThrottled(ctx context.Context) {
 // timed runs one step of an attempt: the work before the checks, one round of checks, or the request. If the step takes
 // longer than slowAfter, the attempt gives up its worker slot.
 func (p *pipeline) timed(ctx context.Context, it item, step func()) {
-	ended, began := make(chan struct{}), p.owner.Clock.Now()
+	ended, began := make(chan struct{}), p.reconciler.Clock.Now()
 	go func() {
-		timer := p.owner.Clock.NewTimer(slowAfter)
+		timer := p.reconciler.Clock.NewTimer(slowAfter)
 		defer timer.Stop()
 		select {
 		case <-ended:
@@ -85,18 +85,18 @@ func (p *pipeline) timed(ctx context.Context, it item, step func()) {
 	}()
 	step()
 	close(ended)
-	p.throttle.took(it, p.owner.Clock.Since(began))
+	p.throttle.took(it, p.reconciler.Clock.Since(began))
 }
 
 // giveUpSlot makes an attempt with a slow step give up its worker slot, unless too many attempts have done so.
 func (p *pipeline) giveUpSlot(ctx context.Context, it item) {
-	may := p.owner.slotsGivenUp.Add(1) <= int64(mostGivenUp*p.owner.MaxInFlight)
+	may := p.reconciler.slotsGivenUp.Add(1) <= int64(mostGivenUp*p.reconciler.MaxInFlight)
 	gaveUp, news := p.throttle.isSlow(it, may)
 	if news {
 		p.logThrottled(ctx, it.namespace, "checks or requests are slow")
 	}
 	if !gaveUp {
-		p.owner.slotsGivenUp.Add(-1)
+		p.reconciler.slotsGivenUp.Add(-1)
 		return
 	}
 	p.releaseSlots()
@@ -110,7 +110,7 @@ func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replac
 	}
 	switch {
 	case pl.gaveUpSlot:
-		p.owner.slotsGivenUp.Add(-1)
+		p.reconciler.slotsGivenUp.Add(-1)
 	case !pl.withoutSlot:
 		p.releaseSlots()
 	}
@@ -131,6 +131,6 @@ const throttledMessage = "deletions in a namespace are throttled"
 
 // logThrottled logs that a namespace is throttled.
 func (p *pipeline) logThrottled(ctx context.Context, namespace, why string) {
-	log.FromContext(ctx).V(p.logs.level(throttledMessage, "", p.owner.Clock.Now())).
+	log.FromContext(ctx).V(p.logs.level(throttledMessage, "", p.reconciler.Clock.Now())).
 		Info(throttledMessage, "kind", p.kind.index.Kind().Kind, "namespace", namespace, "why", why)
 }

@@ -104,8 +104,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the ledger records subjects that are kept as sent": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
-		Old: "if counted && !f.owner.Ledger.MarkSent(w.Intent(), f.target) {",
-		New: "if !f.owner.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
+		Old: "if counted && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {",
+		New: "if !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
 	"preflight: the permission for the owner is not checked again": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
@@ -169,8 +169,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"pipeline: a retried deletion keeps its ledger entry": {
 		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestWhatIsRetriedLeavesTheLedger",
-		Old: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n\tp.withdraw(it)\n",
-		New: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n",
+		Old: "\tp.kind.index.Release(it.uid, p.reconciler.Clock.Now())\n\tp.withdraw(it)\n",
+		New: "\tp.kind.index.Release(it.uid, p.reconciler.Clock.Now())\n",
 	},
 	"preflight: a deletion that the ledger does not permit is not retried": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatTheLedgerDoesNotPermitIsRetried",

@@ -42,8 +42,8 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: throttled namespaces do not wait for Retry-After": {
 		File: "controllers/retention/worker_slots.go", Test: "./controllers/retention TestThrottledNamespacesWaitForRetryAfter",
-		Old: "(!failing || p.owner.failingRate.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
-		New: "(!failing || p.owner.failingRate.Wait(ctx) == nil) {",
+		Old: "(!failing || p.reconciler.failingRate.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
+		New: "(!failing || p.reconciler.failingRate.Wait(ctx) == nil) {",
 	},
 	"throttle: a deletion without an attempt counts as a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
@@ -76,8 +76,8 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
 	},
 	"throttle: only requests are slow, not checks": {
-		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0) })",
-		New:  "obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0)",
+		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0) })",
+		New:  "obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0)",
 		Test: "./controllers/retention TestSlowChecksInANamespaceDelayNoOther",
 	},
 	"throttle: a busy server does not lower the concurrency": {

@@ -41,7 +41,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		if row.gone {
 			continue
 		}
-		subject, evaluations := row.effectiveSubject(), x.rule(row)
+		subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 		verdict, _ := policy.Decide(subject, evaluations, now)
 		switch {
 		case verdict.Action == policy.Delete:
@@ -117,7 +117,7 @@ func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 }
 
 func (x *Index) decide(row *FactRow, now time.Time) (j Decision) {
-	subject, evaluations := row.effectiveSubject(), x.rule(row)
+	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	j.Verdict, j.Permit = policy.Decide(subject, evaluations, now)
 	if !j.Permit.Valid() {
 		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)

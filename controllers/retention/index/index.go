@@ -245,7 +245,7 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 	for _, row := range rows {
 		if !row.gone && x.rows[row.uid()] == row {
 			past.row = row
-			visit(row.effectiveSubject(), x.rule(row), past.was)
+			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	if row.gone {
 		return
 	}
-	subject, evaluations := row.effectiveSubject(), x.rule(row)
+	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	verdict, _ := policy.Decide(subject, evaluations, now)
 	early := verdict.Due.Add(-Ahead)
 	row.handedOver = row.handedOver && verdict.Action == policy.Wait && !early.After(now)
@@ -284,8 +284,8 @@ func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluati
 	return policy.Intent{}
 }
 
-// rule returns the evaluation of each rule that applies to the row. The slice is valid until the next call.
-func (x *Index) rule(row *FactRow) []policy.Evaluation {
+// evaluationsOf returns the evaluation of each rule that applies to the row. The slice is valid until the next call.
+func (x *Index) evaluationsOf(row *FactRow) []policy.Evaluation {
 	p := &row.partition.rules
 	trusted := x.synced && p.known
 	x.evaluations = x.evaluations[:0]

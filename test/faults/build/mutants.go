@@ -51,8 +51,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\t//",
 	}, {
 		File: "controllers/retention/attempt.go",
-		Old:  "if oldest := preflight.Oldest(since...); preflight.Fresh(f.owner.Clock.Now(), oldest) {",
-		New:  "if oldest := f.owner.Clock.Now(); true {",
+		Old:  "if oldest := preflight.Oldest(since...); preflight.Fresh(f.reconciler.Clock.Now(), oldest) {",
+		New:  "if oldest := f.reconciler.Clock.Now(); true {",
 	}},
 	// An expression that fails counts as true.
 	"error-is-a-match": {{
@@ -79,8 +79,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\tl.throttled, l.until = false, now.Add(throttledFor)\n\treturn news\n",
 	}, {
 		File: "controllers/retention/worker_slots.go",
-		Old:  "\tmay := p.owner.slotsGivenUp.Add(1) <= int64(mostGivenUp*p.owner.MaxInFlight)\n",
-		New:  "\tmay := p.owner.slotsGivenUp.Add(1) < 0\n",
+		Old:  "\tmay := p.reconciler.slotsGivenUp.Add(1) <= int64(mostGivenUp*p.reconciler.MaxInFlight)\n",
+		New:  "\tmay := p.reconciler.slotsGivenUp.Add(1) < 0\n",
 	}},
 	// A new leader trusts every mark, including marks that the status distrusts.
 	"believes-marks": {{

@@ -75,12 +75,12 @@ func reading(fields ...string) string {
 	return "{mode: DryRun, rules: [" + strings.Join(rules, ", ") + "]}"
 }
 
-// checking runs a test with a started Checker.
-func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.Checker, changes func() int)) {
+// checking runs a test with a started SchemaChecker.
+func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.SchemaChecker, changes func() int)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		changed := 0
-		c := policyset.NewChecker(d, clock.RealClock{})
+		c := policyset.NewSchemaChecker(d, clock.RealClock{})
 		c.Changed = func() {
 			mu.Lock()
 			defer mu.Unlock()
@@ -96,8 +96,8 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 	})
 }
 
-// checkAll passes a snapshot to a Checker and waits.
-func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
+// checkAll passes a snapshot to a SchemaChecker and waits.
+func checkAll(c *policyset.SchemaChecker, l *harness) []*policy.Rule {
 	e := l.last()
 	c.Use(e)
 	synctest.Wait()
@@ -107,7 +107,7 @@ func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
 func TestWarnings(t *testing.T) {
 	l := withPolicy(t, reading("succeeded", "suceeded"))
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
-	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
+	checking(t, d, func(t *testing.T, c *policyset.SchemaChecker, changes func() int) {
 		rules := checkAll(c, l)
 		expect.Equal(t, "warnings about a known field", 0, len(c.Warnings(rules[0].Key)))
 		if w := c.Warnings(rules[1].Key); len(w) != 1 || !strings.Contains(w[0].Message, "suceeded") {
@@ -135,7 +135,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 	for name, texts := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := withPolicy(t, reading("suceeded"))
-			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
+			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.SchemaChecker, _ func() int) {
 				rules := checkAll(c, l)
 				expect.Equal(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
 			})
@@ -146,7 +146,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 	l := withPolicy(t, reading("suceeded"))
 	d := &documents{}
-	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
+	checking(t, d, func(t *testing.T, c *policyset.SchemaChecker, _ func() int) {
 		checkAll(c, l)
 		d.mu.Lock()
 		d.texts = map[string]string{"apis/batch/v1": batch}
@@ -160,7 +160,7 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 func TestEditsShareAReadOfTheDocument(t *testing.T) {
 	l := withPolicy(t, reading("succeeded"))
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
-	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
+	checking(t, d, func(t *testing.T, c *policyset.SchemaChecker, _ func() int) {
 		checkAll(c, l)
 		for i := range 100 {
 			l.become(reading(fmt.Sprint("failures", i)))

@@ -15,9 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Checker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never change what
+// SchemaChecker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never change what
 // a rule does.
-type Checker struct {
+type SchemaChecker struct {
 	documents clientopenapi.Client
 	clock     clock.Clock
 	// Changed is called when there are new warnings.
@@ -30,13 +30,13 @@ type Checker struct {
 	warnings map[string][]policy.Problem // by key, for every rule that was checked
 }
 
-// NewChecker returns a Checker that reads the documents of the client.
-func NewChecker(documents clientopenapi.Client, c clock.Clock) *Checker {
-	return &Checker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
+// NewSchemaChecker returns a SchemaChecker that reads the documents of the client.
+func NewSchemaChecker(documents clientopenapi.Client, c clock.Clock) *SchemaChecker {
+	return &SchemaChecker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
 }
 
 // Use sets the rules to check.
-func (c *Checker) Use(e CompiledSnapshot) {
+func (c *SchemaChecker) Use(e CompiledSnapshot) {
 	c.mu.Lock()
 	c.compiled = e
 	c.mu.Unlock()
@@ -47,14 +47,14 @@ func (c *Checker) Use(e CompiledSnapshot) {
 }
 
 // Warnings returns the warnings about the rule with this key.
-func (c *Checker) Warnings(key string) []policy.Problem {
+func (c *SchemaChecker) Warnings(key string) []policy.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warnings[key]
 }
 
 // NeedLeaderElection returns true: only the warnings of the leader are read.
-func (c *Checker) NeedLeaderElection() bool { return true }
+func (c *SchemaChecker) NeedLeaderElection() bool { return true }
 
 // recheckEvery is how often to look again for a missing schema, for example that of a CRD that is not installed yet.
 const recheckEvery = time.Minute
@@ -63,7 +63,7 @@ const recheckEvery = time.Minute
 const checkFactor = 20
 
 // Start checks new rules until ctx ends.
-func (c *Checker) Start(ctx context.Context) error {
+func (c *SchemaChecker) Start(ctx context.Context) error {
 	for {
 		var again <-chan time.Time
 		if len(c.unchecked()) > 0 {
@@ -85,7 +85,7 @@ func (c *Checker) Start(ctx context.Context) error {
 	}
 }
 
-func (c *Checker) checkNew(ctx context.Context) {
+func (c *SchemaChecker) checkNew(ctx context.Context) {
 	for gvk, keys := range c.unchecked() {
 		document, err := document(c.documents, gvk.GroupVersion())
 		if err != nil {
@@ -102,7 +102,7 @@ func (c *Checker) checkNew(ctx context.Context) {
 }
 
 // unchecked returns the valid rules that have not been checked, and drops the warnings of rules that no longer exist.
-func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
+func (c *SchemaChecker) unchecked() map[schema.GroupVersionKind][]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wanted := map[schema.GroupVersionKind][]string{}
@@ -126,7 +126,7 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	return wanted
 }
 
-func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
+func (c *SchemaChecker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
 	schema, err := openapi.SchemaOf(document, gvk)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (r *Reporter) reportProblems(ctx context.Context, p *policy.Policy, rec *re
 			known = problem{reason: c.Reason, since: now, wasReported: known.reported || known.wasReported}
 		}
 		if left := reportAfter(c.Reason) - now.Sub(known.since); !known.reported && left > 0 {
-			r.changes = soonest(r.changes, now.Add(left))
+			r.changes = policy.Soonest(r.changes, now.Add(left))
 		} else if !known.reported {
 			known.reported = true
 			reason := c.Reason

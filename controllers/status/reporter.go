@@ -252,7 +252,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
 	for _, k := range input.referred {
 		if at := k.settlesAt(); at.After(r.counted) {
-			r.changes = soonest(r.changes, at)
+			r.changes = policy.Soonest(r.changes, at)
 		}
 	}
 	r.took = r.Clock.Since(began)
@@ -306,11 +306,11 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	gauges.rules(all)
 	gauges.nodes(snapshot, v.nodes)
 	gauges.references(r.References, v.referrers, v.compiled.Referred)
-	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
+	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
 	for _, p := range snapshot.Policies() {
 		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)
-			r.changes = soonest(r.changes, kept.EasesAt)
+			r.changes = policy.Soonest(r.changes, kept.EasesAt)
 		}
 	}
 	gauges.publish()

@@ -184,14 +184,6 @@ func lines(problems []policy.Problem) []string {
 // latest is the last time that RFC 3339 can represent.
 var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
-// soonest returns the earlier of two times; zero means never.
-func soonest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // timeOrNil rounds up to a second, the precision of the API, so that no time is shown too early. It returns nil for zero.
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {

@@ -232,7 +232,7 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 	l := r.writes.lane(namespace)
 	switch {
 	case l.notBefore.After(r.Clock.Now()):
-		r.changes = soonest(r.changes, l.notBefore)
+		r.changes = policy.Soonest(r.changes, l.notBefore)
 		return queue
 	case l.current == nil && r.writes.hasRoom(namespace):
 		r.begin(ctx, queue[0])

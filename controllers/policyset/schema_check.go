@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// SchemaChecker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never change what
-// a rule does.
+// SchemaChecker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never
+// change what a rule does.
 type SchemaChecker struct {
 	documents clientopenapi.Client
 	clock     clock.Clock

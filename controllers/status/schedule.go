@@ -66,10 +66,10 @@ func (r *Reporter) stale(now time.Time) bool {
 	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
 }
 
-// delayable returns how long a status may wait compared with others that are written together: of edited policies, small
-// statuses are written first, because that is fast. Of the others, those with counts are written first, because deletions wait
-// for them.
-func (r *Reporter) delayable(w *write) int {
+// writeOrder returns the place of a status among those that are written together; the lowest is written first. Of edited
+// policies, small statuses come first, because they are written fast. Of the others, those with counts come first, because
+// deletions wait for them.
+func (r *Reporter) writeOrder(w *write) int {
 	switch {
 	case r.isEdited(w.policy):
 		return len(w.policy.Rules)
@@ -82,5 +82,5 @@ func (r *Reporter) delayable(w *write) int {
 
 // compareUrgency sorts the most urgent status first.
 func (r *Reporter) compareUrgency(a, b *write) int {
-	return cmp.Compare(r.delayable(a), r.delayable(b))
+	return cmp.Compare(r.writeOrder(a), r.writeOrder(b))
 }

@@ -3,7 +3,8 @@
 // It promises:
 //
 //   - It keeps only facts, and no objects.
-//   - A subject is decided about again, from its stored facts, whenever its facts, the rules that apply to it, or the time have changed.
+//   - Sunset decides about a subject again, from its stored facts, whenever these facts, the rules that apply to it, or the
+//     time have changed.
 //   - No subject is due before the index has facts for every rule that applies to it.
 //
 // It does no I/O, reads no clock and starts no goroutines. All methods are safe for concurrent use.

@@ -92,8 +92,8 @@ func (j Decision) Rules() []*policy.Rule {
 	return j.Marking.Rules()
 }
 
-// Peek returns the decision about a subject now. It is provisional: only Claim permits a deletion. ok is false if the subject is unknown,
-// or if this version was deleted.
+// Peek returns the decision about a subject now. It is provisional: only Claim permits a deletion. ok is false if the subject
+// is unknown, or if this version was deleted.
 func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

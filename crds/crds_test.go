@@ -16,7 +16,7 @@ import (
 // definition is the CustomResourceDefinition of ClusterRetentionPolicy.
 func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	return definitions(t)["clusterretentionpolicies.sunset.x-k8s.io"]
+	return definitions(t)["clusterretentionpolicies.sunset-k8s.io"]
 }
 
 // definitions returns all CustomResourceDefinitions by name.
@@ -106,7 +106,7 @@ func preserves(t *testing.T, root *schema.Structural) {
 
 func TestAnUnknownFieldReachesTheController(t *testing.T) {
 	const written = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: batch}
 excludeNamespaces: [beside-spec]

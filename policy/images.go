@@ -91,7 +91,7 @@ func (r *Rule) refuseForOthers(at report) {
 	}
 }
 
-const imageTarget = "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}"
+const imageTarget = "{apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}"
 
 func (r *Rule) loadThresholds(at report, written *v1alpha1.Images) {
 	r.Images = Images{MinAge: DefaultMinAge}

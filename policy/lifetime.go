@@ -9,7 +9,7 @@ type Origin string
 const (
 	FromRule       Origin = "Rule"
 	FromOverride   Origin = "Override"   // of a RetentionPolicy
-	FromAnnotation Origin = "Annotation" // sunset.x-k8s.io/ttl on the object
+	FromAnnotation Origin = "Annotation" // sunset-k8s.io/ttl on the object
 )
 
 // Lifetime is the time to live of one subject by one rule, and its source.

@@ -22,13 +22,13 @@ const ownRule = `{"name": "own", "target": {"apiVersion": "batch/v1", "kind": "J
 // namespaced reads a RetentionPolicy team-a/mine with this spec.
 func namespaced(t *testing.T, spec string) *policy.Policy {
 	t.Helper()
-	return parse(t, `{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy",
+	return parse(t, `{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "RetentionPolicy",
 		"metadata": {"name": "mine", "namespace": "team-a"}, "spec": `+spec+`}`).Load(policy.DefaultProtection())
 }
 
 func TestLoadOfARetentionPolicy(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u",
-		"annotations": {"sunset.x-k8s.io/approved": "abc"}},
+		"annotations": {"sunset-k8s.io/approved": "abc"}},
 		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"backlogCount": 7}, "rules": [`+ownRule+`],
 			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3},
 				{"policy": "batch", "ttl": "0s", "keepNewest": 0}]}}`)
@@ -115,7 +115,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 		"a rule that is a string":           {spec(good, `"own"`), []string{"spec.rules[0]"}, concerned{own: true}},
 		"a protected kind":                  {rule(`"batch/v1", "kind": "Job"`, `"v1", "kind": "PersistentVolumeClaim"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
 		"a protected group":                 {rule(`"batch/v1", "kind": "Job"`, `"rbac.authorization.k8s.io/v1", "kind": "Role"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
-		"a kind of Sunset":                  {rule(`"batch/v1", "kind": "Job"`, `"sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
+		"a kind of Sunset":                  {rule(`"batch/v1", "kind": "Job"`, `"sunset-k8s.io/v1alpha1", "kind": "RetentionPolicy"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
 
 		"rules without a ServiceAccount": {
 			`{"overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},

@@ -18,7 +18,7 @@ const (
 
 func TestParseReadsEveryField(t *testing.T) {
 	d := parse(t, `{
-		"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy",
+		"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy",
 		"metadata": {"name": "batch", "uid": "u", "generation": 3},
 		"spec": {
 			"mode": "Enforce",
@@ -35,7 +35,7 @@ func TestParseReadsEveryField(t *testing.T) {
 		"status": {"matched": 3, "fieldOfANewerSunset": true}
 	}`)
 	want := &policy.Document{
-		TypeMeta: metav1.TypeMeta{APIVersion: "sunset.x-k8s.io/v1alpha1", Kind: "ClusterRetentionPolicy"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "sunset-k8s.io/v1alpha1", Kind: "ClusterRetentionPolicy"},
 		Metadata: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
 		Spec: policy.Spec{
 			Mode:              v1alpha1.Enforce,

@@ -50,7 +50,7 @@ type Policy struct {
 	Limits   *Limits       // nil for none
 	Ledger   bool          // a RetentionLedger counts its deletions
 	Hash     string        // of the spec without mode, approval, limits, and the events and outcome of rules
-	Approved string        // value of annotation sunset.x-k8s.io/approved, such as ApprovalHash
+	Approved string        // value of annotation sunset-k8s.io/approved, such as ApprovalHash
 	Accepted bool          // all deletions by this version are approved, even if a later change is approved now; Load leaves it false
 	Gate     *ApprovalGate // where its rules wait for approval; nil if none waits
 }

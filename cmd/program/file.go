@@ -15,7 +15,7 @@ import (
 )
 
 // FileVersion is the apiVersion of configuration files.
-const FileVersion = "config.sunset.x-k8s.io/v1alpha1"
+const FileVersion = "config.sunset-k8s.io/v1alpha1"
 
 // read takes settings from a file, except for those that flags have set.
 func (f *Flags) read(path string) error {

@@ -41,7 +41,7 @@ func newSettings() *settings {
 	return s
 }
 
-const header = "apiVersion: config.sunset.x-k8s.io/v1alpha1\nkind: TestConfig\n"
+const header = "apiVersion: config.sunset-k8s.io/v1alpha1\nkind: TestConfig\n"
 
 // parse reads a file and flags. It returns the error without the directory of the file.
 func (s *settings) parse(t *testing.T, text string, args ...string) error {
@@ -88,7 +88,7 @@ wait: 15s # the syntax of flags
 			map[string]string{"on": "true", "many": "8", "rate": "2", "name": "1", "names": "[c,d]", "address": "0", "wait": "1s"}},
 		"a flag with its default value overrides the file": {header + "many: 4\n", []string{"--many=16"},
 			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
-		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset.x-k8s.io/v1alpha1", "rate": 1e3}`, nil,
+		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset-k8s.io/v1alpha1", "rate": 1e3}`, nil,
 			map[string]string{"on": "true", "many": "16", "rate": "1000", "name": "sunset", "names": "[]", "address": ":8080", "wait": "0s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 
 // TestAFileThatCannotBe: the error names the file, the line and the cause.
 func TestAFileThatCannotBe(t *testing.T) {
-	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
+	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset-k8s.io/v1alpha1 and kind: TestConfig"
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown setting":                       {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test`},
 		"a file within a file":                     {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test`},
@@ -147,7 +147,7 @@ func TestAFileThatCannotBe(t *testing.T) {
 		"a feature that is not true or false":      {header + "feature-gates:\n  References: off-ish\n", "sunset.yaml:4: feature-gates: References: want true or false, not off-ish"},
 		"an unknown feature":                       {header + "feature-gates: {Referenzen: false}\n", "sunset.yaml:3: feature-gates: unrecognized feature gate: Referenzen"},
 		"an invalid setting that a flag overrides": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
-		"another version":                          {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
+		"another version":                          {"apiVersion: config.sunset-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset-k8s.io/v1alpha1, not "config.sunset-k8s.io/v2"`},
 		"another kind":                             {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
 		"no kind":                                  {"\nmany: 1\n", "sunset.yaml:2: " + head},
 		"two documents":                            {header + "---\nmany: 1\n", "sunset.yaml:4: want one YAML document per file"},

@@ -49,7 +49,7 @@ func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 		{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 		{Group: "admissionregistration.k8s.io", Kind: "Any"}, {Group: "apiregistration.k8s.io", Kind: "Any"},
-		{Group: "coordination.k8s.io", Kind: "Any"}, {Group: "rbac.authorization.k8s.io", Kind: "Any"}, {Group: "sunset.x-k8s.io", Kind: "Any"},
+		{Group: "coordination.k8s.io", Kind: "Any"}, {Group: "rbac.authorization.k8s.io", Kind: "Any"}, {Group: "sunset-k8s.io", Kind: "Any"},
 	} {
 		name := kind.Group
 		if name == "" {

@@ -120,7 +120,7 @@ func object(t *testing.T, text string) runtime.RawExtension {
 }
 
 const own = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: RetentionPolicy
 metadata: {namespace: team, name: p}
 spec:
@@ -154,8 +154,8 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
 		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
 		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
-		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), mayAll},
-		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), own, nil},
+		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), mayAll},
+		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), own, nil},
 		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestClusterPolicies(t *testing.T) {
 		"unknown kind": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
 			[]string{"spec.rules[0].target.kind: no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
 		"images with a TTL below 1h": {
-			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
+			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}",
 				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
 			[]string{"spec.rules[1].ttl: images that are removed after 59m may be pulled again repeatedly " +
 				"(write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)"}},

@@ -42,7 +42,7 @@ func (l *Reconciler) compiledPolicies() []*entry {
 	return l.entries()
 }
 
-const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
+const apiPath = "/apis/sunset-k8s.io/v1alpha1/"
 
 // list returns the path of all policies.
 func (s policyCollection) list() string { return apiPath + s.plural }

@@ -164,7 +164,7 @@ func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 
 // TestARestartLeavesSingleRulesWaitingAlone, also for a policy with rules about images, which is not counted again otherwise.
 func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
-	images := two + "- {name: images, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
+	images := two + "- {name: images, target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
 	for name, spec := range map[string]string{"objects": two, "objects and images": images} {
 		t.Run(name, func(t *testing.T) {
 			l := withPolicy(t, spec)

@@ -31,7 +31,7 @@ import (
 var now = fixture.Now
 
 const (
-	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
+	apiPath        = "/apis/sunset-k8s.io/v1alpha1"
 	namespacesPath = "/api/v1/namespaces"
 )
 
@@ -105,7 +105,7 @@ func (s *server) policy(name, spec string) {
 	if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
 		panic(err)
 	}
-	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
 	p.SetName(name)
 	if namespace, own, ok := strings.Cut(name, "/"); ok {
 		p.SetKind("RetentionPolicy")

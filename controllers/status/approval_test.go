@@ -289,18 +289,18 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"a new version": {gated(everywhere), nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=h"},
 		"a namespace": {gated(newNamespaces), nil,
-			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + newNamespaces.Hash},
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
-			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
+			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a RetentionPolicy": {own, nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset-k8s.io/approved=h"},
 		"together with another problem": {gated(everywhere), func(k *retention.KindState) {
 			k.Undeletable = &retention.SourceError{Reason: "Forbidden", Message: "no"}
 		},
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -376,7 +376,7 @@ func (mayAll) Allowed(*policy.Rule) bool        { return true }
 // policies returns all policies of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 	for name, spec := range m.specs {
-		u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+		u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
 		u.SetName(name)
 		if namespace, own, ok := strings.Cut(name, "/"); ok {
 			u.SetKind("RetentionPolicy")

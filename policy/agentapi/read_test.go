@@ -16,7 +16,7 @@ import (
 // written is the controller's object with one policy and two rules, one of which waits for approval.
 func written(t *testing.T) string {
 	t.Helper()
-	image := v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
+	image := v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}
 	data, err := json.Marshal(&v1alpha1.NodeImageRules{
 		ObjectMeta: metav1.ObjectMeta{Name: "rules"},
 		Policies: []v1alpha1.NodeImagePolicy{{

@@ -18,7 +18,7 @@ import (
 
 var (
 	now    = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	images = v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
+	images = v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}
 	jobs   = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}
 )
 

@@ -73,7 +73,7 @@ func TestOfSunset(t *testing.T) {
 kind: ClusterRole
 metadata:
   name: "sunset:batch:jobs.batch"
-  labels: {rbac.sunset.x-k8s.io/aggregate-to-controller: "true"}
+  labels: {rbac.sunset-k8s.io/aggregate-to-controller: "true"}
 rules:
 - {apiGroups: ["batch"], resources: ["jobs"], verbs: [list, watch, delete]}
 `

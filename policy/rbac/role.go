@@ -10,7 +10,7 @@ import (
 )
 
 // CollectedLabel adds a ClusterRole to those that the chart's ClusterRole sunset-kinds aggregates.
-const CollectedLabel = "rbac.sunset.x-k8s.io/aggregate-to-controller"
+const CollectedLabel = "rbac.sunset-k8s.io/aggregate-to-controller"
 
 // YAML is the role that grants the permission: an aggregated ClusterRole for Sunset, a Role with its RoleBinding for a
 // ServiceAccount. It ends with a line break.

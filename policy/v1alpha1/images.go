@@ -66,7 +66,7 @@ type NodeImageKnownPolicy struct {
 	UID types.UID `json:"uid"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// approved is its annotation sunset.x-k8s.io/approved.
+	// approved is its annotation sunset-k8s.io/approved.
 	// +optional
 	Approved string `json:"approved,omitempty"`
 }

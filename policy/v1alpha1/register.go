@@ -7,7 +7,7 @@ import (
 )
 
 // GroupVersion is the API group and version of every type in this package.
-var GroupVersion = schema.GroupVersion{Group: "sunset.x-k8s.io", Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: "sunset-k8s.io", Version: "v1alpha1"}
 
 // ClusterRetentionPolicyKind is the kind of a ClusterRetentionPolicy.
 var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
@@ -26,7 +26,7 @@ var NodeImageReportKind = GroupVersion.WithKind("NodeImageReport")
 
 // ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes carry out these
 // rules.
-var ImageKind = schema.GroupVersionKind{Group: "node.sunset.x-k8s.io", Version: "v1alpha1", Kind: "Image"}
+var ImageKind = schema.GroupVersionKind{Group: "node.sunset-k8s.io", Version: "v1alpha1", Kind: "Image"}
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {

@@ -43,7 +43,7 @@ type Rule struct {
 	// startTime is CEL -> timestamp or optional(timestamp): the start of the time to live. With optional.none() the rule does
 	// not apply to the object. Sunset uses the creationTimestamp of the object if the result is earlier. Without this field,
 	// the start is the time when Sunset first saw the object eligible. Sunset writes this time on the object (annotation
-	// sunset.x-k8s.io/eligible-since), and removes it when the object is no longer eligible. An image has no annotations:
+	// sunset-k8s.io/eligible-since), and removes it when the object is no longer eligible. An image has no annotations:
 	// without this field, its start is the later of its status.firstSeen and status.lastUsed, and no start can be earlier.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -176,7 +176,7 @@ type Override struct {
 	// bounds, Sunset uses the nearest bound.
 	// +optional
 	TTL *TTLBounds `json:"ttl,omitempty"`
-	// annotation sets whether the annotation sunset.x-k8s.io/ttl of an object can set its time to live. true: to any value
+	// annotation sets whether the annotation sunset-k8s.io/ttl of an object can set its time to live. true: to any value
 	// within the bounds. false: Sunset ignores the annotation. Absent: only to a longer time.
 	// +optional
 	Annotation *bool `json:"annotation,omitempty"`

@@ -25,7 +25,7 @@ const imagesPolicy = `
   mode: Enforce
   rules:
   - name: unused
-    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: object.spec.tags.all(t, t.startsWith('bench.test/'))
     ttl: 30d
     images: {minAge: 1s}

@@ -43,7 +43,7 @@ func (s *server) permissions() {
 	s.applyAll("go.yaml")
 	s.gone("go.yaml")
 	s.scraped(metrics)
-	images := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rules":[{"name":"old","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"!object.status.inUse","startTime":"object.status.lastUsed","ttl":"40d"}]}}`))
+	images := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rules":[{"name":"old","target":{"apiVersion":"node.sunset-k8s.io/v1alpha1","kind":"Image"},"eligible":"!object.status.inUse","startTime":"object.status.lastUsed","ttl":"40d"}]}}`))
 	expect.NoError(s, s.Patch(s.Context(), policyNamed("images"), images))
 	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // its ledger is deleted with it
 		s.Fatal(err)

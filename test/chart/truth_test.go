@@ -145,7 +145,7 @@ func allows(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) boo
 func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, object := range rendered {
-		if object.GetLabels()["rbac.sunset.x-k8s.io/aggregate-to-controller"] == "true" {
+		if object.GetLabels()["rbac.sunset-k8s.io/aggregate-to-controller"] == "true" {
 			all = append(all, rulesOf(t, object)...)
 		}
 	}

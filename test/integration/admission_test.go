@@ -42,7 +42,7 @@ func (w *env) serverless() {
 	})
 }
 
-var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionpolicies"},
+var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"retentionpolicies"},
 	Verbs: []string{"get", "create", "update", "patch", "delete"}}
 
 // tenant is a client of a user with these permissions in the test's namespace and no others.
@@ -150,8 +150,8 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 		`{"spec":{"mode":"Suspended","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
-		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}}}`,
-		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspended"}}`,
+		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}}}`,
+		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspended"}}`,
 	} {
 		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
 			t.Errorf("%s: %v", patch, err)
@@ -206,7 +206,7 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 		"values":                      {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
 		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
 		"blank":                       {"rules/0/eligible", "' '", "such as finished(object)"},
-		"our own kinds":               {"rules/0/target", "{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
+		"our own kinds":               {"rules/0/target", "{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
 		"roles":                       {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
 		"leases":                      {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
 		"the namespace":               {"rules/0/target", "{apiVersion: v1, kind: Namespace}", "may not delete Namespace"},

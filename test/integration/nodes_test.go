@@ -23,7 +23,7 @@ mode: Enforce
 approval: {backlogCount: 3, backlogPercent: 100}
 rules:
 - name: old
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: "!object.status.inUse"
   startTime: object.status.lastUsed
   ttl: 30d

@@ -39,8 +39,8 @@ func (w *env) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func(
 
 // core are the permissions that Sunset needs for any policies.
 var core = []rbacv1.PolicyRule{
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
+	{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
 	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}},

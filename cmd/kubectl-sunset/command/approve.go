@@ -146,7 +146,7 @@ func (b *backlog) describe(streams genericiooptions.IOStreams) {
 
 const approveHelp = `Approve the backlog of a policy that waits with condition ApprovalRequired, because it would delete more objects than
 spec.approval allows. Review the objects with preview or explain first. The command prints what it approves, and writes
-the hash of status.pendingApproval to annotation sunset.x-k8s.io/approved of the policy. The approval covers only the
+the hash of status.pendingApproval to annotation sunset-k8s.io/approved of the policy. The approval covers only the
 present version of the rules, or if the policy waits because of namespaces, only these namespaces. If the policy changes
 while the command runs, the command does not approve it.
 

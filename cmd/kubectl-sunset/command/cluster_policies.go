@@ -56,7 +56,7 @@ func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, on
 
 // grantPolicies holds the commands by which an administrator grants a user permission to read policies and namespaces.
 var grantPolicies = []string{
-	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset.x-k8s.io,retentionpolicies.sunset.x-k8s.io,namespaces",
+	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset-k8s.io,retentionpolicies.sunset-k8s.io,namespaces",
 	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
 }
 

@@ -60,7 +60,7 @@ func names(t *testing.T, lists map[string][]string) (server string, agents func(
 }
 
 func TestWordsAreCompleted(t *testing.T) {
-	const policies = "/apis/sunset.x-k8s.io/v1alpha1"
+	const policies = "/apis/sunset-k8s.io/v1alpha1"
 	server, agents := names(t, map[string][]string{
 		policies + "/clusterretentionpolicies":            {"batch", "pods"},
 		policies + "/namespaces/team-a/retentionpolicies": {"cleanup"},

@@ -180,7 +180,7 @@ const (
 	podsPath       = "/api/v1/pods"
 	secretsPath    = "/api/v1/secrets"
 	namespacesPath = "/api/v1/namespaces"
-	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	policiesPath   = "/apis/sunset-k8s.io/v1alpha1/clusterretentionpolicies"
 )
 
 func object(name, namespace, rest string) string {
@@ -192,7 +192,7 @@ func livePolicy(name, mode, kind, ttl string) string {
 	if kind == "Job" {
 		apiVersion, eligible = "batch/v1", "!finished(object)" // reads more than metadata
 	}
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q},"spec":{"mode":%q,
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q},"spec":{"mode":%q,
 		"namespaceSelector":{"matchLabels":{"env":"dev"}},
 		"rules":[{"name":"r","target":{"apiVersion":%q,"kind":%q},"eligible":%q,"startTime":"object.metadata.creationTimestamp","ttl":%q}]}}`,
 		name, mode, apiVersion, kind, eligible, ttl)

@@ -41,7 +41,7 @@ func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 }
 
 const (
-	deletingOwners = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
+	deletingOwners = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
 		"spec":{"mode":"Enforce","rules":[{"name":"pods","target":{"apiVersion":"v1","kind":"Pod"},"eligible":"true",
 		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"what":"Owner"}}]}}`
 	ownedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"dev","uid":"u-p","resourceVersion":"5",

@@ -36,7 +36,7 @@ metadata: {name: b, namespace: two, creationTimestamp: "2026-02-28T12:00:00Z"}
 `
 
 const podPolicy = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: pods}
 spec:

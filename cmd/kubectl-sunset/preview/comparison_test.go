@@ -19,7 +19,7 @@ import (
 
 // rulesAbout returns a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
 func rulesAbout(name, mode string, targets ...string) string {
-	text := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
+	text := "---\napiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
 	for i, target := range targets {
 		words := append(strings.Fields(target), "true")
 		text += fmt.Sprintf("  - {name: r%d, target: {apiVersion: %s, kind: %s}, eligible: %q, startTime: object.metadata.creationTimestamp, ttl: %s}\n",

@@ -15,7 +15,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	const allowed = ", approval: {backlogCount: 5, backlogPercent: 100}"
 	namespace := func(more string) string { return `{apiVersion: v1, kind: Namespace, metadata: {name: a` + more + `}}` }
 	override := func(overrides string) string {
-		return `{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: Enforce, overrides: [` + overrides + `]}}`
+		return `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: Enforce, overrides: [` + overrides + `]}}`
 	}
 	quota := func(hard string) string {
 		return `{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: a, name: q}, spec: {hard: {configmaps: ` + hard + `}}}`
@@ -31,7 +31,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspended", ", excludeNamespaces: [a]", "") }},
 		"a policy has a shorter TTL":      {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 100h") }, func(p *past, _ *history.State) { p.policy("q", "Enforce", "", ", ttl: 1m") }},
 		"a hold of a namespace is removed": {"", func(p *past) *history.State {
-			return p.store(namespace(`, annotations: {sunset.x-k8s.io/hold: "true"}`))
+			return p.store(namespace(`, annotations: {sunset-k8s.io/hold: "true"}`))
 		}, func(p *past, _ *history.State) { p.store(namespace("")) }},
 		"a label is added":        {"", nil, func(p *past, _ *history.State) { p.store(namespace(", labels: {ci: 'yes'}")) }},
 		"an override is deleted":  {"", func(p *past) *history.State { return p.store(override("{policy: p, suspend: true}")) }, func(p *past, o *history.State) { p.remove(o) }},
@@ -76,7 +76,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		if way.lifts != nil {
 			want = broken(checker.Approved)
 		}
-		approved := `, annotations: {sunset.x-k8s.io/approved: "9f2c"}`
+		approved := `, annotations: {sunset-k8s.io/approved: "9f2c"}`
 		stories[name+", without approval"] = example{tell: scene(7, func(*past) {}), want: want}
 		stories[name+", few objects"] = example{tell: scene(6, func(p *past) { p.remove(p.log.At("/registry/configmaps/a/x1", p.revision)) })}
 		stories[name+", with approval"] = example{tell: scene(7, func(p *past) {

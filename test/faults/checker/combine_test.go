@@ -39,7 +39,7 @@ func TestOverrides(t *testing.T) {
 	under := func(mode, overrides, ruled string, after time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", ", ttl: 1m"+ruled)
-			p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: %s, overrides: [%s]}}`, mode, overrides))
+			p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: %s, overrides: [%s]}}`, mode, overrides))
 			x := p.configMap("x")
 			p.wait(after)
 			p.sunset(x)
@@ -113,7 +113,7 @@ func TestMarks(t *testing.T) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", `, marked, eligible: "object.metadata.labels.old == 'yes'"`)
 			object := func(old string) string {
-				return `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, labels: {old: "` + old + `"}, annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:02Z"}'}}}`
+				return `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, labels: {old: "` + old + `"}, annotations: {sunset-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:02Z"}'}}}`
 			}
 			p.wait(time.Second)
 			p.configMap("x", `labels: {old: "yes"}`)
@@ -185,7 +185,7 @@ func TestOwners(t *testing.T) {
 			p.sunset(job)
 		}
 	}
-	const held = `annotations: {sunset.x-k8s.io/hold: "true"}`
+	const held = `annotations: {sunset-k8s.io/hold: "true"}`
 	// An object of a Job changes some time before the DELETE of the Job arrives, which was in flight for a while.
 	changed := func(selector, into string, before, underWay time.Duration) func(*past) {
 		return func(p *past) {
@@ -204,7 +204,7 @@ func TestOwners(t *testing.T) {
 		"a finished owner":                           {tell: owned("", "True", "")},
 		"an unfinished owner":                        {tell: owned("", "False", ""), want: broken(checker.Allowed)},
 		"an unfinished owner, which the rule allows": {tell: owned(", allowUnfinishedOwner: true", "False", "")},
-		"a held owner":                               {tell: owned("", "True", `sunset.x-k8s.io/hold: "true"`), want: broken(checker.HeldStays)},
+		"a held owner":                               {tell: owned("", "True", `sunset-k8s.io/hold: "true"`), want: broken(checker.HeldStays)},
 		"the object instead of its owner": {
 			tell: func(p *past) {
 				p.policy("p", "Enforce", "", ", delete: {what: Owner}, target: {apiVersion: v1, kind: Service}")

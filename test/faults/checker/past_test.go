@@ -52,9 +52,9 @@ func (p *past) wait(d time.Duration) { p.clock = p.clock.Add(d) }
 
 // resources contains the resources of kinds whose plural is not the name with an s.
 var resources = map[string]string{
-	"ClusterRetentionPolicy": "sunset.x-k8s.io/clusterretentionpolicies",
-	"RetentionPolicy":        "sunset.x-k8s.io/retentionpolicies",
-	"RetentionLedger":        "sunset.x-k8s.io/retentionledgers",
+	"ClusterRetentionPolicy": "sunset-k8s.io/clusterretentionpolicies",
+	"RetentionPolicy":        "sunset-k8s.io/retentionpolicies",
+	"RetentionLedger":        "sunset-k8s.io/retentionledgers",
 }
 
 func keyOf(o *unstructured.Unstructured) string {
@@ -187,7 +187,7 @@ func (p *past) policyText(name, mode, more, ruled string) string {
 		more += ", approval: {backlogCount: 1000000, backlogPercent: 100}"
 	}
 	ruled = strings.ReplaceAll(ruled, ", marked", "")
-	return fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: ClusterRetentionPolicy, metadata: {name: %s}, spec: {mode: %s%s, rules: [{name: r%s}]}}`,
+	return fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionPolicy, metadata: {name: %s}, spec: {mode: %s%s, rules: [{name: r%s}]}}`,
 		name, mode, more, ruled)
 }
 

@@ -48,7 +48,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 			told(p)
 			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // the history contains no status
 			p.continues(20 * time.Second)
-			p.configMap("y", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+			p.configMap("y", `annotations: {sunset-k8s.io/hold: "true"}`)
 		},
 		"during the run": func(p *past, told func(*past)) {
 			told(p)

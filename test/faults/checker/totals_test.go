@@ -30,7 +30,7 @@ func (p *past) spent(n int) string {
 
 func (p *past) ledgerOf(of *history.State, text string) {
 	p.Helper()
-	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
+	p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
 }
 
 func (p *past) configMaps(n int) (all []*history.State) {
@@ -273,7 +273,7 @@ func TestApproval(t *testing.T) {
 			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
 			p.wait(time.Minute)
 			text = p.policyText("p", "Enforce", ", approval: {"+required+"}", ruled)
-			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset.x-k8s.io/approved: "`+hash+`"}}`, 1))
+			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset-k8s.io/approved: "`+hash+`"}}`, 1))
 			p.wait(time.Minute)
 			p.sunset(x)
 		}
@@ -319,7 +319,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 			p.configMap("x", more)
 			p.evidence.Quiet = p.clock
 			p.wait(after)
-			p.configMap("somebody-is-there", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+			p.configMap("somebody-is-there", `annotations: {sunset-k8s.io/hold: "true"}`)
 		}
 	}
 	// limited leaves an object that waits because of another one, which counts for a minute, plus 11 s for clocks and parts
@@ -358,7 +358,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 		"an unfinished owner":               {tell: owned("active: 1", time.Hour)},
 		"not due yet":                       {tell: left("", "labels: {}", time.Minute+9*time.Second)},
 		"overdue":                           {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(checker.Lively)},
-		"held":                              {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
+		"held":                              {tell: left("", `annotations: {sunset-k8s.io/hold: "true"}`, time.Hour)},
 		"terminating":                       {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
 		"not eligible":                      {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
 		"an expression that fails":          {tell: left(", eligible: object.x", "labels: {}", time.Hour)},

@@ -60,7 +60,7 @@ func (p *Policy) Terminate() {
 		return
 	}
 	p.Terminating = true
-	p.setMode(v1alpha1.Suspended)
+	p.setMode(v1alpha1.Suspend)
 	for _, o := range p.Overrides {
 		o.InForce, o.Suspended = false, true
 	}

@@ -54,7 +54,7 @@ func checkValid(t *testing.T, r *policy.Rule) {
 		r.Spec.TTL != "" && r.Spec.TTLExpression != "", r.Spec.TTL == "" && r.Spec.TTLExpression == "" && r.Spec.Capacity == nil,
 		(r.TTL < 0) != (r.Spec.TTL == "" && r.Spec.TTLExpression == ""), r.Keep < 0, r.Capacity.Max < 0, r.Capacity.ByQuota && r.Capacity.Fair,
 		b.Min != nil && b.Max != nil && *b.Min > *b.Max, b.Keep != nil && *b.Keep < 0, r.Namespace != "" && r.ServiceAccount == "",
-		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspended:
+		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspend:
 		t.Errorf("a valid rule: %+v", r)
 	}
 }

@@ -85,11 +85,11 @@ func (p *Policy) loadMode() {
 	switch p.Mode {
 	case "":
 		p.Mode = v1alpha1.DryRun
-	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
+	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend:
 	default:
-		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspended)}
-		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspended"))
-		p.Mode = v1alpha1.Suspended
+		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspend)}
+		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspend"))
+		p.Mode = v1alpha1.Suspend
 	}
 }
 

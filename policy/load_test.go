@@ -172,13 +172,13 @@ func TestLoadKeepsRatherThanGuesses(t *testing.T) {
 	t.Run("an unknown mode suspends", func(t *testing.T) {
 		d := fine()
 		d.Spec.Mode = "enforce"
-		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspended || p.Rules[0].Mode != v1alpha1.Suspended {
+		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspend || p.Rules[0].Mode != v1alpha1.Suspend {
 			t.Errorf("mode is %s", p.Mode)
 		}
 	})
 	t.Run("a mode of another type suspends", func(t *testing.T) {
 		p := parse(t, `{"spec": {"mode": ["Enforce"], "rules": [{"name": "a"}]}}`).Load(policy.DefaultProtection())
-		expect.Equal(t, "mode", v1alpha1.Suspended, p.Mode)
+		expect.Equal(t, "mode", v1alpha1.Suspend, p.Mode)
 	})
 	t.Run("a namespace selector that cannot be read selects all", func(t *testing.T) {
 		d := fine()

@@ -160,7 +160,7 @@ func enforced(overrides []*Override) []*Override {
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	path := overridePath(i)
 	o := &Override{
-		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspended,
+		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspend,
 		Suspend: spec.Suspend != nil && *spec.Suspend,
 	}
 	if spec.Policy == "" {

@@ -29,7 +29,7 @@ func TestSameSettings(t *testing.T) {
 		"the name":             {func(r *policy.Rule) { r.ID.Rule = "x" }, false},
 		"the policy":           {func(r *policy.Rule) { r.ID.Policy = "x" }, false},
 		"the expressions":      {func(r *policy.Rule) { r.Key = "x" }, false},
-		"the mode":             {func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }, false},
+		"the mode":             {func(r *policy.Rule) { r.Mode = v1alpha1.Suspend }, false},
 		"the TTL":              {func(r *policy.Rule) { r.TTL++ }, false},
 		"a ttlExpression":      {func(r *policy.Rule) { r.HasTTLExpression = true }, false},
 		"validity":             {func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, false},

@@ -111,7 +111,7 @@ const namespacesHint = "select namespaces by label, such as namespaceSelector: {
 var words = []word{
 	{"spec spec.rules[]", "schedule cron interval", "", "leave it out: each object expires by startTime and ttl, at any time"},
 	{"spec", "dryRun enforce enabled enforcementAction validationFailureAction", "mode", "write mode: DryRun, or mode: Enforce"},
-	{"spec", "suspend suspended paused disabled", "mode", "write mode: Suspended"},
+	{"spec", "suspend suspended paused disabled", "mode", "write mode: Suspend"},
 	{"spec", "policies", "rules", ""},
 	{"spec", "namespaces namespace includeNamespaces", "namespaceSelector", namespacesHint},
 	{"spec.namespaceSelector", "matchNames matchName names any", "", namespacesHint},

@@ -49,7 +49,7 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 		"a rule in force wins over a dry run": {
 			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), policyOf("b", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/r"}},
 		"a suspended rule wins over a dry run": {
-			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspended))}, "v2", []string{"a/r"}},
+			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspend))}, "v2", []string{"a/r"}},
 		"an invalid rule does not count": {
 			[]*policy.Policy{policyOf("a", broken), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
 		"a cluster dry run wins over rules of older RetentionPolicies": {

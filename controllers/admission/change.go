@@ -20,7 +20,7 @@ func (c change) harmless() bool {
 	case reflect.DeepEqual(c.before.Spec, c.after.Spec):
 		return true
 	default:
-		return c.after.mode() == string(v1alpha1.Suspended) && reflect.DeepEqual(c.before.butMode(), c.after.butMode())
+		return c.after.mode() == string(v1alpha1.Suspend) && reflect.DeepEqual(c.before.butMode(), c.after.butMode())
 	}
 }
 

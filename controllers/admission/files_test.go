@@ -63,7 +63,7 @@ func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 
 // TestBothWebhookAndAPIServerLetSuspendingPass: the condition is the same in three places.
 func TestBothWebhookAndAPIServerLetSuspendingPass(t *testing.T) {
-	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspended' " +
+	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspend' " +
 		"|| dyn(object.spec).exists(k, k != 'mode' && (!(k in dyn(oldObject.spec)) || dyn(object.spec)[k] != dyn(oldObject.spec)[k])) " +
 		"|| dyn(oldObject.spec).exists(k, k != 'mode' && !(k in dyn(object.spec)))"
 	for name, want := range map[string]int{"policies.yaml": 2, "webhook.yaml": 1} {

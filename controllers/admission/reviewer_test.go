@@ -151,12 +151,12 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"rule removed: none":          {own, own[:strings.Index(own, "  - name: maps")], nil},
 		"enforced: all":               {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
 		"no longer enforced: none":    {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
-		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
+		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspend", 1), nil},
 		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
 		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
 		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), mayAll},
 		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), own, nil},
-		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
+		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspend", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeCluster{allowed: mayAll}
@@ -201,9 +201,9 @@ func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
 func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
 	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
 	for after, want := range map[string]bool{
-		strings.Replace(wrong, "Enforce", "Suspended", 1):                                      true,
+		strings.Replace(wrong, "Enforce", "Suspend", 1):                                      true,
 		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                      true,
-		strings.NewReplacer("Enforce", "Suspended", "finished(object)", "true").Replace(wrong): false,
+		strings.NewReplacer("Enforce", "Suspend", "finished(object)", "true").Replace(wrong): false,
 		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
 	} {
 		if response := (&fakeCluster{}).review(t, wrong, after); response.Allowed != want {

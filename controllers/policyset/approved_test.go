@@ -167,7 +167,7 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec("DryRun", "1h"))
-			s.policy("q", spec("Suspended", "1h"))
+			s.policy("q", spec("Suspend", "1h"))
 			s.hold("team-a", "true")
 			l := newHarness(t, s)
 			l.later(time.Minute)
@@ -196,7 +196,7 @@ func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 		between []string
 		want    []string
 	}{
-		"while it is suspended":        {[]string{spec("Suspended", "1h")}, free},
+		"while it is suspended":        {[]string{spec("Suspend", "1h")}, free},
 		"after it had another version": {[]string{elsewhere(spec("Enforce", "1h")), spec("Enforce", "1h")}, waits},
 		"while it has another version": {[]string{elsewhere(spec("Enforce", "1h"))}, waits},
 	} {

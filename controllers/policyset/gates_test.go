@@ -136,7 +136,7 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 }
 
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
-	for _, mode := range []string{"DryRun", "Suspended"} {
+	for _, mode := range []string{"DryRun", "Suspend"} {
 		t.Run(mode, func(t *testing.T) {
 			l := withPolicy(t, spec(mode, "1h"))
 			if gate := l.named("p").Gate; gate != nil {
@@ -436,7 +436,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 	tests := map[string]func(l *harness){
 		"of its mode": func(l *harness) {
 			l.edit("p", func(p *unstructured.Unstructured) {
-				p.Object["spec"].(map[string]any)["mode"] = "Suspended"
+				p.Object["spec"].(map[string]any)["mode"] = "Suspend"
 				p.SetGeneration(7)
 			})
 			l.refresh()

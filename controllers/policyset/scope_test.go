@@ -56,7 +56,7 @@ func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 		l.edit("p", func(p *unstructured.Unstructured) { _ = unstructured.SetNestedField(p.Object, mode, "spec", "mode") })
 		l.refresh()
 	}
-	mode("Suspended")
+	mode("Suspend")
 	l.namespace("team-b", ci)
 	l.refresh()
 	mode("Enforce")
@@ -81,11 +81,11 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 	}{
 		"in force from the start":           {marking("Enforce", one), nil, false},
 		"another TTL":                       {marking("Enforce", one), []string{strings.Replace(marking("Enforce", one), "1h", "2h", 1)}, false},
-		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspended", one), marking("Enforce", one)}, false},
+		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspend", one), marking("Enforce", one)}, false},
 		"another expression":                {marking("Enforce", one), []string{marking("Enforce", other)}, true},
 		"another expression, and back":      {marking("Enforce", one), []string{marking("Enforce", other), marking("Enforce", one)}, true},
 		"a dry run at first":                {marking("DryRun", one), []string{marking("Enforce", one)}, true},
-		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, false},
+		"suspended at first":                {marking("Suspend", one), []string{marking("Enforce", one)}, false},
 		"a startTime for a while":           {marking("Enforce", one), []string{spec("Enforce", "1h"), marking("Enforce", one)}, true},
 		"in force, and edited as a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
 	}
@@ -263,7 +263,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}{
 		"none":                   {"Enforce", distrusts(), false, false},
 		"of one namespace":       {"Enforce", distrusts("team-a"), true, false},
-		"of one, suspended":      {"Suspended", distrusts("team-a"), true, false},
+		"of one, suspended":      {"Suspend", distrusts("team-a"), true, false},
 		"all":                    {"Enforce", distrusts(v1alpha1.AllNamespaces), true, true},
 		"the policy has changed": {"Enforce", unobserved, true, true},
 		"changed after a count":  {"Enforce", counted, true, true},

@@ -59,8 +59,8 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	slowly(t, under(namespacesPath, 2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
-		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspend", "1h")) })
+		expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 	})
 }
 
@@ -150,8 +150,8 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
-		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspend", "1h")) })
+		expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 	})
 }
 

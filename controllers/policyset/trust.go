@@ -52,7 +52,7 @@ func (l *Reconciler) noteMarks(e, before *entry, status v1alpha1.RetentionPolicy
 		}
 		kept[r.Mark] = true
 		known, ok := l.marking[r.Mark]
-		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspended) {
+		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspend) {
 			known = trust{since: l.Clock.Now()} // the rule is enforced from now on: no leader has maintained its marks before
 			if !l.complete {
 				known = trustOf(r, e.generation, status, l.Clock.Now())

@@ -54,7 +54,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
 	}
 	uncounted, counted := v.uncounted(p)
-	if !counted || p.Mode == v1alpha1.Suspended {
+	if !counted || p.Mode == v1alpha1.Suspend {
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
 	_, pending := v.settle(p, before.PendingApproval)

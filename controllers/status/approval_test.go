@@ -111,7 +111,7 @@ func TestWhatACountShows(t *testing.T) {
 		"more in a namespace":                  {gated(newNamespaces), 6, nil, noStatus, of(), pending(newNamespaces.Hash, "team-a")},
 		"not more in the namespace":            {gated(newlyIn("team-b")), 6, nil, noStatus, of(), nil},
 		"more, in a dry run":                   {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
-		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspend), 6, nil, noStatus, nil, nil},
 		"more, with --dry-run":                 {forcedDryRun(), 6, nil, noStatus, nil, nil},
 		"more, with --dry-run, counted before": {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
 		"--dry-run while it waits":             {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},

@@ -97,7 +97,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 var readyMessage = map[v1alpha1.Mode]string{
 	v1alpha1.DryRun:    "dry run: Sunset counts what the policy would delete, and deletes nothing",
 	v1alpha1.Enforce:   "Sunset deletes objects when they are due",
-	v1alpha1.Suspended: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
+	v1alpha1.Suspend: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
 }
 
 func (v *statusInput) valid(p *policy.Policy) conditionState {
@@ -144,7 +144,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 		}
 		return conditionState{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
 			s.Due.Now, s.Due.Day)}
-	case v1alpha1.Suspended:
+	case v1alpha1.Suspend:
 		if p.Terminating {
 			return conditionState{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
 		}

@@ -160,7 +160,7 @@ func (m *marking) step() {
 	case n < 48:
 		m.edit("team-a/own", suspendSpec(m.specs["team-a/own"] == suspendSpec(false)))
 	case n < 53:
-		m.edit("p", markSpec([]string{"Enforce", "Suspended", "Enforce", "DryRun"}[m.r.Intn(4)]))
+		m.edit("p", markSpec([]string{"Enforce", "Suspend", "Enforce", "DryRun"}[m.r.Intn(4)]))
 	case n < 60:
 		m.stop(false)
 		m.start()

@@ -252,7 +252,7 @@ func TestNodeConditions(t *testing.T) {
 
 // TestOnlyAnEnforcedPolicyWithholdsImages from other policies, if its rules do not fit.
 func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
-	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
+	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspend: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"
 		f := fleetOf(nodeReport("n-1", p, now, 2))

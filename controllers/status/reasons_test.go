@@ -176,8 +176,8 @@ var addresses = []address{
 		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
 	}},
 	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]situation{
-		"Suspended":   {p: inMode(v1alpha1.Suspended)},
-		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspended)(p); p.Terminating = true }},
+		"Suspended":   {p: inMode(v1alpha1.Suspend)},
+		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspend)(p); p.Terminating = true }},
 	}},
 	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
@@ -207,7 +207,7 @@ var addresses = []address{
 	}},
 	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]situation{
 		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
-		"Suspended":        {q: inMode(v1alpha1.Suspended), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+		"Suspended":        {q: inMode(v1alpha1.Suspend), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
 		"RuleInvalid": {q: func(q *policy.Policy) {
 			q.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
 			q.Rules[0].Problems = q.Problems

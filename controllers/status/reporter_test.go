@@ -111,7 +111,7 @@ func TestDeletionErrorIsReported(t *testing.T) {
 func TestUseIsReportedSoon(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
-		p := policyOf(v1alpha1.Suspended, rule("a"))
+		p := policyOf(v1alpha1.Suspend, rule("a"))
 		p.Generation = 4
 		w.Use(compiledOf(p))
 		bubble.Pass(4 * time.Second)
@@ -185,7 +185,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
 		expect.Equal(t, "Outdated", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
-		suspended := policyOf(v1alpha1.Suspended, rule("a"))
+		suspended := policyOf(v1alpha1.Suspend, rule("a"))
 		later := compiledOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)

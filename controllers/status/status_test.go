@@ -40,7 +40,7 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
 		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.ForcedDryRun = true }, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
-		"suspended": {v1alpha1.Suspended, nil, nil, nil,
+		"suspended": {v1alpha1.Suspend, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
 		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,
 			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},

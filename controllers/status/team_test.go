@@ -80,7 +80,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				due(s, -28*time.Minute)
 				s.Messages = []string{"spec.overrides[0]: ttl 2m is shorter than the rule's 1h: it applies only in mode Enforce"}
 			})},
-		"suspended": {nil, overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), with(func(s *v1alpha1.ClusterRuleStatus) { s.Mode = v1alpha1.Suspended })},
+		"suspended": {nil, overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), with(func(s *v1alpha1.ClusterRuleStatus) { s.Mode = v1alpha1.Suspend })},
 		"a TTL of each object": {func(r *policy.Rule) { r.HasTTLExpression = true }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) {
 			s.TTL = ""
 			due(s, -30*time.Minute)

@@ -113,7 +113,7 @@ func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
 	long := about(images, "old")
 	long.Eligible = strings.Repeat("true || ", 1000) + "true"
 	dry, late := policyOf("a", v1alpha1.DryRun, long), policyOf("c", v1alpha1.Enforce, long)
-	in := policyOf("b", v1alpha1.Suspended, long)
+	in := policyOf("b", v1alpha1.Suspend, long)
 	for name, test := range map[string]struct {
 		most    int
 		missing []types.UID

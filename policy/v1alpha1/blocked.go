@@ -41,7 +41,7 @@ func StopsDeletions(c *metav1.Condition) bool {
 	case ConditionReady:
 		return c.Status == metav1.ConditionFalse
 	case ConditionEnforcing:
-		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && (c.Reason == string(Suspended) || c.Reason == "Terminating")
+		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && (c.Reason == "Suspended" || c.Reason == "Terminating")
 	case ConditionBlocked:
 		return c.Status == metav1.ConditionTrue && !IsChosen(c.Reason)
 	case ConditionDelayed, ConditionRecreated, ConditionNoOwner,

@@ -46,7 +46,7 @@ type ClusterRetentionPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0",message="one of rules and references must be set"
 type ClusterRetentionPolicySpec struct {
 	// mode sets what the policy does with due objects. DryRun, the default, only counts: status shows what Enforce would
-	// delete. Enforce deletes the objects. Suspended deletes nothing, and no other policy deletes the objects that its rules
+	// delete. Enforce deletes the objects. Suspend deletes nothing, and no other policy deletes the objects that its rules
 	// find eligible.
 	// +optional
 	// +kubebuilder:default=DryRun
@@ -148,7 +148,7 @@ type Limits struct {
 
 // Mode says what a policy does with objects that are due. The zero value means DryRun.
 //
-// +kubebuilder:validation:Enum=DryRun;Enforce;Suspended
+// +kubebuilder:validation:Enum=DryRun;Enforce;Suspend
 type Mode string
 
 const (
@@ -156,6 +156,6 @@ const (
 	DryRun Mode = "DryRun"
 	// Enforce deletes due objects.
 	Enforce Mode = "Enforce"
-	// Suspended deletes nothing, and keeps the objects that its rules find eligible.
-	Suspended Mode = "Suspended"
+	// Suspend deletes nothing, and keeps the objects that its rules find eligible.
+	Suspend Mode = "Suspend"
 )

@@ -47,7 +47,7 @@ type RetentionPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0",message="one of overrides and rules must be set"
 type RetentionPolicySpec struct {
 	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the
-	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspended deletes nothing, and
+	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspend deletes nothing, and
 	// keeps the objects that the policy's own rules find eligible. Overrides that keep objects longer apply in every mode.
 	// +optional
 	// +kubebuilder:default=DryRun

@@ -147,7 +147,7 @@ type ClusterRuleStatus struct {
 	Policy string `json:"policy"`
 	// rule is the name of the rule.
 	Rule string `json:"rule"`
-	// mode of the rule in this namespace: Suspended if an override suspends it.
+	// mode of the rule in this namespace: Suspend if an override suspends it.
 	Mode Mode `json:"mode"`
 	// ttl of the rule in this namespace; empty if it differs between objects, or if there is none.
 	// +optional

@@ -40,7 +40,7 @@ func TestF04APolicyChangesInTheMiddle(t *testing.T) {
 		}, scenario.Long},
 		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scenario.Long},
 		"another policy suspended": {func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) {
-			s.Policy("veto", previews("Suspended", "0s"))
+			s.Policy("veto", previews("Suspend", "0s"))
 		}, scenario.Long},
 		"deleted": {func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, scenario.Long},
 	})

@@ -59,7 +59,7 @@ func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
 	}
 }
 
-func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspended }
+func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspend }
 
 // counted waits until a policy's status has matched the given number of objects.
 func counted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, matched int64) {

@@ -149,9 +149,9 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 		`{"spec":{"approval":{"backlogCount":100000}}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
-		`{"spec":{"mode":"Suspended","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
+		`{"spec":{"mode":"Suspend","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}}}`,
-		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspended"}}`,
+		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspend"}}`,
 	} {
 		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
 			t.Errorf("%s: %v", patch, err)
@@ -160,7 +160,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"a":"b"}}}`,
 		`{"spec":{"overrides":[{"policy":"batch","ttl":"5h"}]}}`,
-		`{"spec":{"mode":"Suspended"}}`,
+		`{"spec":{"mode":"Suspend"}}`,
 		`{"spec":{"mode":"DryRun"}}`,
 		`{"spec":{"rules":[]}}`,
 	} {
@@ -288,7 +288,7 @@ func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
 	if err := author.Update(t.Context(), object); err != nil {
 		t.Error(err)
 	}
-	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspended"}}`)); err != nil {
+	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspend"}}`)); err != nil {
 		t.Error(err)
 	}
 }

@@ -237,7 +237,7 @@ func (w *env) setAnnotation(object client.Object, key, value string) {
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspended", "0s"))
+	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspend", "0s"))
 	w.status(keeps, func(s v1alpha1.RetentionPolicyStatus) error {
 		return cluster.Want(w.condition(s, v1alpha1.ConditionReady).Status == metav1.ConditionTrue, "not ready")
 	})

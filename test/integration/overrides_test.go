@@ -143,7 +143,7 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 	team := w.team("typo", fmt.Sprintf("overrides: [{policy: %s, ttl: 30dd}]", p.Name))
 	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
 		rule, err := clusterRule(s)
-		if err == nil && rule.Mode != v1alpha1.Suspended {
+		if err == nil && rule.Mode != v1alpha1.Suspend {
 			err = errors.New("not suspended")
 		}
 		return err

@@ -129,7 +129,7 @@ func TestWhatKeepsAnOwner(t *testing.T) {
 		"a rule for its kind": {
 			job: func(w *env) *batchv1.Job { return w.finishedJob("job") },
 			other: `
-mode: Suspended
+mode: Suspend
 rules:
 - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 0s}
 `,

@@ -268,7 +268,7 @@ func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
 	if err := w.Create(t.Context(), w.own("new", ownRules)); !apierrors.IsInternalError(err) {
 		t.Errorf("the webhook did not check a new policy: %v", err)
 	}
-	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspended"}}`} {
+	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspend"}}`} {
 		if err := w.Patch(t.Context(), p, edit(patch)); err != nil {
 			t.Errorf("cluster policy: %s: %v", patch, err)
 		}

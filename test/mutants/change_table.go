@@ -200,7 +200,7 @@ var changeTable = map[string]Mutant{
 	"a dry run that is enforced without a leader is compared with nothing": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestADryRunIsCountedAgainAfterOtherChanges",
 		Old: "if known, ok := byHash[p.Hash]; ok {",
-		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspended {",
+		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspend {",
 	},
 	"rules that cannot be counted during a change are never counted": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestWhatACountShows",

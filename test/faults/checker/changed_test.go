@@ -20,7 +20,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	quota := func(hard string) string {
 		return `{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: a, name: q}, spec: {hard: {configmaps: ` + hard + `}}}`
 	}
-	veto := func(p *past) *history.State { return p.policy("q", "Suspended", "", "") }
+	veto := func(p *past) *history.State { return p.policy("q", "Suspend", "", "") }
 	ways := map[string]struct {
 		ruled string // of the enforced policy
 		keeps func(p *past) *history.State
@@ -28,7 +28,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	}{
 		"a policy is deleted":             {"", veto, func(p *past, q *history.State) { p.remove(q) }},
 		"a policy is a dry run":           {"", veto, func(p *past, _ *history.State) { p.policy("q", "DryRun", "", "") }},
-		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspended", ", excludeNamespaces: [a]", "") }},
+		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspend", ", excludeNamespaces: [a]", "") }},
 		"a policy has a shorter TTL":      {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 100h") }, func(p *past, _ *history.State) { p.policy("q", "Enforce", "", ", ttl: 1m") }},
 		"a hold of a namespace is removed": {"", func(p *past) *history.State {
 			return p.store(namespace(`, annotations: {sunset-k8s.io/hold: "true"}`))

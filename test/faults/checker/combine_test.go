@@ -24,9 +24,9 @@ func TestSeveralPolicies(t *testing.T) {
 		"one with a shorter TTL":                     {tell: beside("Enforce", "", ", ttl: 1s")},
 		"one with a longer TTL":                      {tell: beside("Enforce", "", ", ttl: 1h"), want: broken(checker.NotEarly)},
 		"a dry run with a longer TTL":                {tell: beside("DryRun", "", ", ttl: 1h")},
-		"a suspended one":                            {tell: beside("Suspended", "", ""), want: broken(checker.Allowed)},
-		"a suspended one for other namespaces":       {tell: beside("Suspended", ", excludeNamespaces: [a]", "")},
-		"a suspended one for other namespace labels": {tell: beside("Suspended", ", namespaceSelector: {matchLabels: {x: y}}", "")},
+		"a suspended one":                            {tell: beside("Suspend", "", ""), want: broken(checker.Allowed)},
+		"a suspended one for other namespaces":       {tell: beside("Suspend", ", excludeNamespaces: [a]", "")},
+		"a suspended one for other namespace labels": {tell: beside("Suspend", ", namespaceSelector: {matchLabels: {x: y}}", "")},
 		"one without a TTL for the object":           {tell: beside("Enforce", "", ", ttlExpression: optional.none()"), want: broken(checker.Allowed)},
 		"one whose expression fails":                 {tell: beside("Enforce", "", ", eligible: object.x == 1"), want: broken(checker.Allowed)},
 		"one for which it is not eligible":           {tell: beside("Enforce", "", ", eligible: 'false'")},
@@ -216,7 +216,7 @@ func TestOwners(t *testing.T) {
 		},
 		"an owner that another rule keeps": {
 			tell: func(p *past) {
-				p.policy("q", "Suspended", "", ", target: {apiVersion: batch/v1, kind: Job}")
+				p.policy("q", "Suspend", "", ", target: {apiVersion: batch/v1, kind: Job}")
 				owned("", "True", "")(p)
 			},
 			want: broken(checker.Allowed),

@@ -64,14 +64,14 @@ func TestModes(t *testing.T) {
 		}
 	}
 	tell(t, map[string]example{
-		"a policy that was suspended half a second ago": {tell: after("Suspended", 500*time.Millisecond)},
-		"a policy that was suspended long ago":          {tell: after("Suspended", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
+		"a policy that was suspended half a second ago": {tell: after("Suspend", 500*time.Millisecond)},
+		"a policy that was suspended long ago":          {tell: after("Suspend", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
 		"a policy that became a dry run long ago":       {tell: after("DryRun", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
 		"a refused DELETE":                              {tell: refused("Enforce")},
 		"a refused DELETE of a dry run":                 {tell: refused("DryRun"), want: broken(checker.Restrained, checker.Allowed)},
 		"a policy suspended within a longer window": {tell: func(p *past) {
 			p.evidence.Window = 5 * time.Second
-			after("Suspended", 3*time.Second)(p)
+			after("Suspend", 3*time.Second)(p)
 		}},
 		"an object that no policy targets": {
 			tell: func(p *past) {
@@ -264,7 +264,7 @@ func TestMoments(t *testing.T) {
 		"a DELETE whose answer was lost": {
 			tell: func(p *past) {
 				begin(p)
-				p.policy("p", "Suspended", "", "")
+				p.policy("p", "Suspend", "", "")
 				p.wait(3 * time.Second)
 				x := p.configMap("x")
 				p.sunset(x)

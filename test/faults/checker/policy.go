@@ -110,9 +110,9 @@ func (p *policy) readMode() error {
 	switch p.spec.Mode {
 	case "":
 		p.spec.Mode = v1alpha1.DryRun
-	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
+	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend:
 	default:
-		p.spec.Mode = v1alpha1.Suspended
+		p.spec.Mode = v1alpha1.Suspend
 		return errors.New("unknown mode")
 	}
 	return nil

@@ -75,7 +75,7 @@ func (d *drawing) mode() string {
 	if d.chance(80) {
 		return "Enforce"
 	}
-	return pick(d, "DryRun", "Suspended")
+	return pick(d, "DryRun", "Suspend")
 }
 
 func (d *drawing) ttl() string { return pick(d, "0s", "1s", "2s", "4s") }

@@ -41,7 +41,7 @@ spec:
     eligible: "true"
     startTime: object.metadata.creationTimestamp
     ttl: 1h
-    delete: {what: Owner}
+    delete: {target: Owner}
 `
 
 // TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: the problem names the feature gate, and the other rules stay valid.

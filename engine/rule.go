@@ -100,7 +100,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
 	}
-	if d := rule.Delete; d != nil && d.What == v1alpha1.DeleteOwner {
+	if d := rule.Delete; d != nil && d.Target == v1alpha1.TargetOwner {
 		r.owner = true
 		r.fields.path("metadata.ownerReferences").whole = true
 		key = append(key, "owner")

@@ -189,16 +189,18 @@ func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
 	}
 	for _, same := range [][2]string{
 		{``, `, "delete": {}`},
-		{``, `, "delete": {"what": "Subject", "propagationPolicy": "Background"}`},
-		{`, "delete": {"what": "Owner"}`, `, "delete": {"what": "Owner", "propagationPolicy": "Background"}`},
+		{``, `, "delete": {"target": "Object", "propagationPolicy": "Background"}`},
+		{`, "delete": {"target": "Owner"}`, `, "delete": {"target": "Owner", "propagationPolicy": "Background"}`},
 		{`, "capacity": {"max": 3}`, `, "capacity": {"max": 3, "share": "PerNamespace"}`},
 	} {
 		if hash(same[0]) != hash(same[1]) {
 			t.Errorf("%q and %q have different hashes", same[0], same[1])
 		}
 	}
-	if hash(``) == hash(`, "delete": {"propagationPolicy": "Orphan"}`) {
-		t.Error("Orphan has the same hash as Background")
+	for _, other := range []string{`, "delete": {"propagationPolicy": "Orphan"}`, `, "delete": {"target": "Owner"}`} {
+		if hash(``) == hash(other) {
+			t.Errorf("%q has the hash of the default", other)
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
 		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(true)} }), "override"},
-		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
+		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} }), "delete"},
 		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
 		"an Event per object":                 {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
 		"a percentage of a quota":             {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: new(int32(50))} }), "capacity.percentOfQuota"},

@@ -88,7 +88,7 @@ func (s *Spec) hash() string {
 		r.Events, r.Outcome = "", ""
 		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d
-			same.What = unless(v1alpha1.DeleteSubject, d.What)
+			same.Target = unless(v1alpha1.TargetObject, d.Target)
 			if same.PropagationPolicy = unless(metav1.DeletePropagationBackground, d.PropagationPolicy); same == (v1alpha1.Delete{}) {
 				r.Delete = nil
 			} else {
@@ -186,15 +186,15 @@ func bound(at report, field, text string) *time.Duration {
 
 func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
 	r.Propagation = cmp.Or(d.PropagationPolicy, r.Propagation)
-	r.Owner, r.AllowUnfinished = d.What == v1alpha1.DeleteOwner, d.AllowUnfinishedOwner
+	r.Owner, r.AllowUnfinished = d.Target == v1alpha1.TargetOwner, d.AllowUnfinishedOwner
 	r.AllowManaged = d.AllowManaged
-	switch d.What {
-	case "", v1alpha1.DeleteSubject, v1alpha1.DeleteOwner:
+	switch d.Target {
+	case "", v1alpha1.TargetObject, v1alpha1.TargetOwner:
 	default:
-		at("delete.what", fmt.Sprintf("%q is not a valid value", d.What), "Subject or Owner")
+		at("delete.target", fmt.Sprintf("%q is not a valid value", d.Target), "Object or Owner")
 	}
 	if r.AllowUnfinished && !r.Owner {
-		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set what: Owner too, or leave it out")
+		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set target: Owner too, or leave it out")
 	}
 	switch r.Propagation {
 	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:

@@ -254,25 +254,6 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestHashLeavesOutThatTheSubjectGoes(t *testing.T) {
-	hash := func(how string) string {
-		rule := strings.Replace(ownRule, `{`, `{"delete": `+how+`, `, 1)
-		return parse(t, `{"spec": {"rules": [`+rule+`]}}`).Load(policy.Protection{}).Hash
-	}
-	for before, stored := range map[string]string{
-		`{}`:                                  `{"what": "Subject"}`,
-		`{"propagationPolicy": "Orphan"}`:     `{"what": "Subject", "propagationPolicy": "Orphan"}`,
-		`{"propagationPolicy": "Background"}`: `{"what": "Subject", "propagationPolicy": "Background"}`,
-	} {
-		if hash(before) != hash(stored) {
-			t.Errorf("the hash of %s is not that of %s", stored, before)
-		}
-		if owner := strings.Replace(stored, "Subject", "Owner", 1); hash(owner) == hash(before) {
-			t.Errorf("the hash of %s is that of %s", owner, before)
-		}
-	}
-}
-
 func TestHashOfAClusterRetentionPolicy(t *testing.T) {
 	hash := func(more string) string {
 		return parse(t, `{"spec": {`+more+`"rules": [`+ownRule+`]}}`).Load(policy.Protection{}).Hash

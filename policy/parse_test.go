@@ -80,7 +80,7 @@ func TestParseIsStrict(t *testing.T) {
 		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
 		"values that are not strings":        {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
 		"a bool for an expression":           {`{"spec": {"rules": [{"eligible": true}]}}`, []string{`spec.rules[0].eligible: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
-		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {what: Owner})"}},
+		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {target: Owner})"}},
 		"a list of conditions":               {`{"spec": {"rules": [{"eligible": ["a || b", "c"]}]}}`, []string{`spec.rules[0].eligible: array given, string expected (join conditions with &&: "(a || b) && c")`}},
 		"an expression below a field":        {`{"spec": {"rules": [{"startTime": {"cel": "a"}}]}}`, []string{"spec.rules[0].startTime: object given, string expected (write the expression alone: a)"}},
 		"a number for a ttlExpression":       {`{"spec": {"rules": [{"ttlExpression": 7}]}}`, []string{"spec.rules[0].ttlExpression: number given, string expected (write days(7))"}},

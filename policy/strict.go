@@ -99,7 +99,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	text, err := json.Marshal(value)
 	field := path[strings.LastIndex(path, ".")+1:]
 	isText, isExpression := wants.Kind() == reflect.String, slices.Contains(expressionFields, field)
-	if slices.Contains([]string{"mode", "events", "what", "propagationPolicy", "operator", "share", "required"}, field) {
+	if slices.Contains([]string{"mode", "events", "propagationPolicy", "operator", "share", "required"}, field) || strings.HasSuffix(path, ".delete.target") {
 		return "" // an enumeration, whose values need no quotes
 	}
 	if _, is := value.(bool); isText && is && !isExpression {
@@ -199,8 +199,8 @@ func formHint(field string, value any) string {
 		return ""
 	}
 	text, _ := value.(string)
-	if field == "delete" && (text == string(v1alpha1.DeleteOwner) || text == string(v1alpha1.DeleteSubject)) {
-		return fmt.Sprintf("write delete: {what: %s}", text)
+	if field == "delete" && (text == string(v1alpha1.TargetOwner) || text == string(v1alpha1.TargetObject)) {
+		return fmt.Sprintf("write delete: {target: %s}", text)
 	}
 	if label := equality.FindStringSubmatch(text); label != nil && strings.HasSuffix(field, "elector") {
 		return "write " + fmt.Sprintf(f.written, label[1]+": "+quoted(label[2]))

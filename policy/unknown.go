@@ -124,7 +124,7 @@ var words = []word{
 	{"spec.rules[]", "timestamp since from start startAt", "startTime", ""},
 	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes objects, and delete sets how"},
 	{"spec.rules[]", "dryRun enforce enabled", "", "mode applies to the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
-	{"spec.rules[].delete", "owner", "what", "write what: Owner"},
+	{"spec.rules[].delete", "owner", "target", "write target: Owner"},
 	{"spec.rules[].delete", "propagation cascade cascading", "propagationPolicy", ""},
 	{"spec.limits", "per period interval duration", "window", ""},
 	{"spec.limits", "max count", "maxDeletions", ""},

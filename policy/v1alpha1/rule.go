@@ -207,21 +207,21 @@ type TTLBounds struct {
 
 // Delete sets which object a rule deletes, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner applies only to owners: set what: Owner"
-// +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would keep the object when its owner is deleted: set Background or Foreground"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.target) && self.target == 'Owner'",message="allowUnfinishedOwner applies only to owners: set target: Owner"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || self.target != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would keep the object when its owner is deleted: set Background or Foreground"
 type Delete struct {
-	// what to delete: with Subject, the default, the object itself. With Owner, the controller of the object, such as the Job
-	// of a Workload; garbage collection then deletes the object, as all dependents of the owner. The owner must have finished,
-	// must not have a hold or be protected, and no rule about its own kind may keep it. Sunset keeps an object without a
-	// controller.
+	// target sets which object the rule deletes: with Object, the default, the object itself. With Owner, the controller of the
+	// object, such as the Job of a Workload; garbage collection then deletes the object, as all dependents of the owner. The
+	// owner must have finished, must not have a hold or be protected, and no rule about its own kind may keep it. Sunset keeps
+	// an object without a controller.
 	// +optional
-	What DeleteWhat `json:"what,omitempty"`
+	Target DeleteTarget `json:"target,omitempty"`
 	// allowUnfinishedOwner lets the rule delete an owner that has not finished, or whose kind does not show whether it has.
-	// Needs what: Owner.
+	// Needs target: Owner.
 	// +optional
 	AllowUnfinishedOwner bool `json:"allowUnfinishedOwner,omitempty"`
 	// allowManaged lets the rule delete objects that another controller would re-create or still needs: those that MultiKueue
-	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With what: Owner it applies to the owner too.
+	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With target: Owner it applies to the owner too.
 	// +optional
 	AllowManaged bool `json:"allowManaged,omitempty"`
 	// propagationPolicy sets what happens to dependents: Background (the default) and Foreground delete them, Orphan keeps
@@ -231,16 +231,16 @@ type Delete struct {
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 }
 
-// DeleteWhat says which object a rule deletes. The zero value means Subject.
+// DeleteTarget says which object a rule deletes. The zero value means Object.
 //
-// +kubebuilder:validation:Enum=Subject;Owner
-type DeleteWhat string
+// +kubebuilder:validation:Enum=Object;Owner
+type DeleteTarget string
 
 const (
-	// DeleteSubject deletes the object that the rule selects.
-	DeleteSubject DeleteWhat = "Subject"
-	// DeleteOwner deletes its controller.
-	DeleteOwner DeleteWhat = "Owner"
+	// TargetObject deletes the object that the rule selects.
+	TargetObject DeleteTarget = "Object"
+	// TargetOwner deletes its controller.
+	TargetOwner DeleteTarget = "Owner"
 )
 
 // EventMode says how Events report deletions. The zero value means Aggregate.

@@ -32,7 +32,7 @@ rules:
   eligible: "true"
   startTime: object.metadata.creationTimestamp
   ttl: 0s
-  delete: {what: Owner%s}
+  delete: {target: Owner%s}
 `
 
 const andUnfinished = ", allowUnfinishedOwner: true"
@@ -240,7 +240,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	}
 	finishedJob := func(w *env) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
 	team := func(w *env, more string) {
-		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {what: Owner"+more+"}\n")
+		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {target: Owner"+more+"}\n")
 	}
 	everything := onConfigMaps("*")
 	for name, test := range map[string]struct {

@@ -115,7 +115,7 @@ var changeTable = map[string]Mutant{
 	"changing what a rule deletes needs no approval": {
 		File: "policy/load_settings.go", Test: "./policy TestEveryFieldOfASpecIsInItsHash",
 		Old: "same == (v1alpha1.Delete{}) {",
-		New: "same.What != v1alpha1.DeleteOwner || !same.AllowUnfinishedOwner {",
+		New: "same.Target != v1alpha1.TargetOwner || !same.AllowUnfinishedOwner {",
 	},
 	"a change needs no approval while results of other policies are unknown": {
 		File: "policy/backlog.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",

@@ -68,7 +68,7 @@ spec:
     target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: object.spec.tag.size() > 0
     ttl: 7d
-    delete: {what: Owner}
+    delete: {target: Owner}
   - name: short
     target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: "true"

@@ -178,7 +178,7 @@ func TestWhatOthersManage(t *testing.T) {
 func TestOwners(t *testing.T) {
 	owned := func(what, ended, annotations string) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", delete: {what: Owner"+what+"}")
+			p.policy("p", "Enforce", "", ", delete: {target: Owner"+what+"}")
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j, annotations: {` + annotations + `}}, status: {conditions: [{type: Complete, status: "` + ended + `", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
 			p.configMap("x", `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: `+string(job.GetUID())+`}]`)
 			p.wait(2 * time.Minute)
@@ -190,7 +190,7 @@ func TestOwners(t *testing.T) {
 	changed := func(selector, into string, before, underWay time.Duration) func(*past) {
 		return func(p *past) {
 			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-underWay) }
-			p.policy("p", "Enforce", "", fmt.Sprintf(", target: {apiVersion: v1, kind: ConfigMap%s}, delete: {what: Owner}", selector))
+			p.policy("p", "Enforce", "", fmt.Sprintf(", target: {apiVersion: v1, kind: ConfigMap%s}, delete: {target: Owner}", selector))
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j}, status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
 			owner := `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: ` + string(job.GetUID()) + `}]`
 			p.configMap("x", owner)
@@ -207,7 +207,7 @@ func TestOwners(t *testing.T) {
 		"a held owner":                               {tell: owned("", "True", `sunset-k8s.io/hold: "true"`), want: broken(checker.HeldStays)},
 		"the object instead of its owner": {
 			tell: func(p *past) {
-				p.policy("p", "Enforce", "", ", delete: {what: Owner}, target: {apiVersion: v1, kind: Service}")
+				p.policy("p", "Enforce", "", ", delete: {target: Owner}, target: {apiVersion: v1, kind: Service}")
 				x := p.store(`{apiVersion: v1, kind: Service, metadata: {namespace: a, name: x, ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: u}]}}`)
 				p.wait(2 * time.Minute)
 				p.sunset(x)

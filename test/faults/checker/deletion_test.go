@@ -93,7 +93,7 @@ func TestModes(t *testing.T) {
 		},
 		"a refused DELETE of an object that owns nothing": {
 			tell: func(p *past) {
-				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 				x := p.configMap("x")
 				p.wait(2 * time.Minute)
 				p.request(x, 409, withPreconditions(x))

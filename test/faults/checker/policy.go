@@ -55,7 +55,7 @@ func (p *policy) hasVote() bool { return p.spec.Mode != v1alpha1.DryRun }
 
 func (r *rule) id() string { return r.policy.name + "/" + r.Name }
 
-func (r *rule) deletesOwner() bool { return r.Delete != nil && r.Delete.What == v1alpha1.DeleteOwner }
+func (r *rule) deletesOwner() bool { return r.Delete != nil && r.Delete.Target == v1alpha1.TargetOwner }
 
 // readPolicy reads a policy strictly. An error in a rule makes that rule invalid; an error elsewhere makes all rules invalid.
 func (j *checker) readPolicy(s *history.State) *policy {

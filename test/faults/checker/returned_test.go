@@ -70,7 +70,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 func TestAnOwnerThatComesBackMayStay(t *testing.T) {
 	back := func(times int) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 			for i := range times + 1 {
 				at := p.clock.Format(time.RFC3339)
 				job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {completionTime: "` + at +

@@ -339,7 +339,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 	// owned leaves a finished Job whose Pod's rule deletes it.
 	owned := func(status string, after time.Duration) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {` + status + `}}`)
 			for _, name := range []string{"x", "z"} {
 				p.store(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: %s, ownerReferences: [{controller: true, uid: %s, kind: Job, apiVersion: batch/v1, name: job}]}}`, name, job.GetUID()))

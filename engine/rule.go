@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -56,7 +57,7 @@ func (e expression) path(rule string) string { return rule + "." + e.wants.field
 
 // expressions returns the expressions of the rule, in the order of their evaluation.
 func (s *source) expressions() []expression {
-	all := []expression{{eligibility, s.rule.Eligible}}
+	all := []expression{{eligibility, cmp.Or(s.rule.Eligible, policy.DefaultEligible)}}
 	for _, e := range []expression{{start, s.rule.StartTime}, {lifetime, s.rule.TTLExpression}} {
 		if e.text != "" {
 			all = append(all, e)

@@ -213,9 +213,6 @@ func (r *Rule) loadTTL(at report) {
 }
 
 func (r *Rule) loadRest(at report) {
-	if r.Spec.Eligible == "" {
-		at("eligible", "missing", "write CEL that is true for objects that Sunset may delete, such as finished(object)")
-	}
 	switch r.Events {
 	case "":
 		r.Events = v1alpha1.EventsAggregate

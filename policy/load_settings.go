@@ -86,6 +86,7 @@ func (s *Spec) hash() string {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		r.Events, r.Outcome = "", ""
+		r.Eligible = unless(DefaultEligible, r.Eligible)
 		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d
 			same.Target = unless(v1alpha1.TargetObject, d.Target)

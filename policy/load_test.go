@@ -95,7 +95,6 @@ func TestLoadFindsProblems(t *testing.T) {
 		"a ttl without a unit":         {spoil(func(r *v1alpha1.Rule) { r.TTL = "30" }), "spec.rules[0].ttl", false},
 		"a negative ttl":               {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
 		"ttl and ttlExpression":        {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
-		"no eligible":                  {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
 		"unknown events":               {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
 		"an unknown value of delete.target": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: "Parent"} }),
 			"spec.rules[0].delete.target", false},

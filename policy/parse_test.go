@@ -14,6 +14,7 @@ import (
 const (
 	unknownField  = ": unknown field (check the spelling and the indentation; fields of newer versions of Sunset are rejected too)"
 	repeatedField = ": repeated field (write it once: only the last value would apply)"
+	blankEligible = "spec.rules[0].eligible: empty (write a CEL expression, or leave the field out if every selected object is eligible)"
 )
 
 func TestParseReadsEveryField(t *testing.T) {
@@ -79,6 +80,8 @@ func TestParseIsStrict(t *testing.T) {
 		"a label that is not a string":       {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
 		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
 		"values that are not strings":        {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
+		"an empty eligible":                  {`{"spec": {"rules": [{"eligible": ""}]}}`, []string{blankEligible}},
+		"an eligible of null":                {`{"spec": {"rules": [{"eligible": null}]}}`, []string{blankEligible}},
 		"a bool for an expression":           {`{"spec": {"rules": [{"eligible": true}]}}`, []string{`spec.rules[0].eligible: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
 		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {target: Owner})"}},
 		"a list of conditions":               {`{"spec": {"rules": [{"eligible": ["a || b", "c"]}]}}`, []string{`spec.rules[0].eligible: array given, string expected (join conditions with &&: "(a || b) && c")`}},

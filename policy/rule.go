@@ -63,6 +63,9 @@ func (p *Policy) ObjectName() string {
 	return strings.TrimPrefix(p.Name, p.Namespace+"/")
 }
 
+// DefaultEligible is the expression of a rule without eligible.
+const DefaultEligible = "true"
+
 // Rule is one rule with its settings. Facts has the results of its expressions, under Key.
 type Rule struct {
 	ID        RuleID

@@ -95,14 +95,14 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 }
 
 var readyMessage = map[v1alpha1.Mode]string{
-	v1alpha1.DryRun:    "dry run: Sunset counts what the policy would delete, and deletes nothing",
-	v1alpha1.Enforce:   "Sunset deletes objects when they are due",
+	v1alpha1.DryRun:  "dry run: Sunset counts what the policy would delete, and deletes nothing",
+	v1alpha1.Enforce: "Sunset deletes objects when they are due",
 	v1alpha1.Suspend: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
 }
 
 func (v *statusInput) valid(p *policy.Policy) conditionState {
 	if len(p.Problems) == 0 {
-		return conditionState{true, "Valid", "every rule is valid"}
+		return conditionState{true, "Valid", "every rule is valid" + defaulted(p)}
 	}
 	const shown = 3
 	said := lines(p.Problems[:min(len(p.Problems), shown)])
@@ -110,6 +110,20 @@ func (v *statusInput) valid(p *policy.Policy) conditionState {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
 	return conditionState{false, "RuleInvalid", strings.Join(said, "; ")}
+}
+
+// defaulted names the rules without eligible.
+func defaulted(p *policy.Policy) string {
+	var names []string
+	for _, r := range p.Rules {
+		if r.Spec.Eligible == "" {
+			names = append(names, r.ID.Rule)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; without eligible, every object that the target selects is eligible: " + some(names, "rules")
 }
 
 func (v *statusInput) watching(p *policy.Policy) conditionState {

@@ -33,12 +33,15 @@ type Rule struct {
 	// +required
 	Target Target `json:"target"`
 
-	// eligible is CEL -> bool: true if Sunset may delete the object when it is due. Sunset evaluates it first. If it is false,
-	// Sunset evaluates no other expression of the rule. If it fails, Sunset keeps the object.
-	// +required
+	// eligible is CEL -> bool: true if Sunset may delete the object when it is due. Absent means true: Sunset may delete every
+	// object that target selects. Sunset evaluates it first. If it is false, Sunset evaluates no other expression of the rule.
+	// If it fails, Sunset keeps the object. A rule with null, such as YAML reads from !finished(object) without quotes, is
+	// invalid.
+	// +optional
+	// +nullable
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
-	Eligible string `json:"eligible"`
+	Eligible string `json:"eligible,omitempty"`
 
 	// startTime is CEL -> timestamp or optional(timestamp): the start of the time to live. With optional.none() the rule does
 	// not apply to the object. Sunset uses the creationTimestamp of the object if the result is earlier. Without this field,

@@ -152,7 +152,9 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 	const broken = `annotation sunset-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`
 	at := time.Date(2026, time.March, 1, 12, 10, 0, 0, time.UTC)
 	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
-	refusing := func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(bool)} }
+	refusing := func(r *v1alpha1.Rule) {
+		r.OverrideBounds = &v1alpha1.OverrideBounds{TTLAnnotation: v1alpha1.TTLAnnotationIgnore}
+	}
 	tests := map[string]struct {
 		ttl    any
 		change func(*v1alpha1.Rule)

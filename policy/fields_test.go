@@ -188,6 +188,7 @@ func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
 		return parse(t, `{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "ttl": "1h"`+rule+`}]}}`).Load(policy.DefaultProtection()).Hash
 	}
 	for _, same := range [][2]string{
+		{``, `, "eligible": "true"`},
 		{``, `, "delete": {}`},
 		{``, `, "delete": {"target": "Object", "propagationPolicy": "Background"}`},
 		{`, "delete": {"target": "Owner"}`, `, "delete": {"target": "Owner", "propagationPolicy": "Background"}`},

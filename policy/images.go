@@ -145,8 +145,8 @@ func (r *Rule) refuseForImages(at report) {
 	if r.Spec.Outcome != "" {
 		at("outcome", "images have no ledger, so no outcomes are counted", "leave it out")
 	}
-	if r.Spec.Override != nil {
-		at("override", "images have no namespace and no annotations, so nothing can override the rule", "leave it out")
+	if r.Spec.OverrideBounds != nil {
+		at("overrideBounds", "images have no namespace and no annotations, so nothing can override the rule", "leave it out")
 	}
 	if r.Spec.Delete != nil {
 		at("delete", "an image is removed from its node: it has no owner and no dependents", "leave it out")

@@ -93,7 +93,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		}), "target.selector"},
 		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
-		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(true)} }), "override"},
+		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.OverrideBounds = &v1alpha1.OverrideBounds{} }), "overrideBounds"},
 		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} }), "delete"},
 		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
 		"an Event per object":                 {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},

@@ -151,25 +151,27 @@ func (r *Rule) loadRanking(at report) {
 }
 
 func (r *Rule) loadBounds(at report) {
-	o := r.Spec.Override
-	if o == nil {
+	b := r.Spec.OverrideBounds
+	if b == nil {
 		return
 	}
-	r.Bounds = Bounds{Annotation: o.Annotation, NoSuspend: o.Suspend != nil && !*o.Suspend}
-	if o.KeepNewest != nil {
-		n := int(*o.KeepNewest)
+	r.Bounds = Bounds{Annotation: unless(v1alpha1.TTLAnnotationLonger, b.TTLAnnotation), NoSuspend: b.AllowSuspend != nil && !*b.AllowSuspend}
+	switch b.TTLAnnotation {
+	case "", v1alpha1.TTLAnnotationLonger, v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore:
+	default:
+		at("overrideBounds.ttlAnnotation", fmt.Sprintf("%q is not a valid value", b.TTLAnnotation), "Longer, WithinBounds or Ignore")
+	}
+	if b.MinKeepNewest != nil {
+		n := int(*b.MinKeepNewest)
 		r.Bounds.Keep = &n
 		if n < 0 {
-			at("override.keepNewest", fmt.Sprintf("%d is negative", n), "0 or more")
+			at("overrideBounds.minKeepNewest", fmt.Sprintf("%d is negative", n), "0 or more")
 		}
 	}
-	if o.TTL == nil {
-		return
-	}
-	r.Bounds.Min = bound(at, "override.ttl.min", o.TTL.Min)
-	r.Bounds.Max = bound(at, "override.ttl.max", o.TTL.Max)
+	r.Bounds.Min = bound(at, "overrideBounds.minTTL", b.MinTTL)
+	r.Bounds.Max = bound(at, "overrideBounds.maxTTL", b.MaxTTL)
 	if r.Bounds.Min != nil && r.Bounds.Max != nil && *r.Bounds.Min > *r.Bounds.Max {
-		at("override.ttl", fmt.Sprintf("min %s is longer than max %s", o.TTL.Min, o.TTL.Max), "")
+		at("overrideBounds", fmt.Sprintf("minTTL %s is longer than maxTTL %s", b.MinTTL, b.MaxTTL), "")
 	}
 }
 

@@ -231,7 +231,7 @@ func TestHash(t *testing.T) {
 		"the account":        {`"cleaner"`, `"other"`, false},
 		"keepNewest":         {`"ttl": "1h"`, `"ttl": "1h", "keepNewest": {"count": 1}`, false},
 		"capacity":           {`"ttl": "1h"`, `"ttl": "1h", "capacity": {"max": 1}`, false},
-		"override":           {`"ttl": "1h"`, `"ttl": "1h", "override": {"annotation": true}`, false},
+		"overrideBounds":     {`"ttl": "1h"`, `"ttl": "1h", "overrideBounds": {"ttlAnnotation": "WithinBounds"}`, false},
 		"how it deletes":     {`"ttl": "1h"`, `"ttl": "1h", "delete": {"propagationPolicy": "Orphan"}`, false},
 		"a selector":         {`"kind": "Job"`, `"kind": "Job", "selector": {"matchLabels": {"a": "b"}}`, false},
 		"another rule":       {`"rules": [`, `"rules": [` + ownRule + `, `, false},
@@ -270,10 +270,10 @@ func TestHashOfAClusterRetentionPolicy(t *testing.T) {
 
 func TestLoadTakesRankingAndBounds(t *testing.T) {
 	d := fine()
-	three, most, ten, yes, no := int32(3), int32(5000), int32(10), true, false
+	three, most, ten, no := int32(3), int32(5000), int32(10), false
 	d.Spec.Rules[0].KeepNewest = &v1alpha1.KeepNewest{Count: 3}
 	d.Spec.Rules[0].Capacity = &v1alpha1.Capacity{Max: &most, Share: v1alpha1.ShareFair}
-	d.Spec.Rules[0].Override = &v1alpha1.Override{TTL: &v1alpha1.TTLBounds{Min: "10m", Max: "30d"}, Annotation: &yes, Suspend: &no, KeepNewest: &three}
+	d.Spec.Rules[0].OverrideBounds = &v1alpha1.OverrideBounds{MinTTL: "10m", MaxTTL: "30d", TTLAnnotation: v1alpha1.TTLAnnotationWithinBounds, AllowSuspend: &no, MinKeepNewest: &three}
 	d.Spec.Rules[1].TTL = ""
 	d.Spec.Rules[1].Capacity = &v1alpha1.Capacity{PercentOfQuota: &ten}
 	p := d.Load(policy.DefaultProtection())
@@ -281,7 +281,7 @@ func TestLoadTakesRankingAndBounds(t *testing.T) {
 		t.Fatal(problems(p.Problems))
 	}
 	minimum, maximum, keep := 10*time.Minute, 30*policy.Day, 3
-	want := policy.Bounds{Min: &minimum, Max: &maximum, Annotation: &yes, NoSuspend: true, Keep: &keep}
+	want := policy.Bounds{Min: &minimum, Max: &maximum, Annotation: v1alpha1.TTLAnnotationWithinBounds, NoSuspend: true, Keep: &keep}
 	expect.Equal(t, "bounds", want, p.Rules[0].Bounds)
 	if r := p.Rules[0]; r.Keep != 3 || r.Capacity != (policy.Capacity{Bounded: true, Max: 5000, Fair: true}) || !r.Ranks() {
 		t.Errorf("rule is %+v", r)
@@ -293,8 +293,8 @@ func TestLoadTakesRankingAndBounds(t *testing.T) {
 
 func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 	capacity := func(c v1alpha1.Capacity) func(*v1alpha1.Rule) { return func(r *v1alpha1.Rule) { r.Capacity = &c } }
-	bounds := func(b v1alpha1.TTLBounds) func(*v1alpha1.Rule) {
-		return func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{TTL: &b} }
+	bounds := func(b v1alpha1.OverrideBounds) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) { r.OverrideBounds = &b }
 	}
 	tests := map[string]struct {
 		spoil func(*v1alpha1.Rule)
@@ -308,10 +308,11 @@ func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 		"a negative percentage of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: new(int32(-1))}), "capacity.percentOfQuota"},
 		"a fair percentage of the quota":     {capacity(v1alpha1.Capacity{PercentOfQuota: new(int32(1)), Share: v1alpha1.ShareFair}), "capacity.share"},
 		"an unknown share":                   {capacity(v1alpha1.Capacity{Max: new(int32(1)), Share: "fair"}), "capacity.share"},
-		"a min that is not a duration":       {bounds(v1alpha1.TTLBounds{Min: "soon"}), "override.ttl.min"},
-		"a negative max":                     {bounds(v1alpha1.TTLBounds{Max: "-1h"}), "override.ttl.max"},
-		"a min above max":                    {bounds(v1alpha1.TTLBounds{Min: "2h", Max: "1h"}), "override.ttl"},
-		"a negative minimum of keepNewest":   {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: new(int32(-1))} }, "override.keepNewest"},
+		"a minTTL that is not a duration":    {bounds(v1alpha1.OverrideBounds{MinTTL: "soon"}), "overrideBounds.minTTL"},
+		"a negative maxTTL":                  {bounds(v1alpha1.OverrideBounds{MaxTTL: "-1h"}), "overrideBounds.maxTTL"},
+		"a minTTL above maxTTL":              {bounds(v1alpha1.OverrideBounds{MinTTL: "2h", MaxTTL: "1h"}), "overrideBounds"},
+		"a negative minKeepNewest":           {bounds(v1alpha1.OverrideBounds{MinKeepNewest: new(int32(-1))}), "overrideBounds.minKeepNewest"},
+		"an unknown ttlAnnotation":           {bounds(v1alpha1.OverrideBounds{TTLAnnotation: "Always"}), "overrideBounds.ttlAnnotation"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestSameSettings(t *testing.T) {
 		"a fair capacity":           {func(r *policy.Rule) { r.Capacity.Fair = true }, false},
 		"the minimum ttl":           {func(r *policy.Rule) { r.Bounds.Min = new(hour) }, false},
 		"the maximum ttl":           {func(r *policy.Rule) { r.Bounds.Max = new(hour) }, false},
-		"annotations refused":       {func(r *policy.Rule) { r.Bounds.Annotation = new(false) }, false},
+		"annotations refused":       {func(r *policy.Rule) { r.Bounds.Annotation = v1alpha1.TTLAnnotationIgnore }, false},
 		"suspending forbidden":      {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
 		"the minimum of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = new(0) }, false},
 		"an override":               {overriding(hours(1)), false},

@@ -110,7 +110,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 		return ""
 	case field == "ttlExpression" && !strings.ContainsAny(string(text), "[{tf"):
 		return fmt.Sprintf("write days(%s)", text)
-	case slices.Contains([]string{"ttl", "min", "max", "minAge", "window"}, field) && wants.Kind() == reflect.String:
+	case slices.Contains([]string{"ttl", "minTTL", "maxTTL", "minAge", "window"}, field) && wants.Kind() == reflect.String:
 		return `a duration is a number and a unit, such as "7d"`
 	case slices.Contains(expressionFields, field) && len(textsIn(value)) == 1:
 		return "write the expression alone: " + textsIn(value)[0]
@@ -186,8 +186,7 @@ var forms = map[string]form{
 	"limits":            {"limits: {maxDeletions: %v, window: 1h}", int64(100), ""},
 	"approval":          {"approval: {required: %v}", "Always", "Always WhenLarge"},
 	"delete":            {"delete: {propagationPolicy: %v}", "Foreground", "Foreground Background Orphan"},
-	"override":          {"override: {suspend: %v}", true, ""},
-	"ttl":               {"ttl: {max: %v}", "30d", ""},
+	"overrideBounds":    {"overrideBounds: {allowSuspend: %v}", true, ""},
 }
 
 var equality = regexp.MustCompile(`^([\w./-]+)\s*={1,2}\s*([\w.-]+)$`)

@@ -202,9 +202,9 @@ func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
 	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
 	for after, want := range map[string]bool{
 		strings.Replace(wrong, "Enforce", "Suspend", 1):                                      true,
-		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                      true,
+		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                    true,
 		strings.NewReplacer("Enforce", "Suspend", "finished(object)", "true").Replace(wrong): false,
-		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
+		strings.Replace(wrong, "Enforce", "DryRun", 1):                                       false,
 	} {
 		if response := (&fakeCluster{}).review(t, wrong, after); response.Allowed != want {
 			t.Errorf("allowed %v; want %v: %s", response.Allowed, want, after)

@@ -91,7 +91,7 @@ func deleted(p *unstructured.Unstructured) { p.SetDeletionTimestamp(&metav1.Time
 func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 	for ttl, want := range map[string][2]string{"2h": {"p/jobs Enforce 2h", "p/jobs Enforce 2h"}, "30m": {"p/jobs Enforce 30m", "p/jobs Enforce 1h"}} {
 		s := newServer()
-		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
+		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, overrideBounds: {minTTL: 1m}", 1))
 		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
 		l := newHarness(t, s)
 		expect.Equal(t, "rules", []string{want[0]}, l.allowed("team-a"))

@@ -131,7 +131,7 @@ func newMarking(t *testing.T, compiler *engine.Compiler, seed int64) *marking {
 }
 
 func markSpec(mode string) string {
-	return fmt.Sprintf(`{mode: %s, rules: [{name: r, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", ttl: %s, override: {suspend: true}}]}`,
+	return fmt.Sprintf(`{mode: %s, rules: [{name: r, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", ttl: %s, overrideBounds: {allowSuspend: true}}]}`,
 		mode, markTTL)
 }
 

@@ -75,10 +75,10 @@ type Rule struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// override sets what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep objects
-	// longer, put a hold on them, or suspend the rule.
+	// overrideBounds limits what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep
+	// objects longer, put a hold on them, or suspend the rule.
 	// +optional
-	Override *Override `json:"override,omitempty"`
+	OverrideBounds *OverrideBounds `json:"overrideBounds,omitempty"`
 
 	// images has more settings, if the target is an Image of a node.
 	// +optional
@@ -173,40 +173,47 @@ const (
 	ShareFair Share = "Fair"
 )
 
-// Override sets what RetentionPolicies and annotations can change in a rule.
-type Override struct {
-	// ttl bounds the time to live that a RetentionPolicy or the annotation of an object can set. If a value is outside of the
-	// bounds, Sunset uses the nearest bound.
+// OverrideBounds limits what a RetentionPolicy and the annotations of an object can change in a rule.
+type OverrideBounds struct {
+	// minTTL is the shortest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
+	// of a shorter one. Absent means the time of the rule, so that they can only set a longer one.
 	// +optional
-	TTL *TTLBounds `json:"ttl,omitempty"`
-	// annotation sets whether the annotation sunset-k8s.io/ttl of an object can set its time to live. true: to any value
-	// within the bounds. false: Sunset ignores the annotation. Absent: only to a longer time.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	MinTTL string `json:"minTTL,omitempty"`
+	// maxTTL is the longest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
+	// of a longer one. Absent means no maximum.
 	// +optional
-	Annotation *bool `json:"annotation,omitempty"`
-	// suspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	MaxTTL string `json:"maxTTL,omitempty"`
+	// ttlAnnotation sets which time to live the annotation sunset-k8s.io/ttl of an object can set. Longer, the default: only a
+	// longer one, up to maxTTL. WithinBounds: each that a RetentionPolicy can set. Ignore: none.
 	// +optional
-	Suspend *bool `json:"suspend,omitempty"`
-	// keepNewest is the minimum count that a RetentionPolicy can set. Absent means the count of the rule, so that a
+	TTLAnnotation TTLAnnotationEffect `json:"ttlAnnotation,omitempty"`
+	// allowSuspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
+	// +optional
+	AllowSuspend *bool `json:"allowSuspend,omitempty"`
+	// minKeepNewest is the minimum of keepNewest that a RetentionPolicy can set. Absent means the count of the rule, so that a
 	// RetentionPolicy can only keep more.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	KeepNewest *int32 `json:"keepNewest,omitempty"`
+	MinKeepNewest *int32 `json:"minKeepNewest,omitempty"`
 }
 
-// TTLBounds bounds a time to live.
-type TTLBounds struct {
-	// min is the shortest time to live that an override can set. Absent means the time of the rule, so that an override can
-	// only be longer.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Min string `json:"min,omitempty"`
-	// max is the longest time to live that an override can set. Absent means no maximum.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Max string `json:"max,omitempty"`
-}
+// TTLAnnotationEffect says which time to live the annotation of an object can set. The zero value means Longer.
+//
+// +kubebuilder:validation:Enum=Longer;WithinBounds;Ignore
+type TTLAnnotationEffect string
+
+const (
+	// TTLAnnotationLonger allows only a longer time to live, up to maxTTL.
+	TTLAnnotationLonger TTLAnnotationEffect = "Longer"
+	// TTLAnnotationWithinBounds allows each time to live that a RetentionPolicy can set.
+	TTLAnnotationWithinBounds TTLAnnotationEffect = "WithinBounds"
+	// TTLAnnotationIgnore ignores the annotation.
+	TTLAnnotationIgnore TTLAnnotationEffect = "Ignore"
+)
 
 // Delete sets which object a rule deletes, and how.
 //

@@ -194,18 +194,18 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 		"in delete":                   {"rules/0/delete", "{gracePeriod: 3}", "rule previews, delete: gracePeriod"},
 		"in keepNewest":               {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
 		"in capacity":                 {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
-		"in override":                 {"rules/0/override", "{ttls: {}}", "override: ttls"},
-		"in bounds":                   {"rules/0/override", "{ttl: {least: 1h}}", "override.ttl: least"},
+		"in overrideBounds":           {"rules/0/overrideBounds", "{least: 1h}", "overrideBounds: least"},
 		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
 		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
 		"in approval":                 {"approval", "{backlog: 3}", "approval: backlog"},
 		"ttl":                         {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
 		"ttl of an override":          {"overrides/0/ttl", "1y", "not a time to live: 1y"},
-		"bound":                       {"rules/0/override", "{ttl: {max: forever}}", "not a time to live: forever"},
+		"bound":                       {"rules/0/overrideBounds", "{maxTTL: forever}", "not a time to live: forever"},
 		"operator":                    {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
 		"values":                      {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
 		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
 		"blank":                       {"rules/0/eligible", "' '", "such as finished(object)"},
+		"null":                        {"rules/0/eligible", "!finished(object)", "such as finished(object)"},
 		"our own kinds":               {"rules/0/target", "{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
 		"roles":                       {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
 		"leases":                      {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
@@ -239,7 +239,7 @@ rules:
   ttl: 1.5h
   keepNewest: {count: 3, groupBy: "'a'"}
   capacity: {max: 5, share: PerNamespace}
-  override: {ttl: {min: "0", max: 2w}, annotation: true, suspend: true, keepNewest: 1}
+  overrideBounds: {minTTL: "0", maxTTL: 2w, ttlAnnotation: WithinBounds, allowSuspend: true, minKeepNewest: 1}
   delete: {propagationPolicy: Background}
   events: Aggregate
 `

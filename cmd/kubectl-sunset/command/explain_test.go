@@ -28,7 +28,7 @@ func ranking(mode, more string) string {
 	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch","uid":"u-batch"},
 		"spec":{"mode":%q,"rules":[{"name":"jobs","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"object.metadata.name != 'running'",
 		"startTime":"object.metadata.creationTimestamp","ttl":"3d","keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},
-		"override":{"ttl":{"min":"1h"},"keepNewest":1}}]}%s}`, mode, more)
+		"overrideBounds":{"minTTL":"1h","minKeepNewest":1}}]}%s}`, mode, more)
 }
 
 // overriding is a RetentionPolicy of namespace dev.

@@ -79,7 +79,7 @@ spec:
     eligible: variables.done && object.metadata.?labels[?'keep'].orValue('') != 'yes'
     startTime: finishedAt(object)
     ttl: 1d
-    override: {ttl: {min: 10m, max: 30d}, annotation: true}
+    overrideBounds: {minTTL: 10m, maxTTL: 30d, ttlAnnotation: WithinBounds}
     keepNewest: {count: 2, groupBy: "object.metadata.?labels[?'app'].orValue('')"}
 `
 

@@ -116,7 +116,7 @@ func TestTeams(t *testing.T) {
 		want []string // NAMESPACE/NAME RULE DUE
 	}{
 		"an override applies in its namespace":                   {ranking("ttl: 1d") + team("ttl: 2d"), []string{"a/x p/pods " + due(45), "b/z p/pods " + due(21)}},
-		"a shorter override applies up to the minimum":           {ranking("ttl: 1d, override: {ttl: {min: 8h}}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
+		"a shorter override applies up to the minimum":           {ranking("ttl: 1d, overrideBounds: {minTTL: 8h}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
 		"rules of a RetentionPolicy apply only in its namespace": {ranking("ttl: 1d") + own, []string{"a/x a/p/pods " + due(213), "b/z p/pods " + due(21)}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		}, func(p *past, _ *history.State) { p.store(namespace("")) }},
 		"a label is added":        {"", nil, func(p *past, _ *history.State) { p.store(namespace(", labels: {ci: 'yes'}")) }},
 		"an override is deleted":  {"", func(p *past) *history.State { return p.store(override("{policy: p, suspend: true}")) }, func(p *past, o *history.State) { p.remove(o) }},
-		"an override is created":  {", ttl: 100h, override: {ttl: {min: 1s}}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
+		"an override is created":  {", ttl: 100h, overrideBounds: {minTTL: 1s}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
 		"a quota shrinks":         {", ttl: 1000h, capacity: {percentOfQuota: 100}", func(p *past) *history.State { return p.store(quota("100")) }, func(p *past, _ *history.State) { p.store(quota("1")) }},
 		"a longer TTL has passed": {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 30m") }, nil},
 	}

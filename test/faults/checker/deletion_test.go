@@ -165,7 +165,7 @@ func TestTime(t *testing.T) {
 		"a TTL expression without a value":                 {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(checker.Allowed)},
 		"a longer TTL on the object":                       {tell: after(2*time.Minute, "", "annotations: {sunset-k8s.io/ttl: 1h}"), want: broken(checker.NotEarly)},
 		"a shorter TTL on the object":                      {tell: after(30*time.Second, "", "annotations: {sunset-k8s.io/ttl: 1s}"), want: broken(checker.NotEarly)},
-		"a shorter TTL on the object that the rule allows": {tell: after(30*time.Second, ", ttl: 1m, override: {annotation: true, ttl: {min: 10s}}", "annotations: {sunset-k8s.io/ttl: 1s}")},
+		"a shorter TTL on the object that the rule allows": {tell: after(30*time.Second, ", ttl: 1m, overrideBounds: {ttlAnnotation: WithinBounds, minTTL: 10s}", "annotations: {sunset-k8s.io/ttl: 1s}")},
 		"an invalid TTL on the object":                     {tell: after(time.Hour, "", "annotations: {sunset-k8s.io/ttl: soon}"), want: broken(checker.Allowed)},
 		"no start time":                                    {tell: after(time.Hour, ", startTime: optional.none()"), want: broken(checker.Allowed)},
 		"an expression that fails":                         {tell: after(time.Hour, ", eligible: object.spec.missing"), want: broken(checker.Allowed)},

@@ -171,12 +171,9 @@ func (r *rule) readTimes() error {
 	if r.TTL == "" && r.TTLExpression == "" && r.Capacity == nil {
 		err = errors.Join(err, errors.New("neither ttl nor capacity"))
 	}
-	if r.Override != nil && r.Override.TTL != nil {
-		_, least := optionalDuration(r.Override.TTL.Min)
-		_, most := optionalDuration(r.Override.TTL.Max)
-		err = errors.Join(err, least, most)
-	}
-	return err
+	_, least := optionalDuration(r.allowed().MinTTL)
+	_, most := optionalDuration(r.allowed().MaxTTL)
+	return errors.Join(err, least, most)
 }
 
 // strictly reads stored data into an API type; a field that the type does not have is an error.

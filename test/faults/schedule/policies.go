@@ -42,7 +42,7 @@ const (
 	isIdle  = `eligible: "object.metadata.?labels[?'idle'].orValue('') == 'yes'"`
 	isMade  = `startTime: object.metadata.creationTimestamp`
 	hasEnd  = `eligible: finished(object), startTime: finishedAt(object)`
-	mayEdit = `override: {annotation: true, ttl: {min: 1s}}`
+	mayEdit = `overrideBounds: {ttlAnnotation: WithinBounds, minTTL: 1s}`
 )
 
 // drawPolicies draws five policies: one for old objects, one with marks, one that sometimes keeps, and two for finished

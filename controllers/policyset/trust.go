@@ -99,7 +99,7 @@ func (l *Reconciler) noteUnasked(snapshot *policy.Snapshot) {
 // --dry-run) or has changed since then, as the change may concern the rule.
 func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicyStatus, now time.Time) (t trust) {
 	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
-	dryRun := enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
+	dryRun := status.ObservedGeneration != 0 && (enforcing == nil || enforcing.Reason == string(v1alpha1.DryRun))
 	var distrusted []string
 	for i := range status.Rules {
 		if status.Rules[i].Name == r.ID.Rule {

@@ -196,7 +196,7 @@ func (v *statusInput) recounts(p *policy.Policy) bool {
 //   - Rules that read references, while these are unknown or have just changed.
 //   - Rules about images that not every node has counted.
 func (v *statusInput) uncounted(p *policy.Policy) (rules []string, ok bool) {
-	if !v.permitted(p).ok {
+	if v.permitted(p).isObstacle() {
 		return nil, false
 	}
 	settled := p.Gate != nil && (p.Gate.Namespaces != nil || p.Gate.Recount != nil) // whether rules have been counted before

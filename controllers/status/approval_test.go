@@ -328,8 +328,8 @@ func TestMessagesWhileAGateWaits(t *testing.T) {
 		policy *policy.Policy
 		want   string // Enforcing
 	}{
-		"everything is being counted":  {gated(everywhere), "False Counting"},
-		"a namespace is being counted": {gated(newNamespaces), "False Counting"},
+		"everything is being counted":  {gated(everywhere), "Unknown Counting"},
+		"a namespace is being counted": {gated(newNamespaces), "Unknown Counting"},
 		"only an invalid rule waits":   {gated(uncounted, rule("a"), rule("b", invalid)), "True Enforcing"},
 		"nothing waits":                {gated(nil), "True Enforcing"},
 	}
@@ -519,7 +519,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 				}, func(t *testing.T, w *harness) {
 					bubble.Pass(time.Minute)
 					expect.Equal(t, "reported", 0, len(w.previewed))
-					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+					expect.Equal(t, "enforcing", "Unknown Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
 						w.Permissions = nil
 						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)

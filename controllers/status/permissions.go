@@ -63,6 +63,9 @@ func (v *statusInput) permitted(p *policy.Policy) conditionState {
 }
 
 func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
+	if len(p.Rules) == 0 || p.Namespace == "" {
+		return conditionState{}
+	}
 	var first error
 	var missing []rbac.Permission
 	for _, r := range p.Rules {
@@ -79,12 +82,16 @@ func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
 	}
 	switch {
 	case first == nil:
-		return conditionState{true, "Permitted", "the ServiceAccount has every permission that the rules need"}
+		return conditionState{yes, "Permitted", "the ServiceAccount has every permission that the rules need"}
+	case errors.Is(first, errNotAsked):
+		return conditionState{unknown, "PermissionsUnknown", rbac.Line(first.Error())}
 	case len(missing) == 0:
-		return conditionState{false, "Forbidden", rbac.Line(first.Error())}
+		return conditionState{no, "Forbidden", rbac.Line(first.Error())}
 	}
-	return conditionState{false, "Forbidden", rbac.Message(first.Error(), missing...)}
+	return conditionState{no, "Forbidden", rbac.Message(first.Error(), missing...)}
 }
+
+var errNotAsked = errors.New("not known yet")
 
 // forbidden returns which permission a rule of a RetentionPolicy lacks; nil if it has all, and for rules of
 // ClusterRetentionPolicies.
@@ -94,7 +101,7 @@ func (v *statusInput) forbidden(r *policy.Rule) error {
 	}
 	err, known := v.permissions(r)
 	if !known {
-		return fmt.Errorf("the permissions of ServiceAccount %s are not known yet", r.ServiceAccount)
+		return fmt.Errorf("the permissions of ServiceAccount %s are %w", r.ServiceAccount, errNotAsked)
 	}
 	return err
 }

@@ -158,20 +158,23 @@ var addresses = []address{
 	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
 		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
-		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
-		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
+		"EntriesUnread":     {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
 		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
 		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
 	}},
-	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]situation{
+	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
+		"LedgerNotRead": {ledger: &ledgers.State{}},
+	}},
+	{"author of the policy", "Enforcing=False", byReason + ", `LimitNotReached`", "SunsetLimitReached", 15, map[string]situation{
 		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
 	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
 		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
 	}},
-	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
+	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
 		"Listing":  {kind: unlisted},
 		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
 	}},

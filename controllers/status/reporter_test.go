@@ -92,7 +92,7 @@ func TestDeletionErrorIsReported(t *testing.T) {
 		"clock skew":                 {func(w *harness) { w.preflightErr = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
 		"a lost kind":                {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
 		"no permission to delete":    {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
-		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
+		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "Unknown Listing"},
 	}
 	for name, test := range tests {
 		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {

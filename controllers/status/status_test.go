@@ -37,21 +37,21 @@ func TestConditions(t *testing.T) {
 		"enforced": {v1alpha1.Enforce, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.ForcedDryRun = true }, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
 		"suspended": {v1alpha1.Suspend, nil, nil, nil,
-			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "False Suspended", "True Suspended"}},
 		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,
 			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},
 		"a dry run and invalid": {v1alpha1.DryRun, problem, nil, nil,
-			[4]string{"False RuleInvalid", "True Watching", "False DryRun", "False RuleInvalid"}},
+			[4]string{"False RuleInvalid", "True Watching", "", "False RuleInvalid"}},
 		"enforced, the kind does not exist": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
 			[4]string{"True Valid", "False KindNotFound", "True Enforcing", "False KindNotFound"}},
 		"a dry run, the kind does not exist": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
-			[4]string{"True Valid", "False KindNotFound", "False DryRun", "False KindNotFound"}},
+			[4]string{"True Valid", "False KindNotFound", "", "False KindNotFound"}},
 		"enforced and not listed yet": {v1alpha1.Enforce, nil, unlisted, nil,
-			[4]string{"True Valid", "False Listing", "True Enforcing", "False Listing"}},
+			[4]string{"True Valid", "Unknown Listing", "True Enforcing", "Unknown Listing"}},
 		"enforced, without permission to delete": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
 		"enforced, without permission to mark": {v1alpha1.Enforce, func(p *policy.Policy) { p.Rules[0].Mark = "m" }, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
@@ -59,11 +59,11 @@ func TestConditions(t *testing.T) {
 		"enforced, without permission to mark, which the rule does not need": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run, without permission to delete": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"enforced, with clock skew": {v1alpha1.Enforce, nil, nil, errors.New("clock skew"),
 			[4]string{"True Valid", "True Watching", "False Stale", "False Stale"}},
 		"a dry run, with clock skew": {v1alpha1.DryRun, nil, nil, errors.New("clock skew"),
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"every problem at once": {v1alpha1.Enforce, func(p *policy.Policy) { p.Problems = []policy.Problem{{Path: "spec.mode"}} },
 			func(k *retention.KindState) { k.Lost, k.Undeletable = lost, undeletable }, errors.New("clock skew"),
 			[4]string{"False RuleInvalid", "False KindNotFound", "False Forbidden", "False RuleInvalid"}},
@@ -96,7 +96,7 @@ func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKi
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
-	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
+	expect.Equal(t, "watching", "Unknown Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
 func TestManyProblemsAreCutShort(t *testing.T) {

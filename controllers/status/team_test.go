@@ -140,7 +140,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 		"all permissions":                     {map[string]error{"a": nil, "b": nil}, false, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
 		"none":                                {map[string]error{"a": missing, "b": missing}, false, nil, false, "False Forbidden"},
 		"one rule without permissions":        {map[string]error{"a": nil, "b": missing}, false, map[string]bool{"a": true}, false, "False Forbidden"},
-		"not known yet":                       {nil, false, nil, false, "False Forbidden"},
+		"not known yet":                       {nil, false, nil, false, "Unknown PermissionsUnknown"},
 		"an invalid rule without permissions": {map[string]error{"a": nil, "b": missing}, true, map[string]bool{"a": true}, false, "True Permitted"},
 		"an invalid rule with permissions":    {map[string]error{"a": nil, "b": nil}, true, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
 	}
@@ -189,7 +189,7 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 		"one is missing": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"not known yet": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, false },
-			"False Forbidden", "False Forbidden", "the permissions of ServiceAccount cleaner are not known yet"},
+			"Unknown PermissionsUnknown", "Unknown PermissionsUnknown", "the permissions of ServiceAccount cleaner are not known yet"},
 		"in a dry run": {ownPolicy(v1alpha1.DryRun, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"all are granted": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, true },

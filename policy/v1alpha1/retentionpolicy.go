@@ -29,6 +29,7 @@ type RetentionPolicy struct {
 	Spec RetentionPolicySpec `json:"spec"`
 	// status has the counts and conditions of the policy. Only the controller writes it.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "waiting for the controller", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status RetentionPolicyStatus `json:"status,omitempty"`
 }
 

@@ -7,18 +7,20 @@ import (
 // Condition types of a policy.
 const (
 	// ConditionReady is True when every rule is valid, its kind is fully listed, and the policy does what its mode says.
-	// Otherwise its reason names the first obstacle.
+	// Otherwise it is Unknown or False, and its reason names the obstacle. It has the meaning that kstatus expects.
 	ConditionReady = "Ready"
 	// ConditionValid is False when a rule is invalid; the message says where and what to do.
 	ConditionValid = "Valid"
-	// ConditionWatching is False while a target kind cannot be listed and watched; the message names the verb and resource.
+	// ConditionWatching is Unknown until every target kind has been listed, and False while one cannot be listed and watched; the
+	// message names the verb and resource.
 	ConditionWatching = "Watching"
-	// ConditionEnforcing is True while the policy deletes due objects. Otherwise its reason says why not.
+	// ConditionEnforcing is True while the policy deletes due objects, and Unknown while Sunset still counts the effect of a
+	// change. Otherwise its reason says why not. A policy whose mode is DryRun does not have it.
 	ConditionEnforcing = "Enforcing"
 	// ConditionApprovalRequired is True while a change would delete more than approval allows and no dry run has counted it; the
 	// message has the count, and the hash to approve.
 	ConditionApprovalRequired = "ApprovalRequired"
-	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need.
+	// ConditionPermitted is Unknown until Sunset has asked the API server, and False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need.
 	ConditionPermitted = "Permitted"
 	// ConditionReferencesKnown is False while Sunset does not know all references to the ConfigMaps or Secrets that rules ask
 	// about. The message names the referrers that are unknown, and why. Until then, the rules keep all these ConfigMaps or
@@ -31,6 +33,9 @@ const (
 	// condition is absent.
 	ConditionDelayed = "Delayed"
 )
+
+// ReasonPending is the reason of condition Ready, which is Unknown, until the controller has written the first status.
+const ReasonPending = "Pending"
 
 // RetentionPolicyStatus is the observed state of a policy. Its size does not depend on the number of objects.
 type RetentionPolicyStatus struct {

@@ -106,6 +106,9 @@ func (s ApprovalScope) Without(o ApprovalScope) ApprovalScope {
 // hash.
 func (p *Policy) ApprovalHash() string { return hashOf(string(p.UID), p.Hash) }
 
+// Accepted reports whether this version of the policy is approved.
+func (p *Policy) Accepted() bool { return p.Approved.Has(p.ApprovalHash()) }
+
 // ScopeHash approves this version of this object in namespaces as they were at a time, and no later change of the namespaces.
 func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)

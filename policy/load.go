@@ -31,7 +31,6 @@ func (d *Document) Load(protection Protection) *Policy {
 		Problems:       slices.Clone(d.Problems),
 		ServiceAccount: spec.ServiceAccountName,
 		Hash:           spec.hash(),
-		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
 		off:            protection.Off,
 		meant:          d.Meant,
 	}

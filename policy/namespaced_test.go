@@ -27,8 +27,7 @@ func namespaced(t *testing.T, spec string) *policy.Policy {
 }
 
 func TestLoadOfARetentionPolicy(t *testing.T) {
-	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u",
-		"annotations": {"sunset-k8s.io/approved": "abc"}},
+	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u"},
 		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"backlogCount": 7}, "rules": [`+ownRule+`],
 			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3},
 				{"policy": "batch", "ttl": "0s", "keepNewest": 0}]}}`)
@@ -36,7 +35,7 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v, want none", p.Problems)
 	}
-	if p.Name != "team-a/mine" || p.Namespace != "team-a" || p.ServiceAccount != "cleaner" || p.Approved != "abc" ||
+	if p.Name != "team-a/mine" || p.Namespace != "team-a" || p.ServiceAccount != "cleaner" ||
 		p.Approval != (policy.Approval{Percent: 25, Count: 7}) {
 		t.Errorf("policy is %+v", p)
 	}

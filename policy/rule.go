@@ -47,12 +47,11 @@ type Policy struct {
 	namespaced bool     // a RetentionPolicy, even if its namespace is missing
 
 	Approval Approval
-	Limits   *Limits       // nil for none
-	Ledger   bool          // a RetentionLedger counts its deletions
-	Hash     string        // of the spec without mode, approval, limits, and the events and outcome of rules
-	Approved string        // value of annotation sunset-k8s.io/approved, such as ApprovalHash
-	Accepted bool          // all deletions by this version are approved, even if a later change is approved now; Load leaves it false
-	Gate     *ApprovalGate // where its rules wait for approval; nil if none waits
+	Limits   *Limits          // nil for none
+	Ledger   bool             // a RetentionLedger counts its deletions
+	Hash     string           // of the spec without mode, approval, limits, and the events and outcome of rules
+	Approved sets.Set[string] // the hashes that its approvals name, such as ApprovalHash; Load leaves it empty
+	Gate     *ApprovalGate    // where its rules wait for approval; nil if none waits
 }
 
 // ObjectName is the name of the object, without its namespace.

@@ -154,8 +154,6 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspend", 1), nil},
 		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
 		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
-		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), mayAll},
-		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset-k8s.io/approved: a}}", 1), own, nil},
 		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspend", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {

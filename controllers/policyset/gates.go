@@ -25,11 +25,11 @@ func (e *entry) gate() *policy.ApprovalGate {
 		return recount
 	}
 	switch {
-	case p.Approval.Always && !p.Accepted: // the approval covers everything that this version deletes, not only a change
+	case p.Approval.Always && !p.Accepted(): // the approval covers everything that this version deletes, not only a change
 		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero(): // the count that was approved or shown, or that of the dry run, is out of date
 		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
-	case !p.Accepted && !counted:
+	case !p.Accepted() && !counted:
 		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	}
 	uncounted := uncounted(p, known)
@@ -47,7 +47,7 @@ func (e *entry) gate() *policy.ApprovalGate {
 func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
 	all := sets.New(known.Uncounted...)
 	for _, r := range p.Rules {
-		if p.Accepted && r.OnNodes() {
+		if p.Accepted() && r.OnNodes() {
 			all.Delete(r.ID.Rule)
 		}
 	}

@@ -232,7 +232,7 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 			}
 			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			l.approved("nothing")
-			expect.Equal(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting after an approval of something else", test.want, l.waiting("team-a"))
 		})
 	}
 }
@@ -247,17 +247,9 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 		l := oneEnforced(t)
 		l.approved(l.named("p").ApprovalHash())
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
-		l.approved("")
-		expect.Equal(t, "waiting when approval is removed", waits, l.waiting("team-a"))
-	})
-	t.Run("once a live read shows it", func(t *testing.T) {
-		l := oneEnforced(t)
-		l.approve("p", l.named("p").ApprovalHash())
-		l.allowed("team-a")
-		expect.Equal(t, "waiting", free, l.waiting("team-a"))
-		l.later(2 * time.Second)
-		l.reconcile()
-		expect.Equal(t, "waiting after a read of the old cache", free, l.waiting("team-a"))
+		l.withdraw()
+		l.refresh()
+		expect.Equal(t, "waiting when it is withdrawn", waits, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)

@@ -57,9 +57,16 @@ func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time
 
 // checkPolicies reads one kind of policies, and returns when its list arrived.
 func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
+	approved, err := l.confirmApprovals(ctx, on)
+	if err != nil {
+		return approved, err
+	}
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	came := l.Clock.Now()
+	if !approved.IsZero() {
+		came = approved
+	}
 	if err != nil {
 		return came, fmt.Errorf("read %s: %w", on.plural, err)
 	}
@@ -137,7 +144,7 @@ func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMeta
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range list.Items {
-		if known, ok := on.get(&list.Items[i]); !ok || !known.includes(&list.Items[i]) {
+		if known, ok := on.get(&list.Items[i]); !ok || !on.includes(known, &list.Items[i], l.Clock.Now()) {
 			all = append(all, &list.Items[i])
 		}
 	}

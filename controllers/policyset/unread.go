@@ -151,5 +151,5 @@ func (l *Reconciler) knows(on policyCollection, item *metav1.PartialObjectMetada
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := on.get(item)
-	return ok && known.includes(item)
+	return ok && on.includes(known, item, l.Clock.Now())
 }

@@ -89,21 +89,6 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 	}
 }
 
-// approved returns the approval of everything that a policy deletes, once there is one. It leaves out an earlier approval of a
-// version that must be counted again while now, the next status, has no count of the version. The next leader then counts it
-// too. For a policy that is a dry run because of --dry-run, nothing changes.
-func (v *statusInput) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
-	_, counted := previewOf(now, p.Hash)
-	switch {
-	case p.ForcedDryRun:
-		return before.Approved
-	case p.Accepted && (counted || v.compiled.Outdated[p.UID].IsZero()):
-		return p.ApprovalHash()
-	default:
-		return ""
-	}
-}
-
 // enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
 // beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
 // change.

@@ -87,7 +87,7 @@ func TestWhatACountShows(t *testing.T) {
 	since := &policy.ApprovalGate{Hash: "since", Recount: &policy.Recount{Time: now}}
 	two := &policy.ApprovalGate{Hash: "two", Rules: sets.New("a", "b")}
 	approved := func(p *policy.Policy, hash string) *policy.Policy {
-		p.Approved = hash
+		p.Approved = sets.New(hash)
 		return p
 	}
 	ofA := pending(gated(nil).RulesHash([]string{"a"}, now))
@@ -289,18 +289,18 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"a new version": {gated(everywhere), nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=h"},
 		"a namespace": {gated(newNamespaces), nil,
-			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=" + newNamespaces.Hash},
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
-			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=" +
+			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a RetentionPolicy": {own, nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a --hash=h"},
 		"together with another problem": {gated(everywhere), func(k *retention.KindState) {
 			k.Undeletable = &retention.SourceError{Reason: "Forbidden", Message: "no"}
 		},
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -621,42 +621,9 @@ func TestASecondRestartLetsNothingThrough(t *testing.T) {
 func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
 	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *harness, _ *gateKeeper) {
 		s := w.status()
-		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
+		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "--hash="+pending.Hash) {
 			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
 		}
 		expect.Equal(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
 	})
-}
-
-// TestTheStatusKnowsTheFormThatWasApproved, because the annotation may name a later change. A policy that is a dry run because
-// of --dry-run keeps its approval.
-func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
-	form := gated(nil).ApprovalHash()
-	accepted := func(p *policy.Policy) *policy.Policy {
-		p.Accepted = true
-		return p
-	}
-	for name, test := range map[string]struct {
-		policy       *policy.Policy
-		before, want string
-		outdated     bool
-	}{
-		"nothing":                                  {gated(nil), "", "", false},
-		"the version":                              {accepted(gated(nil)), "", form, false},
-		"another version before":                   {gated(everywhere), form, "", false},
-		"the version, and a change waits":          {accepted(gated(newNamespaces)), form, form, false},
-		"the version, which must be counted again": {accepted(gated(everywhere)), form, "", true},
-		"the version, which was counted again":     {accepted(gated(nil)), "", form, true},
-		"the version, with --dry-run":              {forcedDryRun(), form, form, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := compiledOf(test.policy)
-			if test.outdated {
-				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
-			}
-			view := viewOf(e, nil, backlog(6, now)...)
-			view.Before.Approved = test.before
-			expect.Equal(t, "approved", test.want, view.Status(test.policy).Approved)
-		})
-	}
 }

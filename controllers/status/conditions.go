@@ -246,8 +246,8 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	if p.Namespace != "" {
 		command += " -n " + p.Namespace
 	}
-	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s, or set annotation %s=%s",
-		pending.Due, objects(pending.Selected), pending.Week, why, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
+		pending.Due, objects(pending.Selected), pending.Week, why, command, pending.Hash)
 }
 
 // toChange contains the cause and the next step for reasons of policy.Lasting. allowManaged applies to the others.

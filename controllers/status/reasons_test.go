@@ -160,9 +160,9 @@ var addresses = []address{
 		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
 		"LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
 		"EntriesUnread":     {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
-		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
-		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
-		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
+		"NoAgents":          {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
+		"AgentsSilent":      {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
+		"RulesNotWritten":   nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
 	}},
 	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"LedgerNotRead": {ledger: &ledgers.State{}},

@@ -106,7 +106,6 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 		s.ClusterRules = v.clusterRules(p)
 	}
 	s.Previews, s.PendingApproval = v.previews(p, before)
-	s.Approved = v.approved(p, s, before)
 	s.Enforced = v.enforced(p, s, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
 	s.NextDueTime = timeOrNil(stats.NextDue)

@@ -41,7 +41,6 @@ func render(most int, policies ...*policy.Policy) agentapi.Rendered {
 
 func TestRender(t *testing.T) {
 	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
-	mixed.Approved = "4f2a"
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
 	expect.Equal(t, "rendered", agentapi.Rendered{
 		Policies: []v1alpha1.NodeImagePolicy{{
@@ -51,7 +50,7 @@ func TestRender(t *testing.T) {
 			},
 		}},
 		Known: []v1alpha1.NodeImageKnownPolicy{
-			{Name: "mixed", UID: "uid-mixed", Generation: 4, Approved: "4f2a"}, {Name: "others", UID: "uid-others", Generation: 4},
+			{Name: "mixed", UID: "uid-mixed", Generation: 4}, {Name: "others", UID: "uid-others", Generation: 4},
 		},
 	}, got)
 }

@@ -13,9 +13,6 @@ const (
 	// it.
 	EligibleSinceAnnotation = "sunset-k8s.io/eligible-since"
 
-	// ApprovedAnnotation on a policy approves its backlog: the value is the hash that condition ApprovalRequired names.
-	ApprovedAnnotation = "sunset-k8s.io/approved"
-
 	// MirrorPodAnnotation marks a mirror Pod: a static Pod that the kubelet runs from a file. The kubelet sets it. Sunset never
 	// deletes a mirror Pod, because that would not stop the static Pod.
 	MirrorPodAnnotation = "kubernetes.io/config.mirror"

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PendingApproval is a configuration change that would delete more than approval allows.
 type PendingApproval struct {
-	// hash is the value of the annotation sunset-k8s.io/approved that approves the change.
+	// hash identifies the change. An approval of the change has the same hash.
 	Hash string `json:"hash"`
 	// due is the number of objects that Sunset would delete now because of the change.
 	Due int64 `json:"due"`

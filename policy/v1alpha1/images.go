@@ -66,9 +66,6 @@ type NodeImageKnownPolicy struct {
 	UID types.UID `json:"uid"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// approved is its annotation sunset-k8s.io/approved.
-	// +optional
-	Approved string `json:"approved,omitempty"`
 }
 
 // NodeImageRulesName is the name of the one NodeImageRules.

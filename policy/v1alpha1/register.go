@@ -15,6 +15,12 @@ var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 // RetentionPolicyKind is the kind of a RetentionPolicy.
 var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
 
+// ClusterRetentionApprovalKind is the kind of a ClusterRetentionApproval.
+var ClusterRetentionApprovalKind = GroupVersion.WithKind("ClusterRetentionApproval")
+
+// RetentionApprovalKind is the kind of a RetentionApproval.
+var RetentionApprovalKind = GroupVersion.WithKind("RetentionApproval")
+
 // RetentionLedgerKind is the kind of a RetentionLedger.
 var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
 
@@ -31,6 +37,7 @@ var ImageKind = schema.GroupVersionKind{Group: "node.sunset-k8s.io", Version: "v
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
+		&ClusterRetentionApproval{}, &ClusterRetentionApprovalList{}, &RetentionApproval{}, &RetentionApprovalList{},
 		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -113,11 +113,6 @@ type RetentionPolicyStatus struct {
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
-	// approved is the approval of this version of the spec, after you have given it. The annotation may name the approval of a
-	// later change since then. If you remove the annotation, you withdraw both approvals.
-	// +optional
-	Approved string `json:"approved,omitempty"`
-
 	// enforced is the last count of due objects while no change of this policy waited. A new leader compares its first count
 	// with it. Absent on a dry run.
 	// +optional

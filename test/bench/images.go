@@ -83,9 +83,7 @@ func (b *imageBench) allDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	approved := p.DeepCopy()
-	approved.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: (&policy.Policy{UID: p.UID, Hash: told.Hash}).ApprovalHash()}
-	if err := b.policy.Patch(ctx, approved, client.MergeFrom(p)); err != nil {
+	if err := b.policy.Create(ctx, fixture.Approval(p, (&policy.Policy{UID: p.UID, Hash: told.Hash}).ApprovalHash())); err != nil {
 		return err
 	}
 	_, err = b.rulesRead(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Hash == told.Hash && len(t.Unapproved) == 0 })

@@ -71,8 +71,10 @@ rules:
 				if err := s.Get(s.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 					return err
 				}
-				if waits := status.PendingApproval; waits != nil && o.GetAnnotations()[v1alpha1.ApprovedAnnotation] != waits.Hash {
-					s.Change(o, func() { o.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: waits.Hash}) })
+				if waits := status.PendingApproval; waits != nil {
+					if err := s.Create(s.Context(), fixture.Approval(o, waits.Hash)); !apierrors.IsAlreadyExists(err) && err != nil {
+						return err
+					}
 				}
 			}
 			n := left()

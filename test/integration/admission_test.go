@@ -150,8 +150,6 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 		`{"spec":{"mode":"Suspend","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
-		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}}}`,
-		`{"metadata":{"annotations":{"sunset-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspend"}}`,
 	} {
 		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
 			t.Errorf("%s: %v", patch, err)

@@ -157,25 +157,30 @@ var changeTable = map[string]Mutant{
 		Old: "soon, later := quietBy(policy, t.now), t.now.Add(horizon)",
 		New: "soon, later := t.now, t.now.Add(horizon)",
 	},
-	"the approval of a difference approves the whole spec": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestApprovalOfADifferenceApprovesNothingElse",
-		Old: "before.policy.Accepted && before.policy.Hash == p.Hash",
-		New: "before.gate() != nil && before.gate().Hash == p.Approved",
-	},
-	"the status approves a spec whose approval annotation was removed": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAFormStaysApproved",
-		Old: "\tcase p.Approved == \"\":\n\t\treturn false\n",
+	"an approval of another namespace counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
+		Old: " && v.namespace == p.GetNamespace()",
 		New: "",
 	},
-	"the status approves another spec": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAFormStaysApproved",
-		Old: "|| status.Approved == p.ApprovalHash()",
-		New: "|| status.Approved != \"\"",
+	"an approval that is being deleted counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
+		Old: "object.GetDeletionTimestamp() != nil || ",
+		New: "",
+	},
+	"an approval never expires": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalExpires",
+		Old: " && !v.hasExpired(now)",
+		New: "",
+	},
+	"a withdrawn approval counts until the cache shows that it is gone": {
+		File: "controllers/policyset/live_policies.go", Test: "./controllers/policyset TestAWithdrawnApprovalStopsTheNextCheck",
+		Old: "approved, err := l.confirmApprovals(ctx, on)",
+		New: "approved, err := time.Time{}, error(nil)",
 	},
 	"the approval of a spec covers rules that were not counted": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestApprovalOfAFormCountsForTheRulesThatWereCounted",
-		Old: "if p.Accepted && r.OnNodes() {",
-		New: "if p.Accepted {",
+		Old: "if p.Accepted() && r.OnNodes() {",
+		New: "if p.Accepted() {",
 	},
 	"the approval of rules covers other rules that were not counted": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestWhatACountShows",
@@ -234,8 +239,8 @@ var changeTable = map[string]Mutant{
 	},
 	"an earlier count approves a later change of a dry run": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAnEarlierNumberApprovesNoLaterChange",
-		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
-		New: "case !all.outdated.IsZero() && p.Approved != \"\":",
+		Old: "case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):",
+		New: "case !all.outdated.IsZero() && p.Approved.Len() > 0:",
 	},
 	"a restart forgets an approval": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestARestartForgetsNoApproval",
@@ -245,17 +250,12 @@ var changeTable = map[string]Mutant{
 	"a restart forgets that a dry run would delete more than the approval covers": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestARestartRemembersThatADryRunCouldDeleteMore",
 		Old: "return status.ObservedGeneration > 0",
-		New: "return status.ObservedGeneration > 0 && status.Approved != p.Approved",
-	},
-	"the next leader does not recount a spec that was approved before": {
-		File: "controllers/status/approval.go", Test: "./controllers/status TestTheStatusKnowsTheFormThatWasApproved",
-		Old: "(counted || v.compiled.Outdated[p.UID].IsZero())",
-		New: "(counted || true)",
+		New: "return false",
 	},
 	"the approval of a nonexistent change approves a spec": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAnApprovalOfNothingApprovesNothing",
-		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
-		New: "case p.Approved == p.RecountHash(all.outdated):",
+		Old: "case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):",
+		New: "case p.Approved.Has(p.RecountHash(all.outdated)):",
 	},
 	"a preview includes objects that wait for approval": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestAPreviewLacksWhatWaitsForApproval",
@@ -274,8 +274,8 @@ var changeTable = map[string]Mutant{
 	},
 	"a rule that cannot be counted requests an approval": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestARuleThatCannotBeCountedAsksForNoApproval",
-		Old: "len(shown.Rules) == 0 || p.Approved == hash",
-		New: "p.Approved == hash",
+		Old: "len(shown.Rules) == 0 || p.Approved.Has(hash)",
+		New: "p.Approved.Has(hash)",
 	},
 	"a dry run is compared with the rules before its last count": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestADryRunIsComparedWithItsLastCount",

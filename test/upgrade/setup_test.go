@@ -32,6 +32,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -233,8 +234,8 @@ func (s *setup) approve(name string) {
 	p := &unstructured.Unstructured{}
 	p.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	p.SetName(name)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ApprovedAnnotation, hash)
-	expect.NoError(s.T, s.Patch(s.Context(), p, client.RawPatch(types.MergePatchType, patch)))
+	expect.NoError(s.T, s.Get(s.Context(), client.ObjectKeyFromObject(p), p))
+	expect.NoError(s.T, s.Create(s.Context(), fixture.Approval(p, hash)))
 }
 
 func (s *setup) eventually(check func() error) {

@@ -90,7 +90,7 @@ func (f *clusterPolicies) applyStatus() {
 			r.Unpermitted = forbidden
 		}
 		pending := status.PendingApproval
-		if pending == nil || p.Mode != v1alpha1.Enforce || p.Approved == pending.Hash {
+		if pending == nil || p.Mode != v1alpha1.Enforce {
 			continue
 		}
 		p.Gate = &policy.ApprovalGate{Hash: pending.Hash}

@@ -132,8 +132,6 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
-	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset-k8s.io/approved":"77aa"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
 	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))

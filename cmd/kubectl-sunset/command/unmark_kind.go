@@ -11,6 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// attempts is the number of attempts to change an object that others change at the same time.
+const attempts = 5
+
 // inFlight is the maximum number of concurrent changes.
 const inFlight = 16
 

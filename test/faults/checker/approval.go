@@ -38,7 +38,7 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 	if v := j.changed(d, v, o, since); v != nil {
 		return v
 	}
-	if j.isApproved(p, 0) {
+	if j.isApproved(p, 0, o.revision) {
 		return nil
 	}
 	if p.alwaysWaits() {
@@ -58,22 +58,33 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 		"policy %s was enforced at revision %d without a preview, and more objects were due than it allows", p.name, since)}
 }
 
-// isApproved reports whether the current form of a policy is approved: its annotation has the hash that its status named for
-// this form, at the revision or later. Only the product can compute a hash and knows its namespaces; but a hash of another
-// form is detected.
-func (j *checker) isApproved(p *policy, since int64) bool {
-	hash := p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+// isApproved reports whether the current form of a policy is approved at a revision: an approval has the hash that its status
+// named for this form, at the revision since or later. Only the product can compute a hash and knows its namespaces; but a hash
+// of another form is detected.
+func (j *checker) isApproved(p *policy, since, at int64) bool {
 	changes := j.Log.Of(p.state.Key)
 	if n := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since }); n > 0 {
 		changes = changes[n-1:] // includes the state at that revision
 	}
-	return hash != "" && slices.ContainsFunc(changes, func(c history.Change) bool {
+	return slices.ContainsFunc(changes, func(c history.Change) bool {
 		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
 			return false
 		}
 		status := mapIn(c.After.Object, "status")
-		return mapIn(status, "pendingApproval")["hash"] == hash && status["observedGeneration"] == c.After.GetGeneration() &&
+		return j.isHashApproved(p, mapIn(status, "pendingApproval")["hash"], at) && status["observedGeneration"] == c.After.GetGeneration() &&
 			j.policyOf(c.After).form() == p.form()
+	})
+}
+
+// isHashApproved reports whether an approval of a policy with a hash exists at a revision.
+func (j *checker) isHashApproved(p *policy, hash any, revision int64) bool {
+	kind := v1alpha1.ClusterRetentionApprovalKind
+	if !p.clustered() {
+		kind = v1alpha1.RetentionApprovalKind
+	}
+	return hash != nil && slices.ContainsFunc(j.Log.Kind(kind.GroupKind(), revision), func(s *history.State) bool {
+		spec := mapIn(s.Object, "spec")
+		return spec["hash"] == hash && mapIn(spec, "policy")["uid"] == p.uid && s.GetNamespace() == p.namespace
 	})
 }
 

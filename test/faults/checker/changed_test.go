@@ -45,11 +45,11 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		if name == "a label is added" {
 			selector = ", namespaceSelector: {matchLabels: {ci: 'yes'}}"
 		}
-		// policy writes the enforced policy, with an annotation and a status.
-		policy := func(p *past, annotation, status string) {
+		// policy writes the enforced policy, with a status.
+		policy := func(p *past, status string) *history.State {
 			text := p.policyText("p", "Enforce", allowed+selector, way.ruled)
-			text = strings.Replace(text, "{name: p}", "{name: p, generation: 1"+annotation+"}", 1)
-			p.store(text[:len(text)-1] + ", status: {observedGeneration: 1" + status + "}}")
+			text = strings.Replace(text, "{name: p}", "{name: p, generation: 1}", 1)
+			return p.store(text[:len(text)-1] + ", status: {observedGeneration: 1" + status + "}}")
 		}
 		scene := func(n int, between func(p *past)) func(*past) {
 			return func(p *past) {
@@ -57,7 +57,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 				if way.keeps != nil {
 					kept = way.keeps(p)
 				}
-				policy(p, "", "")
+				policy(p, "")
 				var all []*history.State
 				for i := range n {
 					all = append(all, p.configMap(fmt.Sprint("x", i)))
@@ -76,17 +76,16 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		if way.lifts != nil {
 			want = broken(checker.Approved)
 		}
-		approved := `, annotations: {sunset-k8s.io/approved: "9f2c"}`
+		const shown = ", pendingApproval: {hash: 9f2c}"
 		stories[name+", without approval"] = example{tell: scene(7, func(*past) {}), want: want}
 		stories[name+", few objects"] = example{tell: scene(6, func(p *past) { p.remove(p.log.At("/registry/configmaps/a/x1", p.revision)) })}
 		stories[name+", with approval"] = example{tell: scene(7, func(p *past) {
-			policy(p, "", ", pendingApproval: {hash: 9f2c}")
-			policy(p, approved, ", pendingApproval: {hash: 9f2c}")
+			p.approve(policy(p, shown), "9f2c")
 			p.wait(time.Minute)
 		})}
 		stories[name+", with an earlier approval"] = example{tell: func(p *past) {
-			policy(p, "", ", pendingApproval: {hash: 9f2c}")
-			policy(p, approved, "")
+			p.approve(policy(p, shown), "9f2c")
+			policy(p, "")
 			p.wait(time.Minute)
 			scene(7, func(*past) {})(p)
 		}, want: want}

@@ -163,6 +163,12 @@ func (p *past) configMap(name string, more ...string) *history.State {
 	return p.store(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: %s%s}}`, name, strings.Join(append([]string{""}, more...), ", ")))
 }
 
+// approve writes an approval of a ClusterRetentionPolicy.
+func (p *past) approve(of *history.State, hash string) {
+	p.Helper()
+	p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionApproval, metadata: {name: %[2]q}, spec: {policy: {uid: %[1]s}, hash: %[2]q}}`, of.GetUID(), hash))
+}
+
 // policy writes a ClusterRetentionPolicy with one rule, which deletes ConfigMaps a minute after their creation. It adds more
 // to the spec, and ruled to the rule.
 func (p *past) policy(name, mode string, more, ruled string) *history.State {

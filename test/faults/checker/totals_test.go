@@ -273,7 +273,7 @@ func TestApproval(t *testing.T) {
 			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
 			p.wait(time.Minute)
 			text = p.policyText("p", "Enforce", ", approval: {"+required+"}", ruled)
-			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset-k8s.io/approved: "`+hash+`"}}`, 1))
+			p.approve(p.store(strings.Replace(text, "{name: p}", "{name: p, generation: 2}", 1)), hash)
 			p.wait(time.Minute)
 			p.sunset(x)
 		}

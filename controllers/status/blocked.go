@@ -7,7 +7,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -94,7 +93,7 @@ func (v *statusInput) delayed(p *policy.Policy) conditionState {
 	if more := len(all) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return conditionState{yes, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
+	return conditionState{yes, all[0].Reason, "Sunset cannot delete objects that are due: " + strings.Join(parts, "; ")}
 }
 
 // named returns the kind and name of a policy.

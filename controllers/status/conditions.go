@@ -54,7 +54,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	}
 	for _, part := range parts { // Ready shows the last one that is not True
 		if part.isObstacle() {
-			ready = conditionState{part.status, part.reason, rbac.Sentence(part.message)} // its own condition contains the roles
+			ready = part
 		}
 	}
 	if len(s.Blocks) > 0 {
@@ -70,13 +70,14 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	for _, reason := range policy.Lasting() {
 		all = append(all, condition{string(reason), v.keeps(p, reason)})
 	}
+	s.MissingPermissions = v.missingPermissions(p)
 	for _, c := range all {
 		if c.status == "" {
 			meta.RemoveStatusCondition(&s.Conditions, c.name)
 			continue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: c.name, Status: c.status, Reason: c.reason, Message: policy.Shorten(c.message, policy.MaxConditionMessage),
+			Type: c.name, Status: c.status, Reason: c.reason, Message: policy.Shorten(rbac.Line(c.message), policy.MaxConditionMessage),
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}
@@ -145,7 +146,7 @@ func (v *statusInput) watching(p *policy.Policy) conditionState {
 		case ok && k.Lost != nil:
 			return conditionState{no, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
-			return conditionState{unknown, "Listing", rbac.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
+			return conditionState{unknown, "Listing", fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}
 	watching := conditionState{yes, "Watching", "Sunset lists and watches every target kind"}
@@ -189,7 +190,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 		return withheld
 	}
 	if v.preflightErr != nil {
-		return conditionState{no, string(policy.Stale), rbac.Line("deletions wait: " + v.preflightErr.Error())}
+		return conditionState{no, string(policy.Stale), "deletions wait: " + v.preflightErr.Error()}
 	}
 	if counting := v.counting(p); counting.isObstacle() || counting.reason != "" {
 		return counting
@@ -242,12 +243,8 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
-	command := "kubectl sunset approve " + p.ObjectName()
-	if p.Namespace != "" {
-		command += " -n " + p.Namespace
-	}
 	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
-		pending.Due, objects(pending.Selected), pending.Week, why, command, pending.Hash)
+		pending.Due, objects(pending.Selected), pending.Week, why, commandOf("approve", p), pending.Hash)
 }
 
 // toChange contains the cause and the next step for reasons of policy.Lasting. allowManaged applies to the others.

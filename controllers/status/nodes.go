@@ -12,7 +12,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -142,7 +141,7 @@ func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionStat
 	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
 	switch {
 	case n.unread != nil:
-		return conditionState{no, n.unread.Reason, rbac.Line(n.unread.Message)}
+		return conditionState{no, n.unread.Reason, n.unread.Message}
 	case sum == nil:
 		return conditionState{unknown, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:
@@ -180,7 +179,7 @@ func (n *nodesNow) withheld(p *policy.Policy) conditionState {
 		return conditionState{status: yes}
 	}
 	if n.unwritten != nil {
-		return conditionState{no, "RulesNotWritten", rbac.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
+		return conditionState{no, "RulesNotWritten", "node agents do not receive changed rules, and keep their images: " + n.unwritten.Error()}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {

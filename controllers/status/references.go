@@ -13,7 +13,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // References is the part of the references to ConfigMaps and Secrets that a Reporter reads.
@@ -103,9 +102,9 @@ func (v *statusInput) referencesKnown(p *policy.Policy) (known conditionState) {
 		}
 		switch k := v.referred[kind]; {
 		case k.doubt != nil && k.isListing():
-			return conditionState{unknown, "Listing", v.unreferable(p, k.message(p, kind))}
+			return conditionState{unknown, "Listing", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
 		case k.doubt != nil:
-			return conditionState{no, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
+			return conditionState{no, "ReferencesUnknown", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
 		}
 		known = conditionState{yes, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
 	}
@@ -134,7 +133,7 @@ func (v *statusInput) absent() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return rbac.Line("; the cluster does not have these kinds: " + strings.Join(names, ", "))
+	return "; the cluster does not have these kinds: " + strings.Join(names, ", ")
 }
 
 // message names the referrers whose references are unknown, and the reasons. Users of one namespace do not learn the names of

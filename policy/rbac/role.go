@@ -53,28 +53,6 @@ func (r Permission) name() string {
 	return "sunset:" + of + ":" + r.For
 }
 
-// longest is below the maximum length of a condition message at the API server.
-const longest = 30_000
-
-// Message is a sentence, followed by the roles that grant the permissions. The whole text is YAML, because the sentence is a
-// comment. If there are too many roles, the message has the number of the others.
-func Message(sentence string, permissions ...Permission) string {
-	text := comment + Line(sentence) + "\n"
-	for i, r := range permissions {
-		document := r.YAML()
-		if i > 0 {
-			document = Between + document
-		}
-		if len(text)+len(document) > longest {
-			return text + comment + "and " + strconv.Itoa(len(permissions)-i) + " more\n"
-		}
-		text += document
-	}
-	return text
-}
-
-const comment = "# "
-
 // Line is a text with spaces instead of unprintable characters. Authors of policies and objects choose the names in the
 // sentences, and administrators apply the YAML next to a sentence, so no name may end a line. YAML ends a line at \n, \r, U+0085,
 // U+2028 and U+2029.
@@ -85,14 +63,4 @@ func Line(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// Sentence is the sentence of a Message; any other text is returned unchanged.
-func Sentence(message string) string {
-	commented, is := strings.CutPrefix(message, comment)
-	if !is {
-		return message
-	}
-	sentence, _, _ := strings.Cut(commented, "\n")
-	return sentence
 }

@@ -118,12 +118,39 @@ type RetentionPolicyStatus struct {
 	// +optional
 	Enforced *EnforcedCount `json:"enforced,omitempty"`
 
+	// missingPermissions lists at most 32 permissions that the policy needs and that Sunset, or the ServiceAccount of a
+	// RetentionPolicy, lacks. To print roles that grant them, run kubectl sunset rbac.
+	// +optional
+	// +listType=atomic
+	MissingPermissions []MissingPermission `json:"missingPermissions,omitempty"`
+
 	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while a change waits for approval; Permitted on a
 	// RetentionPolicy with rules of its own; ReferencesKnown if rules read references.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MaxMissingPermissions is the maximum number of entries in RetentionPolicyStatus.MissingPermissions.
+const MaxMissingPermissions = 32
+
+// MissingPermission is a permission on one resource. At least one of its verbs is not allowed.
+type MissingPermission struct {
+	// serviceAccount of the namespace of a RetentionPolicy that needs the permission; absent if Sunset needs it.
+	// +optional
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// apiGroup of the resource; empty for the core group.
+	// +optional
+	APIGroup string `json:"apiGroup"`
+	// resource in plural, such as jobs.
+	Resource string `json:"resource"`
+	// verbs that the policy needs.
+	// +listType=atomic
+	Verbs []string `json:"verbs"`
+	// namespace where the permission is needed; absent for all namespaces.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // LedgerStatus summarizes the RetentionLedger of a policy.

@@ -89,7 +89,7 @@ func TestWordsAreCompleted(t *testing.T) {
 		"one object only":                 {[]string{"explain", "--server", server, "job/report", ""}, ""},
 		"nothing for an unknown kind":     {[]string{"explain", "--server", server, "widget/"}, ""},
 		"nodes":                           {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
-		"contexts":                        {[]string{"rights", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
+		"contexts":                        {[]string{"rbac", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
 		"files that are read":             {[]string{"validate", "-f", ""}, "yaml yml json"},
 		"directories with tests":          {[]string{"test", ""}, ""},
 		"nothing without a cluster":       {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},

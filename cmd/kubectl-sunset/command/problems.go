@@ -61,7 +61,7 @@ type validation struct {
 	Skipped  int           `json:"skipped"`           // number of objects that are not policies
 	Problems []problem     `json:"problems"`
 	Warnings []problem     `json:"warnings,omitempty"`
-	Missing  []missingRole `json:"missingRights,omitempty"`
+	Missing  []missingRole `json:"missingPermissions,omitempty"`
 }
 
 type problem struct {

@@ -57,7 +57,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newRights(streams), newStatus(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newStatus(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
 		completeFiles(c)

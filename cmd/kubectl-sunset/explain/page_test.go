@@ -145,7 +145,7 @@ func TestSettings(t *testing.T) {
 			policy.Rule{TTL: time.Hour, Namespace: "team-a", ServiceAccount: "cleaner"}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
-				{Name: "rights", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
+				{Name: "permissions", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
 			},
 		},
 		"an invalid override": {

@@ -12,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// rightsCommand is the command rights.
-type rightsCommand struct {
+// rbacCommand is the command rbac.
+type rbacCommand struct {
 	streams    genericiooptions.IOStreams
+	namespace  string
 	files      fileFlags
 	protection protectionFlags
 	account    accountFlag
@@ -29,23 +31,25 @@ type rightsCommand struct {
 	connection connectionFlags
 }
 
-func newRights(streams genericiooptions.IOStreams) *cobra.Command {
-	g := &rightsCommand{streams: streams}
+func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
+	g := &rbacCommand{streams: streams}
 	c := &cobra.Command{
-		Use:     "rights [-f FILE|DIRECTORY...]",
+		Use:     "rbac [POLICY [-n NAMESPACE] | -f FILE|DIRECTORY...]",
 		Short:   "Print the roles that policies need",
-		Long:    rightsHelp,
-		Example: rightsExamples,
+		Long:    rbacHelp,
+		Example: rbacExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return g.run(c.Context(), args) },
 	}
 	flags := c.Flags()
 	g.files.add(flags)
+	flags.StringVarP(&g.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	flags.BoolVar(&g.missing, "missing", false, "only roles with permissions that Sunset does not have yet, according to the API server")
 	flags.BoolVar(&g.local, "local", false, "do not connect to a cluster; derive the names of resources from their kinds")
 	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
 	g.account.add(flags)
 	g.protection.add(flags)
 	g.connection.add(c)
+	c.ValidArgsFunction = completePolicies(&g.connection, &g.namespace)
 	return c
 }
 
@@ -70,9 +74,14 @@ func (f *accountFlag) Set(text string) error {
 // Type implements pflag.Value.
 func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
 
-func (g *rightsCommand) run(ctx context.Context, args []string) error {
-	if g.local && (g.missing || len(g.files.names) == 0) {
+func (g *rbacCommand) run(ctx context.Context, args []string) error {
+	switch {
+	case g.local && (g.missing || len(g.files.names) == 0):
 		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
+	case len(g.files.names) == 0 && len(args) > 1:
+		return errors.New("name one policy, or none for all policies of the cluster")
+	case g.namespace != "" && len(args) == 0:
+		return errors.New("--namespace is the namespace of a policy: name the policy too")
 	}
 	policies, invalid, err := g.policies(ctx, args)
 	if err != nil {
@@ -94,15 +103,19 @@ func (g *rightsCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// policies returns the policies of the files, or those of the cluster without files.
-func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+// policies returns the policies of the files, or without files one policy of the cluster or all.
+func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+	named := args
+	if len(g.files.names) == 0 {
+		args = nil
+	}
 	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
 	if err != nil {
 		return nil, false, err
 	}
 	defer files.Close()
 	if len(g.files.names) == 0 {
-		all, err = g.inForce(ctx, loader)
+		all, err = g.inForce(ctx, loader, named)
 		return all, false, err
 	}
 	in.CheckNames(false)
@@ -110,10 +123,18 @@ func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*pol
 	return in.Rules(), in.Problems() > 0, nil
 }
 
-func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*policy.Policy, error) {
+// inForce returns the named policy of the cluster, or all.
+func (g *rbacCommand) inForce(ctx context.Context, loader *load.Loader, named []string) ([]*policy.Policy, error) {
 	c, err := g.connection.connect()
 	if err != nil {
 		return nil, err
+	}
+	if len(named) > 0 {
+		object, err := c.Get(ctx, cluster.PolicyKind(g.namespace), g.namespace, named[0])
+		if err != nil {
+			return nil, err
+		}
+		return []*policy.Policy{loader.Load(object)}, nil
 	}
 	objects, err := c.Policies(ctx, "")
 	var all []*policy.Policy
@@ -123,7 +144,7 @@ func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*po
 	return all, err
 }
 
-func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
+func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
 	if g.local {
 		return g.needed(policies, guessedResource), nil
 	}
@@ -136,14 +157,14 @@ func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]
 		return needed, nil
 	}
 	var all []rbac.Permission
-	missing, err := missingRights(ctx, c, g.account.NamespacedName, needed)
+	missing, err := missingPermissions(ctx, c, g.account.NamespacedName, needed)
 	for _, m := range missing {
 		all = append(all, m.Permission)
 	}
 	return all, err
 }
 
-func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
+func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
 	finder := roleFinder{resources: resources}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
@@ -151,7 +172,7 @@ func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) 
 	return finder.ofAll(policies, notes{g.streams.ErrOut}, ": name the kinds of owners with --owners")
 }
 
-const rightsHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
+const rbacHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
 watch and delete. It also has get, if rules delete owners or the policy counts deletions exactly, and patch, if rules mark
 objects. ClusterRole sunset-kinds of the chart aggregates these roles. Rules that read references need to list and watch
 every kind that may refer. For a RetentionPolicy the command also prints a Role and a RoleBinding for its ServiceAccount.
@@ -159,17 +180,18 @@ every kind that may refer. For a RetentionPolicy the command also prints a Role 
 The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
 and resource: if you apply it again or delete it with its policy, other policies keep their permissions.
 
-Without files, the command reads the policies of the cluster. It asks the cluster for the resources of the kinds and, with
+Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds and, with
 --missing, for the permissions of the ServiceAccounts; for this you need permission to create subjectaccessreviews.
 
 Exit codes: 0 success; 1 a policy is invalid, and the command printed the roles for its valid rules; 2 wrong usage, or a
 file or cluster that cannot be read.`
 
-const rightsExamples = `  # Grant the permissions that are missing for a policy
-  kubectl sunset rights -f policy.yaml --missing | kubectl apply -f -
+const rbacExamples = `  # Grant the permissions that are missing for a policy of the cluster, and for a file
+  kubectl sunset rbac batch --missing | kubectl apply -f -
+  kubectl sunset rbac -f policy.yaml --missing | kubectl apply -f -
 
   # Print the roles for all policies of the cluster
-  kubectl sunset rights
+  kubectl sunset rbac
 
   # Without a cluster, for rules that delete the Jobs that own Workloads
-  kubectl sunset rights -R -f policies/ --local --owners jobs.batch > rights.yaml`
+  kubectl sunset rbac -R -f policies/ --local --owners jobs.batch > roles.yaml`

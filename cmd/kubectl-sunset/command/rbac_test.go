@@ -41,13 +41,13 @@ func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []str
 }
 
 func TestRightsWithoutACluster(t *testing.T) {
-	golden(t, "rights-local", run(t, "", "rights", "--local", "-f", "testdata/rights.yaml", "--owners", "jobs.batch"))
-	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitOK, "note: batch deletes owners of objects: name the kinds of owners with --owners")
+	golden(t, "rbac-local", run(t, "", "rbac", "--local", "-f", "testdata/rbac.yaml", "--owners", "jobs.batch"))
+	wants(t, run(t, "", "rbac", "--local", "-f", "testdata/rbac.yaml"), command.ExitOK, "note: batch deletes owners of objects: name the kinds of owners with --owners")
 }
 
 func TestRightsAreWhatTheClusterServes(t *testing.T) {
 	s, asked := letting(t)
-	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml")
+	got := s.run(t, "", "rbac", "-f", "testdata/rbac.yaml")
 	wants(t, got, command.ExitOK, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
 	if strings.Contains(got.out, "widgets") || len(asked()) > 0 {
 		t.Errorf("access reviews in %v, or a role for a kind that the cluster does not serve:\n%s", asked(), got.out)
@@ -57,7 +57,7 @@ func TestRightsAreWhatTheClusterServes(t *testing.T) {
 func TestRightsOfPoliciesInTheCluster(t *testing.T) {
 	s, _ := letting(t)
 	s.inForce(livePolicy("live", "DryRun", "Job", "1d"))
-	wants(t, s.run(t, "", "rights"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
+	wants(t, s.run(t, "", "rbac"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
 // TestOnlyMissingRightsAreGranted: --missing prints only roles that lack a permission, each as a whole.
@@ -66,7 +66,7 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	s, asked := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"get jobs", sunset+"delete jobs",
 		sunset+"list pods", sunset+"watch pods", sunset+"get pods", sunset+"delete pods",
 		"team-a:cleaner list events", "team-a:cleaner delete events")
-	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing", "--service-account", "other/name")
+	got := s.run(t, "", "rbac", "-f", "testdata/rbac.yaml", "--missing", "--service-account", "other/name")
 	var names []string
 	for _, document := range strings.Split(got.out, "---\n") {
 		role := &rbacv1.ClusterRole{}
@@ -84,11 +84,11 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 
 func TestValidateSaysWhichRightsAreMissing(t *testing.T) {
 	s, _ := letting(t)
-	golden(t, "validate-rights", s.run(t, "", "validate", "-f", "testdata/rights.yaml", "--rights"))
+	golden(t, "validate-rbac", s.run(t, "", "validate", "-f", "testdata/rbac.yaml", "--rbac"))
 	var v struct {
 		MissingRights []struct{ Policy, Message, Role string }
 	}
-	got := s.run(t, "", "validate", "-f", "testdata/rights.yaml", "--rights", "-o", "json")
+	got := s.run(t, "", "validate", "-f", "testdata/rbac.yaml", "--rbac", "-o", "json")
 	if err := json.Unmarshal([]byte(got.out), &v); err != nil || got.code != command.ExitFindings || len(v.MissingRights) != 4 {
 		t.Fatalf("exit %d, %v\n%s", got.code, err, got.out)
 	}
@@ -102,8 +102,8 @@ func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
 	s, _ := letting(t)
 	delete(s.proxied, reviewsPath)
 	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)
-	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitError, "check the permissions of ServiceAccount sunset-system/sunset-controller")
-	wants(t, run(t, "", "rights", "--local"), command.ExitError, "--local does not connect to a cluster")
-	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitError, "is not NAMESPACE/NAME")
-	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")
+	wants(t, s.run(t, "", "rbac", "-f", "testdata/rbac.yaml", "--missing"), command.ExitError, "check the permissions of ServiceAccount sunset-system/sunset-controller")
+	wants(t, run(t, "", "rbac", "--local"), command.ExitError, "--local does not connect to a cluster")
+	wants(t, run(t, "", "rbac", "--local", "--service-account", "nobody", "-f", "testdata/rbac.yaml"), command.ExitError, "is not NAMESPACE/NAME")
+	wants(t, s.run(t, "", "rbac", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")
 }

@@ -95,7 +95,8 @@ type ApprovalSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ApprovedBy string `json:"approvedBy,omitempty"`
-	// expirationTime is the time from which the approval no longer counts; absent for never.
+	// expirationTime is the time from which the approval no longer counts, as if it were deleted: Sunset then counts the policy
+	// again, and waits if it would delete too much. Absent for never.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
@@ -109,7 +110,5 @@ type ApprovedPolicy struct {
 	Name string `json:"name"`
 	// uid of the policy.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
 	UID types.UID `json:"uid"`
 }

@@ -14,9 +14,9 @@ import (
 // +kubebuilder:printcolumn:name=Eligible,type=integer,priority=1,JSONPath=`.status.eligible`
 // +kubebuilder:printcolumn:name=Due,type=integer,JSONPath=`.status.due.now`
 // +kubebuilder:printcolumn:name=Blocked,type=integer,JSONPath=`.status.blocked`
-// +kubebuilder:printcolumn:name=Errors,type=integer,JSONPath=`.status.errors`
+// +kubebuilder:printcolumn:name=Errors,type=integer,priority=1,JSONPath=`.status.errors`
 // +kubebuilder:printcolumn:name=Deleted,type=integer,JSONPath=`.status.deleted`
-// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,JSONPath=`.status.nextDueTime`
+// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,priority=1,JSONPath=`.status.nextDueTime`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -144,6 +144,8 @@ type Limits struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="1h"
 	Window string `json:"window"`
 }
 

@@ -41,6 +41,7 @@ type Rule struct {
 	// +nullable
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="finished(object)"
 	Eligible string `json:"eligible,omitempty"`
 
 	// startTime is CEL -> timestamp or optional(timestamp): the start of the time to live. With optional.none() the rule does
@@ -51,6 +52,7 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="finishedAt(object)"
 	StartTime string `json:"startTime,omitempty"`
 
 	// ttl is the time to live after the start, in Go units plus d (24h) and w (7d): "90m", "1d12h", "2w". With "0s", an
@@ -58,6 +60,8 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="7d"
 	TTL string `json:"ttl,omitempty"`
 
 	// ttlExpression is CEL -> duration or optional(duration), instead of ttl. With optional.none() the object is never due, and
@@ -65,6 +69,7 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="failed(object) ? days(7) : days(1)"
 	TTLExpression string `json:"ttlExpression,omitempty"`
 
 	// keepNewest keeps the newest eligible objects, even if they are due.
@@ -94,6 +99,7 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="succeeded(object) ? 'Succeeded' : 'Failed'"
 	Outcome string `json:"outcome,omitempty"`
 
 	// delete sets which object the rule deletes, and how.
@@ -108,15 +114,20 @@ type Rule struct {
 
 // Target is a kind of object, with an optional label selector.
 type Target struct {
-	// apiVersion of the kind, such as batch/v1 or v1.
+	// apiVersion of the kind, such as batch/v1 or v1. Sunset reads each kind in one version: the one that rules of
+	// ClusterRetentionPolicies name, or otherwise the one that the API server prefers. A rule with another version is invalid.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([^/ ]+/)?[^/ ]+$`
+	// +kubebuilder:example="batch/v1"
 	APIVersion string `json:"apiVersion"`
 	// kind in CamelCase, such as Job.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^\S+$`
+	// +kubebuilder:example="Job"
 	Kind string `json:"kind"`
 	// selector limits the rule to objects with these labels. Absent and {} mean all.
 	// +optional
@@ -136,6 +147,7 @@ type KeepNewest struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="object.metadata.?labels[?'app'].orValue('')"
 	GroupBy string `json:"groupBy,omitempty"`
 }
 
@@ -180,12 +192,14 @@ type OverrideBounds struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
 	MinTTL string `json:"minTTL,omitempty"`
 	// maxTTL is the longest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
 	// of a longer one. Absent means no maximum.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
 	MaxTTL string `json:"maxTTL,omitempty"`
 	// ttlAnnotation sets which time to live the annotation sunset-k8s.io/ttl of an object can set. Longer, the default: only a
 	// longer one, up to maxTTL. WithinBounds: each that a RetentionPolicy can set. Ignore: none.

@@ -123,7 +123,7 @@ func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
 // TestEveryFieldOfARuleIsCompared: a changed rule is evaluated again.
 func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
-		"PolicyCreated":   "decides the version of a kind, which is part of the facts",
+		"Preferred.Group": "decides the version of a kind, which is part of the facts", "Preferred.Version": "likewise", "Preferred.Kind": "likewise",
 		"Namespace":       "is part of the policy's name",
 		"Index":           "is the position of the rule in spec.rules",
 		"Spec":            "is the source of the other fields",

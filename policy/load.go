@@ -123,7 +123,6 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	r := &Rule{
 		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
 		PolicyUID:        p.UID,
-		PolicyCreated:    p.Created,
 		Namespace:        p.Namespace,
 		ServiceAccount:   p.ServiceAccount,
 		Index:            i,

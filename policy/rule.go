@@ -67,15 +67,12 @@ const DefaultEligible = "true"
 
 // Rule is one rule with its settings. Facts has the results of its expressions, under Key.
 type Rule struct {
-	ID        RuleID
-	PolicyUID types.UID
-	// PolicyCreated is when its policy was created. Of RetentionPolicies that target a kind in different versions, the oldest
-	// decides which version is read.
-	PolicyCreated time.Time
-
+	ID          RuleID
+	PolicyUID   types.UID
 	Namespace   string // of its RetentionPolicy; empty for a rule of a ClusterRetentionPolicy
 	Index       int    // in spec.rules
 	Kind        schema.GroupVersionKind
+	Preferred   schema.GroupVersionKind // for a rule of a RetentionPolicy: the version that the API server prefers; zero if not known
 	Mode        v1alpha1.Mode
 	TTL         time.Duration // NeverTTL without one; unused when HasTTLExpression
 	Keep        int           // how many of the newest in each group are kept

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // CollectedLabel adds a ClusterRole to those that the chart's ClusterRole sunset-kinds aggregates.
@@ -58,7 +59,7 @@ func (r Permission) name() string {
 // U+2028 and U+2029.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return ' '
 		}
 		return r

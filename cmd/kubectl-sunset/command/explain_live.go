@@ -40,7 +40,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 		return nil, err
 	}
 	current.applyStatus()
-	current.addTo(in, e.loader)
+	current.addTo(in, c, e.loader)
 	input := e.input(in.Rules(), namespace)
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
 	about := rulesAbout(input.Kinds, input.Policies)

@@ -180,8 +180,9 @@ every kind that may refer. For a RetentionPolicy the command also prints a Role 
 The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
 and resource: if you apply it again or delete it with its policy, other policies keep their permissions.
 
-Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds and, with
---missing, for the permissions of the ServiceAccounts; for this you need permission to create subjectaccessreviews.
+Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds. With
+--missing, it also asks for the permissions of the ServiceAccounts; for this you need permission to create
+subjectaccessreviews.
 
 Exit codes: 0 success; 1 a policy is invalid, and the command printed the roles for its valid rules; 2 wrong usage, or a
 file or cluster that cannot be read.`

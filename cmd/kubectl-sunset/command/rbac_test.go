@@ -60,8 +60,8 @@ func TestRightsOfPoliciesInTheCluster(t *testing.T) {
 	wants(t, s.run(t, "", "rbac"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
-// TestOnlyMissingRightsAreGranted: --missing prints only roles that lack a permission, each as a whole.
-func TestOnlyMissingRightsAreGranted(t *testing.T) {
+// TestOnlyMissingPermissionsAreGranted: --missing prints only roles that lack a permission, each as a whole.
+func TestOnlyMissingPermissionsAreGranted(t *testing.T) {
 	const sunset = "other:name "
 	s, asked := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"get jobs", sunset+"delete jobs",
 		sunset+"list pods", sunset+"watch pods", sunset+"get pods", sunset+"delete pods",
@@ -82,17 +82,17 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	}
 }
 
-func TestValidateSaysWhichRightsAreMissing(t *testing.T) {
+func TestValidateSaysWhichPermissionsAreMissing(t *testing.T) {
 	s, _ := letting(t)
 	golden(t, "validate-rbac", s.run(t, "", "validate", "-f", "testdata/rbac.yaml", "--rbac"))
 	var v struct {
-		MissingRights []struct{ Policy, Message, Role string }
+		MissingPermissions []struct{ Policy, Message, Role string }
 	}
 	got := s.run(t, "", "validate", "-f", "testdata/rbac.yaml", "--rbac", "-o", "json")
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || got.code != command.ExitFindings || len(v.MissingRights) != 4 {
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || got.code != command.ExitFindings || len(v.MissingPermissions) != 4 {
 		t.Fatalf("exit %d, %v\n%s", got.code, err, got.out)
 	}
-	if m := v.MissingRights[0]; m.Policy != "batch" || m.Message != "Sunset may not list, watch, get, delete jobs.batch" || !strings.HasPrefix(m.Role, "apiVersion: rbac") {
+	if m := v.MissingPermissions[0]; m.Policy != "batch" || m.Message != "Sunset may not list, watch, get, delete jobs.batch" || !strings.HasPrefix(m.Role, "apiVersion: rbac") {
 		t.Errorf("%+v", m)
 	}
 	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitOK, "no problems\n")

@@ -2,8 +2,11 @@ package permissions
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -12,11 +15,16 @@ const (
 	refreshEvery = 10 * time.Second
 	allowedEvery = time.Minute // between two requests for a permission that is granted
 	changedEvery = time.Second // minimum interval between calls of Changed while many new questions are asked
+
+	discoverEvery = time.Minute // between two requests for the kinds that the API server serves, unless a rule's is unknown
 )
 
 // Refresher checks the permissions of every rule periodically, so that the status shows a missing permission before anything is due.
+// It also finds the preferred version of every rule's kind.
 type Refresher struct {
 	*Checker
+	// Discover asks the API server which kinds it serves, and which versions it prefers.
+	Discover func(context.Context) (meta.RESTMapper, error)
 	// Rules returns the rules to check.
 	Rules func() []*policy.Rule
 	// Changed is called soon after an answer has changed, also if another caller requested it, and if it has changed back.
@@ -36,6 +44,7 @@ func (l *Refresher) NeedLeaderElection() bool { return true }
 
 // Start checks permissions until ctx ends. New questions do not wait for the periodic checks of known ones.
 func (l *Refresher) Start(ctx context.Context) error {
+	_ = l.discover(ctx) // askAgain repeats it
 	var asking sync.WaitGroup
 	asking.Go(func() { l.askAgain(ctx) })
 	defer asking.Wait()
@@ -72,8 +81,14 @@ func (l *Refresher) askNew(ctx context.Context) (asked bool) {
 
 // askAgain requests the answers for the other rules periodically.
 func (l *Refresher) askAgain(ctx context.Context) {
+	discovered := l.clock.Now()
 	for ctx.Err() == nil {
 		began := l.clock.Now()
+		if began.Sub(discovered) >= discoverEvery || l.lacksVersion() {
+			if l.discover(ctx) == nil {
+				discovered = began
+			}
+		}
 		for _, r := range l.Rules() {
 			if before, known := l.Known(r); known {
 				maxAge := refreshEvery / 2
@@ -90,4 +105,30 @@ func (l *Refresher) askAgain(ctx context.Context) {
 		case <-l.clock.After(refreshEvery):
 		}
 	}
+}
+
+// lacksVersion reports whether the preferred version of a rule's kind is not known.
+func (l *Refresher) lacksVersion() bool {
+	return slices.ContainsFunc(l.Rules(), func(r *policy.Rule) bool { return l.Preferred(r).Empty() })
+}
+
+// discover asks which kinds the API server serves, and finds the preferred versions of the rules' kinds. After an error, the last
+// ones count.
+func (l *Refresher) discover(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	served, err := l.Discover(asking)
+	if err != nil {
+		return err
+	}
+	rules := l.Rules()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.served = served
+	for _, r := range rules {
+		if l.prefers(policy.StoredAs(r.Kind)) {
+			l.changes++
+		}
+	}
+	return nil
 }

@@ -20,39 +20,47 @@ import (
 
 // approval is what one ClusterRetentionApproval or RetentionApproval approves.
 type approval struct {
+	uid       types.UID
 	namespace string // of the approval and its policy
-	policy    types.UID
+	policy    v1alpha1.ApprovedPolicy
 	hash      string
 	expires   time.Time // zero for never
 }
 
-// approvalOf reads an approval. One that is being deleted, or that cannot be read, approves nothing.
-func approvalOf(object *unstructured.Unstructured) approval {
-	var read struct {
-		Spec v1alpha1.ApprovalSpec `json:"spec"`
-	}
-	if object.GetDeletionTimestamp() != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read) != nil {
-		return approval{}
+// approvalOf reads an approval. One that is being deleted, or that cannot be read completely, approves nothing: an unknown field
+// may be a misspelt expirationTime.
+func approvalOf(object *unstructured.Unstructured) (a approval, ok bool) {
+	read := &v1alpha1.RetentionApproval{} // a ClusterRetentionApproval has the same fields
+	if object.GetDeletionTimestamp() != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, read, true) != nil {
+		return a, false
 	}
 	return approval{
-		namespace: object.GetNamespace(), policy: read.Spec.Policy.UID, hash: read.Spec.Hash,
+		uid: read.UID, namespace: read.Namespace, policy: read.Spec.Policy, hash: read.Spec.Hash,
 		expires: ptr.Deref(read.Spec.ExpirationTime, metav1.Time{}).Time,
-	}
+	}, true
 }
 
-func (a approval) hasExpired(now time.Time) bool {
+// isFor reports whether an approval names a policy.
+func (a *approval) isFor(p metav1.Object) bool {
+	return a.policy.UID == p.GetUID() && a.policy.Name == p.GetName() && a.namespace == p.GetNamespace()
+}
+
+func (a *approval) hasExpired(now time.Time) bool {
 	return !a.expires.IsZero() && !now.Before(a.expires)
 }
 
-// approvals are the known approvals of one kind. A new approval arrives with the cache, because it only lets policies delete more.
-// A live read shows that one was deleted.
-type approvals struct{ store[approval] }
+// approvals are the approvals of one kind. One counts if a cache has it, which knows what it approves, and the latest live list
+// contains it. So one that was deleted does not count again, and one that is created takes effect with a live read.
+type approvals struct {
+	cached map[types.UID][]approval // by the UID of the policy
+	listed sets.Set[types.UID]
+}
 
 // of returns the hashes that the approvals of a policy name, sorted and separated by commas.
 func (a *approvals) of(p metav1.Object, now time.Time) string {
 	var hashes []string
-	for _, s := range a.all {
-		if v := s.value; v.policy == p.GetUID() && v.namespace == p.GetNamespace() && !v.hasExpired(now) {
+	for _, v := range a.cached[p.GetUID()] {
+		if v.isFor(p) && a.listed.Has(v.uid) && !v.hasExpired(now) {
 			hashes = append(hashes, v.hash)
 		}
 	}
@@ -60,62 +68,49 @@ func (a *approvals) of(p metav1.Object, now time.Time) string {
 	return strings.Join(slices.Compact(hashes), ",")
 }
 
-func hashesIn(approved string) sets.Set[string] { return sets.New(strings.Split(approved, ",")...) }
+// hashesIn returns the hashes in the result of approvals.of.
+func hashesIn(approved string) sets.Set[string] {
+	if approved == "" {
+		return nil
+	}
+	return sets.New(strings.Split(approved, ",")...)
+}
 
-// take stores the content of a cache. An approval that it lacks no longer counts.
-func (a *approvals) take(cached []unstructured.Unstructured) {
-	uids := map[types.UID]bool{}
-	for i := range cached {
-		object := &cached[i]
-		a.noteVersion(object.GetResourceVersion())
-		if !a.gone(object) && a.accept(object) {
-			a.put(object, approvalOf(object))
-		}
-		uids[object.GetUID()] = true
-	}
-	for key, s := range a.all {
-		if !uids[s.uid] {
-			delete(a.all, key)
+// take stores the content of a cache, and reports whether the latest live list contains all of it.
+func (a *approvals) take(objects []unstructured.Unstructured) (all bool) {
+	all, a.cached = true, map[types.UID][]approval{}
+	for i := range objects {
+		if v, ok := approvalOf(&objects[i]); ok {
+			a.cached[v.policy.UID] = append(a.cached[v.policy.UID], v)
+			all = all && a.listed.Has(v.uid)
 		}
 	}
+	return all
 }
 
 // nextExpiration returns when the next approval expires; zero for never.
 func (a *approvals) nextExpiration(now time.Time) (next time.Time) {
-	for _, s := range a.all {
-		if !s.value.expires.IsZero() && !s.value.hasExpired(now) {
-			next = policy.Soonest(next, s.value.expires)
+	for _, of := range a.cached {
+		for _, v := range of {
+			if !v.expires.IsZero() && !v.hasExpired(now) {
+				next = policy.Soonest(next, v.expires)
+			}
 		}
 	}
 	return next
 }
 
-// confirmApprovals drops the approvals of a kind of policies that were deleted. It returns when the list of the API server
-// arrived; zero if no approval is known, so that none was needed.
-func (l *Reconciler) confirmApprovals(ctx context.Context, on policyCollection) (came time.Time, err error) {
-	seen, known := "", false
-	l.withLock(func() { seen, known = on.approvals.newest, len(on.approvals.all) > 0 })
-	if !known {
-		return came, nil
-	}
+// listApprovals reads which approvals of a kind of policies exist.
+func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (sets.Set[types.UID], error) {
 	list, err := l.readList(ctx, apiPath+on.approvalsPlural)
-	came = l.Clock.Now()
-	switch {
-	case err != nil:
-		return came, fmt.Errorf("read %s: %w", on.approvalsPlural, err)
-	case older(list.ResourceVersion, seen):
-		return came, l.startOver()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", on.approvalsPlural, err)
 	}
-	uids := map[types.UID]bool{}
+	listed := sets.New[types.UID]()
 	for i := range list.Items {
-		uids[list.Items[i].UID] = list.Items[i].DeletionTimestamp == nil
+		if list.Items[i].DeletionTimestamp == nil {
+			listed.Insert(list.Items[i].UID)
+		}
 	}
-	l.withLock(func() { on.approvals.dropLacking(uids, list.ResourceVersion) })
-	return came, nil
-}
-
-func (l *Reconciler) withLock(do func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	do()
+	return listed, nil
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -24,6 +25,62 @@ func TestAWithdrawnApprovalStopsTheNextCheck(t *testing.T) {
 	expect.Equal(t, "waiting after a read of the old cache", waits, l.waiting("team-a"))
 }
 
+// TestAWithdrawnApprovalOfACountedVersion: the version waits until it is counted again.
+func TestAWithdrawnApprovalOfACountedVersion(t *testing.T) {
+	for name, reach := range map[string]func(t *testing.T) *harness{
+		"of the version": oneEnforced,
+		"of namespaces": func(t *testing.T) *harness {
+			l := heldWith(t, spec("Enforce", "1h"))
+			l.unhold()
+			return l
+		},
+		"of a dry run that could delete more": func(t *testing.T) *harness {
+			l := heldWith(t, spec("DryRun", "1h"))
+			l.unhold()
+			l.become(spec("Enforce", "1h"))
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := reach(t)
+			shown := l.named("p").Gate
+			since := metav1.NewMicroTime(shown.Namespaces.Since())
+			status := v1alpha1.RetentionPolicyStatus{PendingApproval: &v1alpha1.PendingApproval{Hash: shown.Hash, Namespaces: shown.Namespaces.Names()}}
+			if shown.Namespaces != nil {
+				status.PendingApproval.Since = &since
+			}
+			l.report("p", status)
+			l.approved(shown.Hash)
+			if l.waiting("team-a"); l.named("p").Gate != nil {
+				t.Fatalf("gate %v, want none", l.named("p").Gate)
+			}
+			l.counted("p")
+			l.withdraw()
+			l.later(2 * time.Second)
+			l.allowed("team-a")
+			expect.Equal(t, "waiting once it is withdrawn", waits, l.waiting("team-a"))
+			if gate := l.named("p").Gate; gate.Before != nil || gate.Previewed || gate.Namespaces != nil {
+				t.Errorf("the gate does not count everything: %+v", gate)
+			}
+			l.counted("p")
+			expect.Equal(t, "waiting once it is counted again", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestAWithdrawnApprovalOfAnotherVersionChangesNothing.
+func TestAWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
+	l := oneEnforced(t)
+	l.approved(l.named("p").ApprovalHash())
+	l.counted("p")
+	l.become(spec("Enforce", "2h"))
+	l.counted("p")
+	l.withdraw()
+	l.later(2 * time.Second)
+	l.allowed("team-a")
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
+}
+
 func TestAnApprovalExpires(t *testing.T) {
 	for name, look := range map[string]func(l *harness){
 		"at a check":         func(l *harness) { l.allowed("team-a") },
@@ -32,7 +89,7 @@ func TestAnApprovalExpires(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
 			l.approveWith("p", map[string]any{"hash": l.named("p").ApprovalHash(), "expirationTime": now.Add(time.Hour).Format(time.RFC3339)})
-			l.sync()
+			l.refresh()
 			if after := l.reconcile().RequeueAfter; after != time.Hour {
 				t.Errorf("the next look is after %s, want an hour", after)
 			}
@@ -40,7 +97,7 @@ func TestAnApprovalExpires(t *testing.T) {
 			l.later(time.Hour - time.Second)
 			look(l)
 			expect.Equal(t, "waiting just before", free, l.waiting("team-a"))
-			l.later(time.Second)
+			l.later(2 * time.Second)
 			look(l)
 			expect.Equal(t, "waiting afterwards", waits, l.waiting("team-a"))
 			l.later(time.Hour)
@@ -76,14 +133,54 @@ func TestAnApprovalIsForOnePolicyOfItsNamespace(t *testing.T) {
 	}
 }
 
-func TestApprovalsAreReadOnlyIfThereAreAny(t *testing.T) {
+// TestADeletedApprovalDoesNotCountAgain: a cache that relists from a server that is behind has the approval again.
+func TestADeletedApprovalDoesNotCountAgain(t *testing.T) {
 	l := oneEnforced(t)
-	l.allowed("team-a")
-	expect.Equal(t, "reads without approvals", 0, l.asked()["clusterretentionapprovals"])
-	l.approved("0123456789abcdef")
+	l.approved(l.named("p").ApprovalHash())
+	before := l.cache.clone()
+	l.withdraw()
 	l.later(2 * time.Second)
 	l.allowed("team-a")
-	asked := l.asked()
-	expect.Equal(t, "reads of the approvals of ClusterRetentionPolicies", 1, asked["clusterretentionapprovals"])
-	expect.Equal(t, "reads of those of RetentionPolicies", 0, asked["retentionapprovals"])
+	l.refresh()
+	expect.Equal(t, "waiting once it is withdrawn", waits, l.waiting("team-a"))
+	l.set(func() { l.cache = before })
+	l.later(time.Minute)
+	l.reconcile()
+	expect.Equal(t, "waiting with the old cache", waits, l.waiting("team-a"))
+}
+
+// TestAnApprovalThatACheckSeesFirstCounts, once the cache has it: the list of a check has no content.
+func TestAnApprovalThatACheckSeesFirstCounts(t *testing.T) {
+	l := oneEnforced(t)
+	l.approve("p", l.named("p").ApprovalHash())
+	l.later(2 * time.Second)
+	l.allowed("team-a")
+	expect.Equal(t, "waiting before the cache has it", waits, l.waiting("team-a"))
+	l.refresh()
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
+}
+
+// TestAnApprovalIsSeenWithTheStatusThatItApproves: the cache has an older version of the policy than the user.
+func TestAnApprovalIsSeenWithTheStatusThatItApproves(t *testing.T) {
+	l := oneEnforced(t)
+	l.edit("p", func(p *unstructured.Unstructured) { p.SetLabels(map[string]string{"a": "b"}) })
+	l.allowed("team-a")
+	l.approve("p", l.named("p").ApprovalHash())
+	l.set(func() { l.cache.approvals = l.live.clone().approvals })
+	l.reconcile()
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
+}
+
+func TestAnApprovalWithAnUnknownFieldDoesNotCount(t *testing.T) {
+	l := oneEnforced(t)
+	l.approveWith("p", map[string]any{"hash": l.named("p").ApprovalHash(), "expirationtime": now.Add(time.Hour).Format(time.RFC3339)})
+	l.refresh()
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+}
+
+func TestAnApprovalNamesItsPolicy(t *testing.T) {
+	l := oneEnforced(t)
+	l.approveWith("p", map[string]any{"hash": l.named("p").ApprovalHash(), "policy": map[string]any{"name": "q", "uid": string(l.named("p").UID)}})
+	l.refresh()
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }

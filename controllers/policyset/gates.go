@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -95,7 +96,7 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 			continue
 		}
 		own := *r
-		own.Unpermitted, own.Unwatched = may[i].unpermitted(), !may[i].allowed
+		own.Unpermitted, own.Unwatched, own.Preferred = may[i].unpermitted(), !may[i].allowed, may[i].preferred
 		l.trusts(&own, may[i].err, may[i].known)
 		waiting.Rules[i] = &own
 	}
@@ -105,17 +106,18 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// permission is the known state of the permissions that a rule needs.
+// permission is the known state of the permissions that a rule needs, and what is known of its kind.
 type permission struct {
 	err            error
 	known, allowed bool
+	preferred      schema.GroupVersionKind // see policy.Rule.Preferred
 }
 
 func (p permission) unpermitted() bool { return p.err != nil || !p.known }
 
 // isOf reports whether a rule of a snapshot has the same state.
 func (p permission) isOf(r *policy.Rule) bool {
-	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
+	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed && r.Preferred == p.preferred
 }
 
 // permissions returns the state for each rule of a policy. Rules of ClusterRetentionPolicies need no permissions.
@@ -129,7 +131,7 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 			all[i] = all[i-1]
 		default:
 			all[i].err, all[i].known = l.Permissions.Known(r)
-			all[i].allowed = l.Permissions.Allowed(r)
+			all[i].allowed, all[i].preferred = l.Permissions.Allowed(r), l.Permissions.Preferred(r)
 		}
 	}
 	return all

@@ -248,7 +248,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 		l.approved(l.named("p").ApprovalHash())
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.withdraw()
-		l.refresh()
+		l.readLive()
 		expect.Equal(t, "waiting when it is withdrawn", waits, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	for range 100 {
 		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 	}
-	once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+	once := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 1}
 	expect.Equal(t, "requests", once, l.asked())
 	l.later(time.Second)
 	l.allowed("team-a")
@@ -191,7 +191,7 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		}
 		asked := l.asked()
 		expect.Equal(t, "lists", 1, asked["namespaces"])
-		if len(asked) > policyset.ManyNamespaces+3 {
+		if len(asked) > policyset.ManyNamespaces+5 { // and the lists of namespaces, policies and approvals
 			t.Errorf("%d reads in a second", len(asked))
 		}
 		l.later(time.Second + 1)

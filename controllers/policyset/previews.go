@@ -27,6 +27,8 @@ type previews struct {
 	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or than
 	// was approved when it had this version earlier; zero for never.
 	outdated time.Time
+	// approved are the hashes of the approvals that let this version delete what it deletes, as far as this process knows.
+	approved sets.Set[string]
 }
 
 // previewsOf keeps the previews of the entry before, or reads those in the status of a policy. A version counts as previewed
@@ -96,7 +98,27 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	if all.recount != nil && p.Approved.Has(p.RecountHash(all.recount.Time.Time)) {
 		all.recount = nil
 	}
+	all.approved = sets.New(p.ApprovalHash())
+	if pending != nil {
+		all.approved.Insert(pending.Hash)
+	}
+	all.approved = all.approved.Intersection(p.Approved)
+	if isSame {
+		if before.previews.approved.Difference(p.Approved).Len() > 0 {
+			all.withdrawn(p, now)
+		} else {
+			all.approved = all.approved.Union(before.previews.approved)
+		}
+	}
 	return all
+}
+
+// withdrawn makes the version wait until it is counted again, because an approval of it was deleted or has expired. Everything that
+// it deletes counts.
+func (v *previews) withdrawn(p *policy.Policy, now time.Time) {
+	delete(v.byHash, p.Hash)
+	v.scope, v.before, v.blind, v.recount = nil, nil, true, nil
+	v.outdated = after(v.outdated, now)
 }
 
 // recountOf returns the count of the previous leader for the version that a policy has; nil for none.

@@ -76,12 +76,14 @@ type Reconciler struct {
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
 	// Permissions: whether a rule of a RetentionPolicy has the permissions that it needs. Check and CheckOwner report this for now,
-	// Known for the latest request, and Allowed for the latest response of the API server.
+	// Known for the latest request, and Allowed for the latest response of the API server. Preferred is the version of the rule's
+	// kind that the API server prefers.
 	Permissions interface {
 		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
 		Allowed(rule *policy.Rule) bool
+		Preferred(rule *policy.Rule) schema.GroupVersionKind
 	}
 	// Subscribers receive every new snapshot, in this order and one at a time.
 	Subscribers []Subscriber
@@ -248,19 +250,24 @@ func (l *Reconciler) awaitEdits(ctx context.Context) error {
 }
 
 // take merges the caches, of each collection and of namespaces, into the stores, and records changes. It reports whether the
-// caches contain all known policies and namespaces. One that they lack stays until a live read confirms that it is gone.
+// caches contain all known policies and namespaces, and no approval that has not taken effect or has expired since. An object
+// that they lack stays until a live read confirms that it is gone, and an approval counts only after a live read.
 func (l *Reconciler) take(policies, approvals [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := true
+	all, now := true, l.Clock.Now()
 	for i, collection := range l.collections() {
-		collection.approvals.take(approvals[i])
+		all = collection.approvals.take(approvals[i]) && all
 		uids := map[types.UID]bool{}
 		for k := range policies[i] {
-			if !collection.gone(&policies[i][k]) {
-				l.takePolicy(collection, &policies[i][k])
+			object := &policies[i][k]
+			if !collection.gone(object) {
+				l.takePolicy(collection, object)
 			}
-			uids[policies[i][k].GetUID()] = true
+			if known, ok := collection.get(object); ok && known.approved != collection.approvals.of(object, now) {
+				all = false
+			}
+			uids[object.GetUID()] = true
 		}
 		all = all && collection.allIn(uids)
 	}
@@ -275,16 +282,10 @@ func (l *Reconciler) take(policies, approvals [][]unstructured.Unstructured, nam
 	return all && l.namespaces.allIn(uids)
 }
 
-// takePolicy stores a policy if it is new, was edited, or has other approvals.
+// takePolicy stores a policy if it is new or was edited.
 func (l *Reconciler) takePolicy(on policyCollection, object *unstructured.Unstructured) {
 	on.noteVersion(object.GetResourceVersion())
-	known, ok := on.get(object)
-	switch {
-	case ok && known.includes(object):
-		if !on.includes(known, object, l.Clock.Now()) && !older(object.GetResourceVersion(), on.versionOf(keyOf(object))) {
-			l.edit(on, object)
-		}
-	case on.accept(object):
+	if known, ok := on.get(object); (!ok || !known.includes(object)) && on.accept(object) {
 		l.edit(on, object)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -34,11 +35,21 @@ func (l *harness) become(spec string) {
 	l.refresh()
 }
 
-// approved sets the approval annotation of policy p.
+// approved creates an approval of policy p, and waits until it is in force.
 func (l *harness) approved(hash string) {
 	l.t.Helper()
 	l.approve("p", hash)
-	l.refresh()
+	l.readLive()
+}
+
+// readLive updates the cache, and reconciles until a live read confirms what the cache lacks or has in addition.
+func (l *harness) readLive() {
+	l.t.Helper()
+	l.sync()
+	if l.reconcile().RequeueAfter == preflight.MaxAge { // the last live read was less than a second ago
+		l.later(preflight.MaxAge + 1)
+		l.reconcile()
+	}
 }
 
 // unhold removes the hold of team-a.

@@ -50,7 +50,7 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 		began := time.Now()
 		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 		expect.Equal(t, "took", time.Second, time.Since(began))
-		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		once := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 1}
 		expect.Equal(t, "requests", once, l.asked())
 	})
 }
@@ -70,7 +70,7 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
 		expect.Equal(t, "held", true, l.snapshot().Effective(jobs, "team-a").Held)
-		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
+		again := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 2}
 		expect.Equal(t, "requests", again, l.asked())
 	})
 }
@@ -91,7 +91,7 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 		began = time.Now()
 		l.allowed("team-a")
 		expect.Equal(t, "waited after it", 0, time.Since(began))
-		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		once := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 1}
 		expect.Equal(t, "requests", once, l.asked())
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
 		expect.Equal(t, "requests while the responses are fresh", map[string]int{}, l.asked())

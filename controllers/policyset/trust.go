@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -122,13 +123,18 @@ func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicySt
 // statusesTimeout limits the read of all policies with their statuses.
 const statusesTimeout = 30 * time.Second
 
-// readStatuses reads the statuses of all policies live: the cache of a new process may be older than the last status that the
-// previous leader has written.
+// readStatuses reads the approvals and the statuses of all policies live: the cache of a new process may be older than the last
+// status that the previous leader has written.
 func (l *Reconciler) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()
-	statuses := map[types.UID]v1alpha1.RetentionPolicyStatus{}
+	statuses, approved := map[types.UID]v1alpha1.RetentionPolicyStatus{}, []sets.Set[types.UID](nil)
 	for _, collection := range l.collections() {
+		listed, err := l.listApprovals(ctx, collection)
+		if err != nil {
+			return err
+		}
+		approved = append(approved, listed)
 		list := &unstructured.UnstructuredList{}
 		if err := l.read(ctx, collection.list(), asJSON, &list.Object); err != nil {
 			return fmt.Errorf("read the status of all %s: %w", collection.plural, err)
@@ -147,5 +153,8 @@ func (l *Reconciler) readStatuses(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.statuses = statuses
+	for i, collection := range l.collections() {
+		collection.approvals.listed = approved[i]
+	}
 	return nil
 }

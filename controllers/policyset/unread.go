@@ -77,7 +77,7 @@ func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited 
 	l.mu.Lock()
 	for _, object := range changed {
 		if shown.Has(object.GetUID()) {
-			l.takePolicy(on, object)
+			l.takeLivePolicy(on, object)
 		}
 	}
 	l.mu.Unlock()

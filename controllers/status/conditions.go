@@ -103,11 +103,11 @@ func approvalRequired(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) condi
 	if s.PendingApproval == nil {
 		return conditionState{}
 	}
-	reason := "BacklogTooLarge"
-	if p.Approval.Always {
-		reason = "AlwaysRequired"
+	if message := approvalMessage(p, s.PendingApproval); p.Approval.Always {
+		return conditionState{yes, "AlwaysRequired", message}
+	} else {
+		return conditionState{yes, "BacklogTooLarge", message}
 	}
-	return conditionState{yes, reason, approvalMessage(p, s.PendingApproval)}
 }
 
 func (v *statusInput) valid(p *policy.Policy) conditionState {

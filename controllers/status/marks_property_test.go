@@ -370,8 +370,9 @@ func (mayAll) Check(context.Context, *policy.Rule) (time.Time, error) { return t
 func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind) (time.Time, error) {
 	return time.Now(), nil
 }
-func (mayAll) Known(*policy.Rule) (error, bool) { return nil, true }
-func (mayAll) Allowed(*policy.Rule) bool        { return true }
+func (mayAll) Known(*policy.Rule) (error, bool)                 { return nil, true }
+func (mayAll) Allowed(*policy.Rule) bool                        { return true }
+func (mayAll) Preferred(r *policy.Rule) schema.GroupVersionKind { return r.Kind }
 
 // policies returns all policies of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {

@@ -21,6 +21,7 @@ import (
 func ownPolicy(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	p := &policy.Policy{
 		Name: "team-a/own", Namespace: "team-a", UID: "uid-own", Generation: 2, Mode: mode, Namespaces: labels.Everything(), Rules: rules,
+		ServiceAccount: "cleaner",
 	}
 	for i, r := range rules {
 		r.ID.Policy, r.Namespace, r.PolicyUID, r.ServiceAccount, r.Mode, r.Index = p.Name, "team-a", p.UID, "cleaner", mode, i

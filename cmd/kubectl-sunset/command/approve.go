@@ -101,18 +101,52 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 		if err != nil {
 			return err
 		}
-		err = c.Create(ctx, cluster.ApprovalKind(a.namespace), p.approval(user, a.expiresIn), a.dryRun.value == "server")
-		if apierrors.IsAlreadyExists(err) {
-			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
-			return nil
-		}
+		isNew, err := a.create(ctx, c, p, user)
 		if err != nil {
 			return fmt.Errorf("approve %s: %w", p, err)
+		}
+		if !isNew {
+			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
+			return nil
 		}
 	}
 	suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[a.dryRun.value]
 	fmt.Fprintf(a.streams.Out, "%s approved%s\n", p, suffix)
 	return nil
+}
+
+// create creates an approval, and reports whether it did: not if the change is approved already. It uses another name if there
+// is an approval that no longer counts.
+func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *backlog, user string) (isNew bool, err error) {
+	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, a.expiresIn)
+	meta := object["metadata"].(map[string]any)
+	name := meta["name"].(string)
+	for i := 2; ; i++ {
+		err := c.Create(ctx, kind, object, a.dryRun.value == "server")
+		if !apierrors.IsAlreadyExists(err) {
+			return err == nil, err
+		}
+		known, err := c.Get(ctx, kind, a.namespace, meta["name"].(string))
+		switch {
+		case apierrors.IsNotFound(err): // it was deleted in the meantime
+		case err != nil:
+			return false, err
+		case p.isApprovedBy(known):
+			return false, nil
+		}
+		meta["name"] = fmt.Sprintf("%s-%d", name, i)
+	}
+}
+
+// isApprovedBy reports whether an approval is for the policy, and counts now.
+func (b *backlog) isApprovedBy(object map[string]any) bool {
+	var known v1alpha1.RetentionApproval // a ClusterRetentionApproval has the same fields
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, &known) != nil {
+		return false
+	}
+	end := known.Spec.ExpirationTime
+	return known.DeletionTimestamp == nil && known.Spec.Policy.UID == b.version.UID && known.Spec.Hash == b.pending.Hash &&
+		(end == nil || end.After(time.Now()))
 }
 
 // waiting returns what waits for approval; nil if nothing waits. With a hash, another change is an error.
@@ -149,7 +183,7 @@ func (a *approveCommand) ask() error {
 }
 
 // maxPolicyName leaves room for the hash in the name of an approval.
-const maxPolicyName = 253 - len("-") - 16
+const maxPolicyName = 253 - len("-") - 16 - len("-9999")
 
 // approval returns the approval of the change as an object. It goes away with the policy.
 func (b *backlog) approval(user string, expiresIn time.Duration) map[string]any {

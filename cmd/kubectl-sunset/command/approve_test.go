@@ -42,6 +42,25 @@ func TestApprove(t *testing.T) {
 	wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "is already approved")
 }
 
+// TestApproveAgain: an approval of the change exists, but does not count.
+func TestApproveAgain(t *testing.T) {
+	for name, spec := range map[string]string{
+		"expired":                    `{"policy":{"name":"batch","uid":"u-1"},"hash":"3f2a","objects":420,"expirationTime":"2026-03-01T00:00:00Z"}`,
+		"of a policy of this name":   `{"policy":{"name":"batch","uid":"u-0"},"hash":"3f2a","objects":420}`,
+		"its name says another hash": `{"policy":{"name":"batch","uid":"u-1"},"hash":"77aa","objects":420}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newWaiting(t)
+			s.store(clusterApprovalsPath+"/batch-3f2a", `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionApproval","metadata":{"name":"batch-3f2a"},"spec":`+spec+`}`)
+			wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "batch approved")
+			if len(s.created) != 1 || !strings.Contains(s.created[0], `"name":"batch-3f2a-2"`) {
+				t.Errorf("created %v", s.created)
+			}
+			wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "is already approved")
+		})
+	}
+}
+
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
 	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))

@@ -162,7 +162,7 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 	}
 	var needed, said bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &needed, ErrOut: &said}
-	args := append([]string{"rights", "--local", "--owners=jobs.batch", "-f"}, files...)
+	args := append([]string{"rbac", "--local", "--owners=jobs.batch", "-f"}, files...)
 	if code := command.Run(t.Context(), args, streams, time.Time{}); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, &said)
 	}

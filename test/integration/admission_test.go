@@ -140,7 +140,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	w.create(w.own("p", ownRules))
-	weak := w.tenant("weak", writesPolicies)
+	weak := w.tenant("weak", writesPolicies, createsApprovals)
 	rule := `{"name":"%s","target":{"apiVersion":"v1","kind":"ConfigMap"},"eligible":"true","ttl":"%s"}`
 	for _, patch := range []string{
 		`{"spec":{"mode":"Enforce"}}`,
@@ -196,14 +196,16 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
 		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
 		"in approval":                 {"approval", "{backlog: 3}", "approval: backlog"},
-		"ttl":                         {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
-		"ttl of an override":          {"overrides/0/ttl", "1y", "not a time to live: 1y"},
-		"bound":                       {"rules/0/overrideBounds", "{maxTTL: forever}", "not a time to live: forever"},
+		"ttl":                         {"rules/0/ttl", "1 day", "should match"},
+		"ttl of an override":          {"overrides/0/ttl", "1y", "should match"},
+		"bound":                       {"rules/0/overrideBounds", "{maxTTL: forever}", "should match"},
 		"operator":                    {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
 		"values":                      {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
-		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
+		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "target.apiVersion in body should match"},
+		"kind":                        {"rules/0/target/kind", "' '", "target.kind in body should match"},
 		"blank":                       {"rules/0/eligible", "' '", "such as finished(object)"},
-		"null":                        {"rules/0/eligible", "!finished(object)", "such as finished(object)"},
+		"a tag of YAML":               {"rules/0/eligible", "!finished(object)", "at least 1 chars long"},
+		"null":                        {"rules/0/eligible", "null", "such as finished(object)"},
 		"our own kinds":               {"rules/0/target", "{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
 		"roles":                       {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
 		"leases":                      {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},

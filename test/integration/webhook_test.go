@@ -184,8 +184,8 @@ func TestTheWebhookRefuses(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"several mistakes at once": {author, strings.NewReplacer(`"true"`, "finshed(object)", "ttl: 1h", "ttl: 1y", "kind: ConfigMap", "kind: Secret").Replace(ownRules),
-			[]string{"spec.rules[0].ttl: ", "author may not list and delete secrets in namespace " + w.namespace}},
+		"several mistakes at once": {author, strings.Replace(ownRules, "kind: ConfigMap", "kind: Secret", 1) + "  keepNewestt: {count: 3}\n",
+			[]string{"spec.rules[0].keepNewestt: unknown", "author may not list and delete secrets in namespace " + w.namespace}},
 		"a wrong expression":                      {author, strings.Replace(ownRules, `"true"`, "finshed(object)", 1), []string{"spec.rules[0].eligible:1:", "finished"}},
 		"an unknown field":                        {author, ownRules + "  keepNewestt: {count: 3}\n", []string{"spec.rules[0].keepNewestt: unknown"}},
 		"an account that the user may not use":    {weak, ownRules, []string{"spec.serviceAccountName: the rules act as service account cleaner, and", "weak may neither create Pods"}},

@@ -159,8 +159,18 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval of another namespace counts": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
-		Old: " && v.namespace == p.GetNamespace()",
+		Old: " && a.namespace == p.GetNamespace()",
 		New: "",
+	},
+	"an approval with the name of another policy counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalNamesItsPolicy",
+		Old: " && a.policy.Name == p.GetName()",
+		New: "",
+	},
+	"an approval with a misspelt field counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalWithAnUnknownFieldDoesNotCount",
+		Old: "FromUnstructuredWithValidation(object.Object, read, true)",
+		New: "FromUnstructuredWithValidation(object.Object, read, false)",
 	},
 	"an approval that is being deleted counts": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
@@ -169,13 +179,18 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalExpires",
-		Old: " && !v.hasExpired(now)",
-		New: "",
+		Old: "a.listed.Has(v.uid) && !v.hasExpired(now)",
+		New: "a.listed.Has(v.uid)",
 	},
 	"a withdrawn approval counts until the cache shows that it is gone": {
-		File: "controllers/policyset/live_policies.go", Test: "./controllers/policyset TestAWithdrawnApprovalStopsTheNextCheck",
-		Old: "approved, err := l.confirmApprovals(ctx, on)",
-		New: "approved, err := time.Time{}, error(nil)",
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAWithdrawnApprovalStopsTheNextCheck",
+		Old: "a.listed.Has(v.uid) && !v.hasExpired(now)",
+		New: "!v.hasExpired(now)",
+	},
+	"a withdrawn approval leaves the count that it permitted": {
+		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAWithdrawnApprovalOfACountedVersion",
+		Old: "\t\t\tall.withdrawn(p, now)\n",
+		New: "",
 	},
 	"the approval of a spec covers rules that were not counted": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestApprovalOfAFormCountsForTheRulesThatWereCounted",

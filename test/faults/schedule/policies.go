@@ -136,7 +136,7 @@ func (d *drawing) overrides() string {
 		"{policy: "+of(pick(d, 0, 3, 4))+", ttl: "+d.ttl()+"}",
 		"{policy: "+of(d.IntN(len(d.now)))+", suspend: true}",
 		"{policy: "+of(1)+", ttl: 1h}",
-		"{policy: "+of(pick(d, 0, 3))+", ttl: soon}")
+		"{policy: "+of(pick(d, 0, 3))+", ttl: 1d, unless: sunday}")
 }
 
 // override writes a RetentionPolicy, or deletes it.

@@ -181,7 +181,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	permissionChecker, err := c.rights(mgr)
+	permissionChecker, err := c.newPermissionChecker(mgr)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	return loop.Setup(mgr)
 }
 
-func (c *Config) rights(mgr manager.Manager) (*permissions.Checker, error) {
+func (c *Config) newPermissionChecker(mgr manager.Manager) (*permissions.Checker, error) {
 	reviews, err := authorizationclient.NewForConfigAndClient(c.Rest, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err

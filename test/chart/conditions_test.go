@@ -54,7 +54,7 @@ func (s *server) missing() string {
 	expect.NoError(s, cluster.WriteKubeconfig(kubeconfig, s.plane.Config()))
 	var out, said bytes.Buffer
 	streams := genericiooptions.IOStreams{Out: &out, ErrOut: &said}
-	args := []string{"rbac", "--missing", "-f", "testdata/rights/lacking.yaml", "--kubeconfig", kubeconfig}
+	args := []string{"rbac", "--missing", "-f", "testdata/permissions/lacking.yaml", "--kubeconfig", kubeconfig}
 	if code := command.Run(s.Context(), args, streams, time.Time{}); code != command.ExitOK || said.Len() > 0 {
 		s.Fatalf("exit %d: %s", code, &said)
 	}

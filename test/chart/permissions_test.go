@@ -35,7 +35,7 @@ type permission struct{ verb, resource string }
 // permissions installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
 // makes it use every permission. The audit log shows the refused requests and the unused permissions.
 func (s *server) permissions() {
-	s.install(render(s.T, "--set", "rights.kinds.secrets.enabled=true,rights.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
+	s.install(render(s.T, "--set", "rbac.kinds.secrets.enabled=true,rbac.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
 	s.applyAll("before.yaml")
 	granted := s.granted()
 	metrics := s.controller()
@@ -86,10 +86,10 @@ func (s *server) install(text []byte) {
 	}
 }
 
-// applyAll applies a file of testdata/rights.
+// applyAll applies a file of testdata/permissions.
 func (s *server) applyAll(file string) {
 	s.Helper()
-	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+	for _, object := range objects(s.T, read(s.T, "testdata/permissions/"+file)) {
 		if owners := object.GetOwnerReferences(); len(owners) > 0 {
 			owner := &unstructured.Unstructured{}
 			owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(owners[0].APIVersion, owners[0].Kind))
@@ -109,7 +109,7 @@ func (s *server) applyAll(file string) {
 // gone waits until no object of a file is left, of the given kinds or of all.
 func (s *server) gone(file string, kinds ...string) {
 	s.Helper()
-	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+	for _, object := range objects(s.T, read(s.T, "testdata/permissions/"+file)) {
 		if len(kinds) > 0 && !slices.Contains(kinds, object.GetKind()) {
 			continue
 		}

@@ -244,10 +244,10 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	}
 	everything := onConfigMaps("*")
 	for name, test := range map[string]struct {
-		owner  func(*env) (client.Object, string, string)
-		rights []rbacv1.PolicyRule
-		policy func(*env)
-		goes   bool
+		owner       func(*env) (client.Object, string, string)
+		permissions []rbacv1.PolicyRule
+		policy      func(*env)
+		goes        bool
 	}{
 		"with every permission": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *env) { team(w, "") }, true},
 		"an owner that the account may not delete": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get")},
@@ -281,7 +281,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t)
 			w.sunset()
-			w.account("cleaner", test.rights...)
+			w.account("cleaner", test.permissions...)
 			owner, apiVersion, kind := test.owner(w)
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: "forged", Labels: preview, OwnerReferences: []metav1.OwnerReference{reference(owner, apiVersion, kind)},

@@ -40,12 +40,12 @@ func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []str
 	return s, func() []string { lock.Lock(); defer lock.Unlock(); slices.Sort(seen); return slices.Compact(seen) }
 }
 
-func TestRightsWithoutACluster(t *testing.T) {
+func TestRBACWithoutACluster(t *testing.T) {
 	golden(t, "rbac-local", run(t, "", "rbac", "--local", "-f", "testdata/rbac.yaml", "--owners", "jobs.batch"))
 	wants(t, run(t, "", "rbac", "--local", "-f", "testdata/rbac.yaml"), command.ExitOK, "note: batch deletes owners of objects: name the kinds of owners with --owners")
 }
 
-func TestRightsAreWhatTheClusterServes(t *testing.T) {
+func TestRBACIsWhatTheClusterServes(t *testing.T) {
 	s, asked := letting(t)
 	got := s.run(t, "", "rbac", "-f", "testdata/rbac.yaml")
 	wants(t, got, command.ExitOK, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
@@ -54,7 +54,7 @@ func TestRightsAreWhatTheClusterServes(t *testing.T) {
 	}
 }
 
-func TestRightsOfPoliciesInTheCluster(t *testing.T) {
+func TestRBACOfPoliciesInTheCluster(t *testing.T) {
 	s, _ := letting(t)
 	s.inForce(livePolicy("live", "DryRun", "Job", "1d"))
 	wants(t, s.run(t, "", "rbac"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
@@ -98,7 +98,7 @@ func TestValidateSaysWhichPermissionsAreMissing(t *testing.T) {
 	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitOK, "no problems\n")
 }
 
-func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
+func TestRBACIsPrintedOnlyWhereItCanBe(t *testing.T) {
 	s, _ := letting(t)
 	delete(s.proxied, reviewsPath)
 	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)

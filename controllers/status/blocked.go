@@ -43,7 +43,7 @@ func (v *statusInput) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStat
 		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
 }
 
-// evaluated is no condition of its own: Ready shows that expressions fail.
+// evaluated is not a condition of its own: Ready shows that expressions fail.
 func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionState {
 	if s.Errors == 0 {
 		return conditionState{status: yes}

@@ -28,7 +28,7 @@ const (
 	unknown = metav1.ConditionUnknown
 )
 
-// conditionState is one condition before it is written. The zero value is no condition.
+// conditionState is one condition before it is written. The zero value is not written.
 type conditionState struct {
 	status  metav1.ConditionStatus
 	reason  string

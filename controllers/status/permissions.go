@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -73,12 +74,12 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 }
 
 // with adds a permission that is not in the list and has verbs.
-func with(rights []rbac.Permission, right rbac.Permission) []rbac.Permission {
-	known := slices.ContainsFunc(rights, func(r rbac.Permission) bool { return r.For == right.For })
-	if known || len(right.Verbs) == 0 {
-		return rights
+func with(all []rbac.Permission, p rbac.Permission) []rbac.Permission {
+	known := slices.ContainsFunc(all, func(q rbac.Permission) bool { return q.For == p.For })
+	if known || len(p.Verbs) == 0 {
+		return all
 	}
-	return append(rights, right)
+	return append(all, p)
 }
 
 // permitted returns whether the ServiceAccount of a policy has the permissions that its rules need.
@@ -99,8 +100,12 @@ func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
 		case err == nil || r.Invalid():
 		case errors.Is(err, errNotAsked):
 			return conditionState{unknown, "PermissionsUnknown", err.Error()}
-		default:
+		case errors.Is(err, permissions.ErrMissing):
 			return conditionState{no, "Forbidden", granting(err.Error(), v.missingOfAccount(p), commandOf("rbac", p))}
+		case meta.IsNoMatchError(err):
+			return conditionState{no, "KindNotFound", err.Error()}
+		default:
+			return conditionState{unknown, "PermissionsUnknown", err.Error()}
 		}
 	}
 	return conditionState{yes, "Permitted", "the ServiceAccount has every permission that the rules need"}

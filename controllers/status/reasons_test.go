@@ -401,7 +401,7 @@ func capacity(max int) func(*policy.Policy) {
 var elsewhere = map[string]string{
 	"Ready": "normal", "AsExpected": "normal", "Valid": "normal", "Watching": "normal", "Enforcing": "normal",
 	"Permitted": "normal", "ReferencesKnown": "normal",
-	"DryRun":             "it is intended; the condition Enforcing has the numbers",
+	"DryRun":             "it is intended",
 	"NotSelected":        "no rule is about the object",
 	"PermissionsUnknown": "it ends with the first answer of the API server, or becomes Forbidden with its error",
 	"StateNotKept":       "images expire later, but deletions continue; the NodeImageReport shows it",

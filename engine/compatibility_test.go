@@ -11,7 +11,7 @@ import (
 // TestOurFunctionsHaveNamesOfTheirOwn: none has the name of a function of the API server or of CEL, because users would expect its
 // meaning.
 func TestOurFunctionsHaveNamesOfTheirOwn(t *testing.T) {
-	theirs := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).NewExpressionsEnv().Functions()
+	theirs := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Functions()
 	if theirs["quantity"] == nil || theirs["size"] == nil {
 		t.Fatal("the functions of the API server are missing")
 	}

@@ -2,8 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -104,8 +102,7 @@ func (s *Spec) hash() string {
 	}
 	// The spec was read from JSON, so it can be encoded as JSON.
 	text, _ := json.Marshal(c)
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return shortHash(text)
 }
 
 // unless is a value, or the zero value for the default.

@@ -237,7 +237,7 @@ func TestHash(t *testing.T) {
 		"a removed override": {`{"policy": "p", "ttl": "4h"}`, ``, false},
 	}
 	first := namespaced(t, fine).Hash
-	if len(first) != 16 {
+	if len(first) != 32 {
 		t.Errorf("hash is %q", first)
 	}
 	for name, test := range tests {

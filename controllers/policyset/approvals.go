@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,11 +21,10 @@ import (
 
 // approval is what one ClusterRetentionApproval or RetentionApproval approves.
 type approval struct {
-	uid       types.UID
-	namespace string // of the approval and its policy
-	policy    v1alpha1.ApprovedPolicy
-	hash      string
-	expires   time.Time // zero for never
+	metav1.ObjectMeta // namespace, name, UID and resourceVersion
+	policy            v1alpha1.ApprovedPolicy
+	hash              string
+	expires           time.Time // zero for never
 }
 
 // approvalOf reads an approval. One that is being deleted, or that cannot be read completely, approves nothing: an unknown field
@@ -35,14 +35,14 @@ func approvalOf(object *unstructured.Unstructured) (a approval, ok bool) {
 		return a, false
 	}
 	return approval{
-		uid: read.UID, namespace: read.Namespace, policy: read.Spec.Policy, hash: read.Spec.Hash,
-		expires: ptr.Deref(read.Spec.ExpirationTime, metav1.Time{}).Time,
+		ObjectMeta: metav1.ObjectMeta{Namespace: read.Namespace, Name: read.Name, UID: read.UID, ResourceVersion: read.ResourceVersion},
+		policy:     read.Spec.Policy, hash: read.Spec.Hash, expires: ptr.Deref(read.Spec.ExpirationTime, metav1.Time{}).Time,
 	}, true
 }
 
 // isFor reports whether an approval names a policy.
 func (a *approval) isFor(p metav1.Object) bool {
-	return a.policy.UID == p.GetUID() && a.policy.Name == p.GetName() && a.namespace == p.GetNamespace()
+	return a.policy.UID == p.GetUID() && a.policy.Name == p.GetName() && a.Namespace == p.GetNamespace()
 }
 
 func (a *approval) hasExpired(now time.Time) bool {
@@ -60,7 +60,7 @@ type approvals struct {
 func (a *approvals) of(p metav1.Object, now time.Time) string {
 	var hashes []string
 	for _, v := range a.cached[p.GetUID()] {
-		if v.isFor(p) && a.listed.Has(v.uid) && !v.hasExpired(now) {
+		if v.isFor(p) && a.listed.Has(v.UID) && !v.hasExpired(now) {
 			hashes = append(hashes, v.hash)
 		}
 	}
@@ -78,11 +78,21 @@ func hashesIn(approved string) sets.Set[string] {
 
 // take stores the content of a cache, and reports whether the latest live list contains all of it.
 func (a *approvals) take(objects []unstructured.Unstructured) (all bool) {
+	known := map[types.UID]approval{}
+	for _, of := range a.cached {
+		for _, v := range of {
+			known[v.UID] = v
+		}
+	}
 	all, a.cached = true, map[types.UID][]approval{}
 	for i := range objects {
-		if v, ok := approvalOf(&objects[i]); ok {
+		v, ok := known[objects[i].GetUID()]
+		if !ok || v.ResourceVersion != objects[i].GetResourceVersion() {
+			v, ok = approvalOf(&objects[i])
+		}
+		if ok {
 			a.cached[v.policy.UID] = append(a.cached[v.policy.UID], v)
-			all = all && a.listed.Has(v.uid)
+			all = all && a.listed.Has(v.UID)
 		}
 	}
 	return all
@@ -100,11 +110,38 @@ func (a *approvals) nextExpiration(now time.Time) (next time.Time) {
 	return next
 }
 
-// listApprovals reads which approvals of a kind of policies exist.
+// unlisted returns the approvals that counted until a live list did not contain them.
+func (a *approvals) unlisted(in map[types.UID]bool) (gone []*approval) {
+	for _, of := range a.cached {
+		for i := range of {
+			if uid := of[i].UID; a.listed.Has(uid) && !in[uid] {
+				gone = append(gone, &of[i])
+			}
+		}
+	}
+	return gone
+}
+
+// listApprovals reads which approvals of a kind of policies exist. As with policies, one that the list lacks counts as gone only if
+// the API server responds that it does not exist.
 func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (sets.Set[types.UID], error) {
 	list, err := l.readList(ctx, apiPath+on.approvalsPlural)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", on.approvalsPlural, err)
+	}
+	uids := uidsOf(list)
+	l.mu.Lock()
+	unlisted := on.approvals.unlisted(uids)
+	l.mu.Unlock()
+	var confirming errgroup.Group
+	confirming.SetLimit(askedAtOnce)
+	for _, approval := range unlisted {
+		confirming.Go(func() error {
+			return l.confirmGone(ctx, pathOf(on.approvalsPlural, approval), approval, list, uids)
+		})
+	}
+	if err := confirming.Wait(); err != nil {
+		return nil, err
 	}
 	listed := sets.New[types.UID]()
 	for i := range list.Items {
@@ -113,4 +150,15 @@ func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (se
 		}
 	}
 	return listed, nil
+}
+
+// approvalsOf returns the hashes of the approvals by which each policy deletes.
+func approvalsOf(entries []*entry) map[types.UID][]string {
+	all := map[types.UID][]string{}
+	for _, e := range entries {
+		if len(e.previews.approved) > 0 {
+			all[e.policy.UID] = sets.List(e.previews.approved)
+		}
+	}
+	return all
 }

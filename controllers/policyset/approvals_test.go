@@ -55,7 +55,18 @@ func TestAWithdrawnApprovalOfACountedVersion(t *testing.T) {
 				t.Fatalf("gate %v, want none", l.named("p").Gate)
 			}
 			l.counted("p")
+			p := l.named("p")
+			l.report("p", v1alpha1.RetentionPolicyStatus{
+				ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: now}}},
+				Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Approvals: l.last().Approvals[p.UID]},
+			})
+			other := l.restart()
+			other.counted("p")
+			expect.Equal(t, "waiting under another leader", free, other.waiting("team-a"))
 			l.withdraw()
+			if gate := l.restart().named("p").Gate; gate == nil || gate.Recount != nil || gate.Previewed || gate.Namespaces != nil {
+				t.Errorf("the gate of another leader does not count everything: %+v", gate)
+			}
 			l.later(2 * time.Second)
 			l.allowed("team-a")
 			expect.Equal(t, "waiting once it is withdrawn", waits, l.waiting("team-a"))
@@ -76,6 +87,22 @@ func TestAWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
 	l.become(spec("Enforce", "2h"))
 	l.counted("p")
 	l.withdraw()
+	l.later(2 * time.Second)
+	l.allowed("team-a")
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
+}
+
+// TestAListThatLacksAnApprovalWithdrawsNone: the approval counts until the API server responds that it does not exist.
+func TestAListThatLacksAnApprovalWithdrawsNone(t *testing.T) {
+	l := oneEnforced(t)
+	l.approved(l.named("p").ApprovalHash())
+	l.counted("p")
+	l.later(2 * time.Second)
+	l.said = emptied("/clusterretentionapprovals")
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed by an incomplete list")
+	}
+	l.said = nil
 	l.later(2 * time.Second)
 	l.allowed("team-a")
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))

@@ -57,10 +57,15 @@ func (s policyCollection) list() string { return apiPath + s.plural }
 
 // path returns the path of one policy.
 func (s policyCollection) path(o metav1.Object) string {
+	return pathOf(s.plural, o)
+}
+
+// pathOf returns the path of an object of Sunset's group.
+func pathOf(plural string, o metav1.Object) string {
 	if o.GetNamespace() == "" {
-		return s.list() + "/" + o.GetName()
+		return apiPath + plural + "/" + o.GetName()
 	}
-	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
+	return apiPath + "namespaces/" + o.GetNamespace() + "/" + plural + "/" + o.GetName()
 }
 
 // includes reports whether an entry has the version of a policy, or a later one, and its approvals.

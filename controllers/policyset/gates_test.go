@@ -437,7 +437,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 				p.SetGeneration(8)
 			})
 		},
-		"of its annotations": func(l *harness) { l.approve("p", "nothing") },
+		"of its approvals": func(l *harness) { l.approve("p", "nothing") },
 		"to a namespace that leaves the selection and returns": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()

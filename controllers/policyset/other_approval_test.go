@@ -111,7 +111,7 @@ func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that you can approve it.
+// TestAFormThatReturnsAsksForAnotherHash than its approval has by then, so that you can approve it again.
 func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "1h"))
 	l.hold("team-a", "")

@@ -27,7 +27,7 @@ type previews struct {
 	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or than
 	// was approved when it had this version earlier; zero for never.
 	outdated time.Time
-	// approved are the hashes of the approvals that let this version delete what it deletes, as far as this process knows.
+	// approved are the hashes of the approvals by which this version deletes.
 	approved sets.Set[string]
 }
 
@@ -103,12 +103,17 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.approved.Insert(pending.Hash)
 	}
 	all.approved = all.approved.Intersection(p.Approved)
-	if isSame {
-		if before.previews.approved.Difference(p.Approved).Len() > 0 {
-			all.withdrawn(p, now)
-		} else {
-			all.approved = all.approved.Union(before.previews.approved)
-		}
+	var known sets.Set[string]
+	switch enforced := status.Enforced; {
+	case isSame:
+		known = before.previews.approved
+	case before == nil && enforced != nil && enforced.Hash == p.Hash:
+		known = sets.New(enforced.Approvals...)
+	}
+	if known.Difference(p.Approved).Len() > 0 {
+		all.withdrawn(p, now)
+	} else {
+		all.approved = all.approved.Union(known)
 	}
 	return all
 }

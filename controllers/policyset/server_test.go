@@ -315,6 +315,7 @@ func (s state) answer(path, version string) any {
 	items := []any{}
 	own, isOwn := strings.CutPrefix(path, apiPath+"/namespaces/")
 	name, isPolicy := strings.CutPrefix(path, apiPath+"/clusterretentionpolicies/")
+	approval, isApproval := strings.CutPrefix(path, apiPath+"/clusterretentionapprovals/")
 	namespace, isQuotas := strings.CutSuffix(path, "/resourcequotas")
 	switch {
 	case path == apiPath+"/clusterretentionpolicies":
@@ -341,6 +342,14 @@ func (s state) answer(path, version string) any {
 		}
 		if p := s.policies[name]; p != nil {
 			return p.Object
+		}
+		if a := s.approvals[strings.Replace(own, "/retentionapprovals/", "/", 1)]; isOwn && a != nil {
+			return a.Object
+		}
+		return nil
+	case isApproval:
+		if a := s.approvals[approval]; a != nil {
+			return a.Object
 		}
 		return nil
 	default:

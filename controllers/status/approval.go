@@ -91,7 +91,7 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 
 // enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
 // beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
-// change.
+// change. It names the approvals in use at any time.
 func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	preview, known := previewOf(now, p.Hash)
@@ -101,10 +101,18 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
 	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
-		return before.Enforced
+		if p.Mode != v1alpha1.Enforce || before.Enforced == nil || before.Enforced.Hash != p.Hash {
+			return before.Enforced
+		}
+		same := *before.Enforced
+		same.Approvals = v.compiled.Approvals[p.UID]
+		return &same
 	}
 	due := v.statsOf(p).Due
-	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
+	return &v1alpha1.EnforcedCount{
+		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week,
+		Approvals: v.compiled.Approvals[p.UID],
+	}
 }
 
 // waiting counts what waits for approval: objects, and also images once all nodes have counted them.

@@ -54,9 +54,8 @@ func (r Permission) name() string {
 	return "sunset:" + of + ":" + r.For
 }
 
-// Line is a text with spaces instead of unprintable characters. Authors of policies and objects choose the names in the
-// sentences, and administrators apply the YAML next to a sentence, so no name may end a line. YAML ends a line at \n, \r, U+0085,
-// U+2028 and U+2029.
+// Line is a text with spaces instead of unprintable characters, because authors of policies and objects choose the names in
+// messages, and no name may end a line of a terminal or of YAML. YAML ends a line at \n, \r, U+0085, U+2028 and U+2029.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {

@@ -5,14 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ClusterRetentionApproval approves a change that a ClusterRetentionPolicy shows in status.pendingApproval. To withdraw the
-// approval, delete the object.
+// ClusterRetentionApproval approves a change that a ClusterRetentionPolicy shows in status.pendingApproval. To create it, run
+// kubectl sunset approve. Keep it while the policy has this version: if you delete it, the policy waits for approval again.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=creta,categories=sunset
 // +kubebuilder:printcolumn:name=Policy,type=string,JSONPath=`.spec.policy.name`
 // +kubebuilder:printcolumn:name=Objects,type=integer,JSONPath=`.spec.objects`
-// +kubebuilder:printcolumn:name=Approved-By,type=string,JSONPath=`.spec.approvedBy`
+// +kubebuilder:printcolumn:name=Approved-By,type=string,priority=1,JSONPath=`.spec.approvedBy`
 // +kubebuilder:printcolumn:name=Expires,type=string,JSONPath=`.spec.expirationTime`
 // +kubebuilder:printcolumn:name=Hash,type=string,priority=1,JSONPath=`.spec.hash`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -34,14 +34,14 @@ type ClusterRetentionApprovalList struct {
 	Items           []ClusterRetentionApproval `json:"items"`
 }
 
-// RetentionApproval approves a change that a RetentionPolicy of its namespace shows in status.pendingApproval. To withdraw the
-// approval, delete the object.
+// RetentionApproval approves a change that a RetentionPolicy of its namespace shows in status.pendingApproval. To create it, run
+// kubectl sunset approve. Keep it while the policy has this version: if you delete it, the policy waits for approval again.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,shortName=reta,categories=sunset
 // +kubebuilder:printcolumn:name=Policy,type=string,JSONPath=`.spec.policy.name`
 // +kubebuilder:printcolumn:name=Objects,type=integer,JSONPath=`.spec.objects`
-// +kubebuilder:printcolumn:name=Approved-By,type=string,JSONPath=`.spec.approvedBy`
+// +kubebuilder:printcolumn:name=Approved-By,type=string,priority=1,JSONPath=`.spec.approvedBy`
 // +kubebuilder:printcolumn:name=Expires,type=string,JSONPath=`.spec.expirationTime`
 // +kubebuilder:printcolumn:name=Hash,type=string,priority=1,JSONPath=`.spec.hash`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -74,21 +74,26 @@ type ApprovalSpec struct {
 	Policy ApprovedPolicy `json:"policy"`
 	// hash is status.pendingApproval.hash of the policy.
 	// +required
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{32}$`
 	Hash string `json:"hash"`
-	// objects is status.pendingApproval.week of the policy: how many objects the change may delete within 7 days. The admission
-	// policies refuse an approval if the policy shows a higher number.
+	// objects is status.pendingApproval.week of the policy: how many objects the change may delete within 7 days. When an approval
+	// is created, the admission policies refuse it if the policy shows a higher number, other namespaces or other rules. Sunset
+	// itself compares only the policy and the hash.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Objects int64 `json:"objects"`
-	// namespaces is status.pendingApproval.namespaces of the policy. The approval is for these namespaces; absent if it is for
-	// all.
+	// namespaces is status.pendingApproval.namespaces of the policy, "" for cluster-scoped objects. The approval is for these
+	// namespaces; absent if it is for all.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 	// rules is status.pendingApproval.rules of the policy. The approval is for these rules; absent if it is for all.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
 	Rules []string `json:"rules,omitempty"`
 	// approvedBy is the name of the user who approves. The admission policies refuse another user's name. Absent if another
 	// program creates the approval, such as a GitOps controller.

@@ -155,7 +155,7 @@ type Limits struct {
 type Mode string
 
 const (
-	// DryRun counts and shows what Enforce would delete. It has no effect on any object.
+	// DryRun counts and shows what Enforce would delete. It deletes nothing.
 	DryRun Mode = "DryRun"
 	// Enforce deletes due objects.
 	Enforce Mode = "Enforce"

@@ -215,9 +215,10 @@ type NodeImagePolicyReport struct {
 	Name string `json:"name"`
 	// uid of the policy.
 	UID types.UID `json:"uid"`
-	// generation and hash of the spec that the numbers are about.
-	Generation int64  `json:"generation"`
-	Hash       string `json:"hash"`
+	// generation of the policy that the numbers are about.
+	Generation int64 `json:"generation"`
+	// hash of the version of the spec that the numbers are about, as in status.previews of the policy.
+	Hash string `json:"hash"`
 	// matched is the number of images that its rules select. Each image counts once.
 	Matched int64 `json:"matched"`
 	// eligible is the number of these images that at least one rule finds eligible.

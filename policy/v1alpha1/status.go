@@ -17,10 +17,11 @@ const (
 	// ConditionEnforcing is True while the policy deletes due objects, and Unknown while Sunset still counts the effect of a
 	// change. Otherwise its reason says why not. A policy whose mode is DryRun does not have it.
 	ConditionEnforcing = "Enforcing"
-	// ConditionApprovalRequired is True while a change would delete more than approval allows and no dry run has counted it; the
-	// message has the count, and the hash to approve.
+	// ConditionApprovalRequired is True while a change would delete more than approval allows. The message has the count, and the
+	// hash to approve.
 	ConditionApprovalRequired = "ApprovalRequired"
-	// ConditionPermitted is Unknown until Sunset has asked the API server, and False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need.
+	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need, and Unknown
+	// while the API server has not answered that.
 	ConditionPermitted = "Permitted"
 	// ConditionReferencesKnown is False while Sunset does not know all references to the ConfigMaps or Secrets that rules ask
 	// about. The message names the referrers that are unknown, and why. Until then, the rules keep all these ConfigMaps or
@@ -124,8 +125,9 @@ type RetentionPolicyStatus struct {
 	// +listType=atomic
 	MissingPermissions []MissingPermission `json:"missingPermissions,omitempty"`
 
-	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while a change waits for approval; Permitted on a
-	// RetentionPolicy with rules of its own; ReferencesKnown if rules read references.
+	// conditions: Ready, Valid and Watching; Enforcing, unless mode is DryRun; Permitted on a RetentionPolicy with rules of its own;
+	// ReferencesKnown if rules read references. These are there only while they are True: ApprovalRequired, Blocked, Delayed, and
+	// those about objects that the policy does not delete, such as Recreated, NoOwner or ManagedByArgoCD.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -135,7 +137,7 @@ type RetentionPolicyStatus struct {
 // MaxMissingPermissions is the maximum number of entries in RetentionPolicyStatus.MissingPermissions.
 const MaxMissingPermissions = 32
 
-// MissingPermission is a permission on one resource. At least one of its verbs is not allowed.
+// MissingPermission is a permission on one resource that is not granted completely.
 type MissingPermission struct {
 	// serviceAccount of the namespace of a RetentionPolicy that needs the permission; absent if Sunset needs it.
 	// +optional
@@ -145,7 +147,7 @@ type MissingPermission struct {
 	APIGroup string `json:"apiGroup"`
 	// resource in plural, such as jobs.
 	Resource string `json:"resource"`
-	// verbs that the policy needs.
+	// verbs that the policy needs on the resource. At least one of them is not allowed.
 	// +listType=atomic
 	Verbs []string `json:"verbs"`
 	// namespace where the permission is needed; absent for all namespaces.
@@ -280,17 +282,18 @@ type RuleStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Outcomes []LedgerOutcome `json:"outcomes,omitempty"`
-	// problems say why the rule is invalid. An invalid rule deletes nothing, and keeps all objects that it may select.
+	// problems say why the rule is invalid. An invalid rule deletes nothing, and keeps all objects that it may select. The list
+	// has the first five; kubectl sunset validate shows all of them.
 	// +optional
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty"`
 	// warnings show possible mistakes, such as a field that is not in the schema of the kind, or a rule that removes images
-	// after less than an hour. Warnings do not change what the rule does.
+	// after less than an hour. Warnings do not change what the rule does. The list has the first five.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
-	// reads lists the object fields that the expressions of the rule read. If all of them are in metadata, Sunset watches only
-	// metadata.
+	// reads lists the first fifty object fields that the expressions of the rule read. If all fields are in metadata, Sunset
+	// watches only metadata.
 	// +optional
 	// +listType=atomic
 	Reads []string `json:"reads,omitempty"`

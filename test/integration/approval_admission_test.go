@@ -44,7 +44,7 @@ func approvalOf(p *unstructured.Unstructured, pending v1alpha1.PendingApproval) 
 func TestApprovalsAreOfWhatTheStatusShows(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
-	pending := v1alpha1.PendingApproval{Hash: "0123456789abcdef", Due: 3, Week: 30, Selected: 40, Namespaces: []string{"a", "b"}}
+	pending := v1alpha1.PendingApproval{Hash: "0123456789abcdef0123456789abcdef", Due: 3, Week: 30, Selected: 40, Namespaces: []string{"a", "b"}}
 	ofCluster, own, idle := w.clusterPolicy("previews", everyFieldOfCluster), w.own("previews", everyField), w.own("idle", everyField)
 	for _, p := range []*unstructured.Unstructured{ofCluster, own, idle} {
 		w.temporary(p)
@@ -55,7 +55,7 @@ func TestApprovalsAreOfWhatTheStatusShows(t *testing.T) {
 		change func(*v1alpha1.ApprovalSpec)
 		want   string
 	}{
-		"another hash":          {func(s *v1alpha1.ApprovalSpec) { s.Hash = "fedcba9876543210" }, "now shows hash 0123456789abcdef"},
+		"another hash":          {func(s *v1alpha1.ApprovalSpec) { s.Hash = "fedcba9876543210fedcba9876543210" }, "now shows hash 0123456789abcdef0123456789abcdef"},
 		"another UID":           {func(s *v1alpha1.ApprovalSpec) { s.Policy.UID = "other" }, "the approval is for another policy"},
 		"another name":          {func(s *v1alpha1.ApprovalSpec) { s.Policy.Name = "ghost" }, "the approval is for another policy"},
 		"fewer objects":         {func(s *v1alpha1.ApprovalSpec) { s.Objects = 29 }, "now shows 30 objects"},

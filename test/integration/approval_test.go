@@ -59,7 +59,7 @@ func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 	stop()
 	w.sunset()
 	w.stays(2*time.Second, all...)
-	w.approve(p, "0123456789abcdef")
+	w.approve(p, "0123456789abcdef0123456789abcdef")
 	w.stays(time.Second, all...)
 	w.approve(p, hash)
 	w.left()

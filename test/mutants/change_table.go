@@ -159,7 +159,7 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval of another namespace counts": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
-		Old: " && a.namespace == p.GetNamespace()",
+		Old: " && a.Namespace == p.GetNamespace()",
 		New: "",
 	},
 	"an approval with the name of another policy counts": {
@@ -179,18 +179,28 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalExpires",
-		Old: "a.listed.Has(v.uid) && !v.hasExpired(now)",
-		New: "a.listed.Has(v.uid)",
+		Old: "a.listed.Has(v.UID) && !v.hasExpired(now)",
+		New: "a.listed.Has(v.UID)",
 	},
 	"a withdrawn approval counts until the cache shows that it is gone": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAWithdrawnApprovalStopsTheNextCheck",
-		Old: "a.listed.Has(v.uid) && !v.hasExpired(now)",
+		Old: "a.listed.Has(v.UID) && !v.hasExpired(now)",
 		New: "!v.hasExpired(now)",
 	},
 	"a withdrawn approval leaves the count that it permitted": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAWithdrawnApprovalOfACountedVersion",
-		Old: "\t\t\tall.withdrawn(p, now)\n",
+		Old: "\t\tall.withdrawn(p, now)\n",
 		New: "",
+	},
+	"a new leader does not know by which approvals a policy deletes": {
+		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAWithdrawnApprovalOfACountedVersion",
+		Old: "before == nil && enforced != nil && enforced.Hash == p.Hash",
+		New: "before == nil && enforced != nil && enforced.Hash == \"\"",
+	},
+	"an approval that a list lacks is gone": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAListThatLacksAnApprovalWithdrawsNone",
+		Old: "a.listed.Has(uid) && !in[uid]",
+		New: "false && a.listed.Has(uid) && !in[uid]",
 	},
 	"the approval of a spec covers rules that were not counted": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestApprovalOfAFormCountsForTheRulesThatWereCounted",

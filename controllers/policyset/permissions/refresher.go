@@ -2,7 +2,6 @@ package permissions
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +15,7 @@ const (
 	allowedEvery = time.Minute // between two requests for a permission that is granted
 	changedEvery = time.Second // minimum interval between calls of Changed while many new questions are asked
 
-	discoverEvery = time.Minute // between two requests for the kinds that the API server serves, unless a rule's is unknown
+	discoverEvery = time.Minute // between two requests for the kinds that the API server serves
 )
 
 // Refresher checks the permissions of every rule periodically, so that the status shows a missing permission before anything is due.
@@ -84,7 +83,7 @@ func (l *Refresher) askAgain(ctx context.Context) {
 	discovered := l.clock.Now()
 	for ctx.Err() == nil {
 		began := l.clock.Now()
-		if began.Sub(discovered) >= discoverEvery || l.lacksVersion() {
+		if began.Sub(discovered) >= discoverEvery || !l.hasDiscovered() {
 			if l.discover(ctx) == nil {
 				discovered = began
 			}
@@ -107,9 +106,11 @@ func (l *Refresher) askAgain(ctx context.Context) {
 	}
 }
 
-// lacksVersion reports whether the preferred version of a rule's kind is not known.
-func (l *Refresher) lacksVersion() bool {
-	return slices.ContainsFunc(l.Rules(), func(r *policy.Rule) bool { return l.Preferred(r).Empty() })
+// hasDiscovered reports whether the API server has ever answered which kinds it serves.
+func (l *Refresher) hasDiscovered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.served != nil
 }
 
 // discover asks which kinds the API server serves, and finds the preferred versions of the rules' kinds. After an error, the last

@@ -226,7 +226,7 @@ func TestRefresherFindsAKindThatIsServedLater(t *testing.T) {
 		l.mu.Lock()
 		l.prefers = append(l.prefers, schema.GroupVersion{Group: "example.com", Version: "v1"})
 		l.mu.Unlock()
-		expect.Equal(t, "changes", 1, l.reported(10*time.Second))
+		expect.Equal(t, "changes", 1, l.reported(2*time.Minute))
 		expect.Equal(t, "after", other.Kind, l.Preferred(other))
 	})
 }

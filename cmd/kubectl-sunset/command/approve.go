@@ -18,6 +18,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ type approveCommand struct {
 	namespace  string
 	hash       string
 	yes        bool
-	expiresIn  time.Duration
+	expiresIn  lifetime
 	dryRun     choice
 	output     choice
 	connection connectionFlags
@@ -46,7 +47,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	flags.StringVar(&a.hash, "hash", "", "approve only the change with this hash, which condition ApprovalRequired shows")
 	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
-	flags.DurationVar(&a.expiresIn, "expires-in", 0, "how long the approval counts, such as 24h; 0 means that it does not expire")
+	flags.Var(&a.expiresIn, "expires-in", "how long the approval counts, such as 12h or 30d, then the policy waits again; without it, the approval does not expire")
 	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")
 	flags.VarP(&a.output, "output", "o", "yaml: print the approval and do not create it")
 	a.connection.add(c)
@@ -54,15 +55,30 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-// dryRunFlag has the values of kubectl's flag that apply to a command without a server-side dry run.
-func dryRunFlag() choice { return choice{value: "none", of: []string{"none", "client"}} }
+// lifetime is a flag with a duration as in policies, such as 30d.
+type lifetime time.Duration
+
+// Set implements pflag.Value.
+func (l *lifetime) Set(text string) error {
+	d, err := policy.ParseTTL(text)
+	*l = lifetime(d)
+	return err
+}
+
+// String implements pflag.Value.
+func (l *lifetime) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
+
+// Type implements pflag.Value.
+func (*lifetime) Type() string { return "duration" }
 
 func (a *approveCommand) run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("name one policy")
-	}
-	if a.expiresIn < 0 {
-		return errors.New("--expires-in must not be negative")
 	}
 	c, err := a.connection.connect()
 	if err != nil {
@@ -76,8 +92,8 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 	if err != nil || p == nil {
 		return err
 	}
-	if a.output.value == "yaml" { // whoever creates it may be another user
-		text, err := yaml.Marshal(p.approval("", a.expiresIn))
+	if a.output.value == "yaml" { // another user may create it
+		text, err := yaml.Marshal(p.approval("", time.Duration(a.expiresIn)))
 		if err == nil {
 			_, err = a.streams.Out.Write(text)
 		}
@@ -118,7 +134,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 // create creates an approval, and reports whether it did: not if the change is approved already. It uses another name if there
 // is an approval that no longer counts.
 func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *backlog, user string) (isNew bool, err error) {
-	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, a.expiresIn)
+	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, time.Duration(a.expiresIn))
 	meta := object["metadata"].(map[string]any)
 	name := meta["name"].(string)
 	for i := 2; ; i++ {
@@ -176,14 +192,14 @@ func (a *approveCommand) ask() error {
 	case text == "y" || text == "yes":
 		return nil
 	case err != nil && text == "":
-		return errors.New("not approved: nobody answered; add --yes to approve without a question")
+		return errors.New("not approved: no answer; add --yes to approve without a question")
 	default:
 		return errors.New("not approved")
 	}
 }
 
 // maxPolicyName leaves room for the hash in the name of an approval.
-const maxPolicyName = 253 - len("-") - 16 - len("-9999")
+const maxPolicyName = 253 - len("-") - 32 - len("-9999")
 
 // approval returns the approval of the change as an object. It goes away with the policy.
 func (b *backlog) approval(user string, expiresIn time.Duration) map[string]any {
@@ -272,8 +288,8 @@ const approveExamples = `  # What would be approved?
   kubectl sunset approve batch
   kubectl sunset approve cleanup -n team-a
 
-  # Approve exactly the change that condition ApprovalRequired shows, without a question, for a day
-  kubectl sunset approve batch --hash=9f2c1d40b7a3e815 --yes --expires-in=24h
+  # Approve exactly the change that condition ApprovalRequired shows, without a question, for 30 days
+  kubectl sunset approve batch --hash=9f2c1d40b7a3e8155d0c6e2f8a914b37 --yes --expires-in=30d
 
   # Write the approval to a file, for a repository
   kubectl sunset approve batch -o yaml > approval.yaml

@@ -94,7 +94,7 @@ func TestApproveCreatesNothing(t *testing.T) {
 			"changed after the controller counted its backlog"},
 		"a missing policy":   {waits, "", []string{"other"}, command.ExitError, "error: "},
 		"no argument":        {waits, "", nil, command.ExitError, "name one policy"},
-		"an end in the past": {waits, "", []string{"batch", "--expires-in=-1h"}, command.ExitError, "must not be negative"},
+		"an end in the past": {waits, "", []string{"batch", "--expires-in=-1h"}, command.ExitError, `"-1h" is not a duration`},
 		"a ClusterRetentionPolicy with a namespace": {waits, "", []string{"batch", "-n", "team-a"}, command.ExitError, "error: "},
 	} {
 		t.Run(name, func(t *testing.T) {

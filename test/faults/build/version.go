@@ -11,7 +11,7 @@ import (
 )
 
 // EarlierCommit is the oldest commit whose objects today's version must read. Once there are releases, it is the last one.
-const EarlierCommit = "c2de42c5674b4845fa06feca593de26cc45f38e0"
+const EarlierCommit = "ca3163b85cfbda516216ed5e9cee227980b7992f"
 
 // earlier makes a version to which a field of policies is unknown.
 var earlier = flavour{name: "earlier", patches: []overlay.Patch{{

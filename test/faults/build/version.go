@@ -15,9 +15,9 @@ const EarlierCommit = "ca3163b85cfbda516216ed5e9cee227980b7992f"
 
 // earlier makes a version to which a field of policies is unknown.
 var earlier = flavour{name: "earlier", patches: []overlay.Patch{{
-	File: "policy/v1alpha1/clusterretentionpolicy.go",
-	Old:  `json:"references,omitempty"`,
-	New:  `json:"notReferences,omitempty"`,
+	File: "policy/parse.go",
+	Old:  `json:"references"`,
+	New:  `json:"notReferences"`,
 }}}
 
 // Version is the controller and the CRDs of one version of Sunset.

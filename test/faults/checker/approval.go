@@ -38,7 +38,7 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 	if v := j.changed(d, v, o, since); v != nil {
 		return v
 	}
-	if j.isApproved(p, 0, o.revision) {
+	if j.isApproved(p, 0, o) {
 		return nil
 	}
 	if p.alwaysWaits() {
@@ -58,20 +58,23 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 		"policy %s was enforced at revision %d without a preview, and more objects were due than it allows", p.name, since)}
 }
 
-// isApproved reports whether the current form of a policy is approved at a revision: an approval has the hash that its status
-// named for this form, at the revision since or later. Only the product can compute a hash and knows its namespaces; but a hash
-// of another form is detected.
-func (j *checker) isApproved(p *policy, since, at int64) bool {
+// isApproved reports whether the current form of a policy may count as approved: an approval has the hash that its status named
+// for this form, at the revision since or later, and existed when Sunset may have read it last. Only the product can compute a
+// hash and knows its namespaces; but a hash of another form is detected.
+func (j *checker) isApproved(p *policy, since int64, o order) bool {
 	changes := j.Log.Of(p.state.Key)
-	if n := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since }); n > 0 {
-		changes = changes[n-1:] // includes the state at that revision
+	later := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since })
+	if later < 0 {
+		later = len(changes)
 	}
+	changes = changes[max(0, later-1):] // includes the state at that revision
 	return slices.ContainsFunc(changes, func(c history.Change) bool {
 		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
 			return false
 		}
 		status := mapIn(c.After.Object, "status")
-		return j.isHashApproved(p, mapIn(status, "pendingApproval")["hash"], at) && status["observedGeneration"] == c.After.GetGeneration() &&
+		hash := mapIn(status, "pendingApproval")["hash"]
+		return (j.isHashApproved(p, hash, o.from) || j.isHashApproved(p, hash, o.revision)) && status["observedGeneration"] == c.After.GetGeneration() &&
 			j.policyOf(c.After).form() == p.form()
 	})
 }

@@ -164,9 +164,9 @@ func (p *past) configMap(name string, more ...string) *history.State {
 }
 
 // approve writes an approval of a ClusterRetentionPolicy.
-func (p *past) approve(of *history.State, hash string) {
+func (p *past) approve(of *history.State, hash string) *history.State {
 	p.Helper()
-	p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionApproval, metadata: {name: %[2]q}, spec: {policy: {uid: %[1]s}, hash: %[2]q}}`, of.GetUID(), hash))
+	return p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionApproval, metadata: {name: %[2]q}, spec: {policy: {uid: %[1]s}, hash: %[2]q}}`, of.GetUID(), hash))
 }
 
 // policy writes a ClusterRetentionPolicy with one rule, which deletes ConfigMaps a minute after their creation. It adds more
@@ -186,7 +186,7 @@ func (p *past) policyText(name, mode, more, ruled string) string {
 	if !strings.Contains(ruled, "eligible") {
 		ruled += `, eligible: "true"`
 	}
-	if !strings.Contains(ruled, "target") {
+	if !strings.Contains(ruled, "target: {") {
 		ruled += ", target: {apiVersion: v1, kind: ConfigMap}"
 	}
 	if !strings.Contains(more, "approval") {

@@ -262,9 +262,9 @@ func TestApproval(t *testing.T) {
 			p.sunset(all[0])
 		}
 	}
-	// approved has a backlog whose status names a hash. One object is deleted when the policy has an approval, perhaps with
+	// withdrawn has a backlog whose status names a hash. One object is deleted after the policy had an approval, perhaps with
 	// another rule.
-	approved := func(hash, required, ruled string) func(*past) {
+	withdrawn := func(hash, required, ruled string, withdraw func(p *past, approval *history.State)) func(*past) {
 		return func(p *past) {
 			x := p.configMaps(12)[0]
 			p.wait(time.Hour)
@@ -273,9 +273,19 @@ func TestApproval(t *testing.T) {
 			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
 			p.wait(time.Minute)
 			text = p.policyText("p", "Enforce", ", approval: {"+required+"}", ruled)
-			p.approve(p.store(strings.Replace(text, "{name: p}", "{name: p, generation: 2}", 1)), hash)
+			approval := p.approve(p.store(strings.Replace(text, "{name: p}", "{name: p, generation: 2}", 1)), hash)
 			p.wait(time.Minute)
+			withdraw(p, approval)
 			p.sunset(x)
+		}
+	}
+	approved := func(hash, required, ruled string) func(*past) {
+		return withdrawn(hash, required, ruled, func(*past, *history.State) {})
+	}
+	before := func(d time.Duration) func(*past, *history.State) {
+		return func(p *past, approval *history.State) {
+			p.remove(approval)
+			p.wait(d)
 		}
 	}
 	nothing := func(*past) {}
@@ -288,6 +298,8 @@ func TestApproval(t *testing.T) {
 		"approved for another form":               {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(checker.Approved)},
 		"always required, previewed by a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(checker.Approved)},
 		"always required, approved":               {tell: approved("9f2c", "required: Always", "")},
+		"withdrawn just before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Second/2))},
+		"withdrawn long before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Minute)), want: broken(checker.Approved)},
 		"always required, not approved":           {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(checker.Approved)},
 		"a hash that no status named":             {tell: approved("0000", "", ""), want: broken(checker.Approved)},
 	})

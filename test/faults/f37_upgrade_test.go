@@ -66,7 +66,7 @@ type rollout struct {
 	previews *v1alpha1.ClusterRetentionPolicy // deletes all the time
 	bounded  *v1alpha1.ClusterRetentionPolicy // uses up its limit early
 	steady   *v1alpha1.ClusterRetentionPolicy // may delete every few seconds
-	declares *v1alpha1.ClusterRetentionPolicy // has a field that only today's version supports
+	newer    *v1alpha1.ClusterRetentionPolicy // has a field that only today's version supports
 	pause    *v1alpha1.RetentionPolicy
 
 	made   int                 // number of previews so far
@@ -84,12 +84,7 @@ func newRollout(s *scenario.Scenario, version build.Version) *rollout {
 	u.previews = s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 	u.bounded = s.Policy("bounded", labelled("bounded", "Enforce", "0s")+limited(bound)+byDefault)
 	u.steady = s.Policy("steady", labelled("steady", "Enforce", "0s")+"limits: {maxDeletions: 6, window: 20s}\n")
-	u.declares = s.Policy("declares", labelled("spare", "Enforce", "0s")+`
-references:
-- from: {apiVersion: v1, kind: Pod}
-  to: ConfigMap
-  names: "[object.metadata.name]"
-`)
+	u.newer = s.Policy("newer", labelled("spare", "Enforce", "0s")+"  events: Aggregate\n")
 	s.Policy("retired", `
 mode: Enforce
 rules:
@@ -186,7 +181,7 @@ func (u *rollout) reads(version build.Version) {
 		u.spare = nil
 		return
 	}
-	tells(u.Scenario, u.declares, v1alpha1.ConditionValid, "RuleInvalid", "references")
+	tells(u.Scenario, u.newer, v1alpha1.ConditionValid, "RuleInvalid", "events")
 	u.Stays(time.Second, u.spare...)
 }
 

@@ -13,11 +13,11 @@ import (
 // EarlierCommit is the oldest commit whose objects today's version must read. Once there are releases, it is the last one.
 const EarlierCommit = "ca3163b85cfbda516216ed5e9cee227980b7992f"
 
-// earlier makes a version to which a field of policies is unknown.
+// earlier makes a version to which a field of rules is unknown.
 var earlier = flavour{name: "earlier", patches: []overlay.Patch{{
-	File: "policy/parse.go",
-	Old:  `json:"references"`,
-	New:  `json:"notReferences"`,
+	File: "policy/v1alpha1/rule.go",
+	Old:  `json:"events,omitempty"`,
+	New:  `json:"notEvents,omitempty"`,
 }}}
 
 // Version is the controller and the CRDs of one version of Sunset.
@@ -48,7 +48,7 @@ func Today(t testing.TB) Version {
 	return Version{Controller: Default(t), CRDs: filepath.Join(root, "crds")}
 }
 
-// Earlier returns the version of EarlierCommit, changed so that it does not know the field references.
+// Earlier returns the version of EarlierCommit, changed so that it does not know the field events of rules.
 func Earlier(t testing.TB) Version {
 	t.Helper()
 	dir := once(t, EarlierCommit, func(dir string) error {

@@ -73,19 +73,24 @@ func (j *checker) isApproved(p *policy, since int64, o order) bool {
 			return false
 		}
 		status := mapIn(c.After.Object, "status")
-		hash := mapIn(status, "pendingApproval")["hash"]
-		return (j.isHashApproved(p, hash, o.from) || j.isHashApproved(p, hash, o.revision)) && status["observedGeneration"] == c.After.GetGeneration() &&
+		return j.isHashApproved(p, mapIn(status, "pendingApproval")["hash"], o) && status["observedGeneration"] == c.After.GetGeneration() &&
 			j.policyOf(c.After).form() == p.form()
 	})
 }
 
-// isHashApproved reports whether an approval of a policy with a hash exists at a revision.
-func (j *checker) isHashApproved(p *policy, hash any, revision int64) bool {
-	kind := v1alpha1.ClusterRetentionApprovalKind
+// isHashApproved reports whether an approval of a policy with a hash existed at any time when Sunset may have read it last.
+func (j *checker) isHashApproved(p *policy, hash any, o order) bool {
+	kind := v1alpha1.ClusterRetentionApprovalKind.GroupKind()
 	if !p.clustered() {
-		kind = v1alpha1.RetentionApprovalKind
+		kind = v1alpha1.RetentionApprovalKind.GroupKind()
 	}
-	return hash != nil && slices.ContainsFunc(j.Log.Kind(kind.GroupKind(), revision), func(s *history.State) bool {
+	all := j.Log.Kind(kind, o.from)
+	for _, c := range j.Log.Between(kind, o.from, o.revision) {
+		if c.After != nil {
+			all = append(all, c.After)
+		}
+	}
+	return hash != nil && slices.ContainsFunc(all, func(s *history.State) bool {
 		spec := mapIn(s.Object, "spec")
 		return spec["hash"] == hash && mapIn(spec, "policy")["uid"] == p.uid && s.GetNamespace() == p.namespace
 	})

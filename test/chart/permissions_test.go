@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -58,9 +59,11 @@ func (s *server) permissions() {
 	}
 }
 
-// spare reports whether a permission is only for other API servers, which cannot stream a list into a watch.
+// spare reports whether a permission is only for other API servers, which cannot stream a list into a watch, or for a list that
+// lacks an approval before the watch shows that it was deleted.
 func spare(r permission, used map[permission]bool) bool {
-	return r.verb == "list" && used[permission{"watch", r.resource}]
+	return r.verb == "list" && used[permission{"watch", r.resource}] ||
+		r.verb == "get" && strings.HasSuffix(r.resource, "approvals."+v1alpha1.GroupVersion.Group)
 }
 
 func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {

@@ -53,6 +53,8 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 			[]*policy.Policy{policyOf("a", broken()), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
 		"a cluster dry run wins over RetentionPolicies": {
 			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", "v2", at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
+		"also over those of later names": {
+			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), ofTeam("z", "v2", at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"z/p/r"}},
 		"an invalid rule of the cluster leaves the choice to the API server": {
 			[]*policy.Policy{policyOf("z", broken()), ofTeam("a", "v2", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"z/r"}},
 		"of RetentionPolicies, the one with the preferred version is valid": {

@@ -174,8 +174,8 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval that is being deleted counts": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
-		Old: "object.GetDeletionTimestamp() != nil || ",
-		New: "",
+		Old: "if list.Items[i].DeletionTimestamp == nil {",
+		New: "if true {",
 	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalExpires",

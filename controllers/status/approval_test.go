@@ -282,7 +282,7 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
-	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, because "
+	said := "6 of 7 objects would be deleted now, and at most 6 within 7 days, because "
 	tests := map[string]struct {
 		policy *policy.Policy
 		kind   func(k *retention.KindState)

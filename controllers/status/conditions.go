@@ -243,7 +243,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
+	return fmt.Sprintf("%d of %s would be deleted now, and at most %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
 		pending.Due, objects(pending.Selected), pending.Week, why, commandOf("approve", p), pending.Hash)
 }
 

@@ -107,7 +107,7 @@ type NodeImagePolicy struct {
 // node writes it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=nimages,categories=sunset
+// +kubebuilder:resource:scope=Cluster,shortName=nireport,categories=sunset
 // +kubebuilder:printcolumn:name=Images,type=integer,JSONPath=`.images`
 // +kubebuilder:printcolumn:name=Bytes,type=integer,JSONPath=`.bytes`
 // +kubebuilder:printcolumn:name=Used %,type=integer,JSONPath=`.filesystem.usedPercent`

@@ -171,7 +171,7 @@ var addresses = []address{
 		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
-	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
+	{"approver; or the author, who can change the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
 		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
 	}},
 	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{

@@ -26,7 +26,7 @@ generate: ## Generate the deepcopy functions, the CRDs, docs/cel.md, docs/refere
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes
 	cp crds/*.yaml charts/sunset/files/crds/
 	cp -r crds/admission charts/sunset/files/
-	cp crds/nodes/rights.yaml charts/sunset/files/nodes/
+	cp crds/nodes/rbac.yaml charts/sunset/files/nodes/
 
 .PHONY: verify
 verify: verify-generated verify-modules verify-docs lint ## Fail if a generated file or go.mod is out of date, a link is broken, or a linter reports a finding

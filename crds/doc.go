@@ -1,4 +1,4 @@
-// Package crds contains the CustomResourceDefinitions of sunset.x-k8s.io, which make generate generates from
+// Package crds contains the CustomResourceDefinitions of sunset-k8s.io, which make generate generates from
 // policy/v1alpha1.
 //
 // It promises that the API server stores every field that an administrator writes in a policy, known or unknown. Sunset

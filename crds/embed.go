@@ -10,7 +10,7 @@ var files embed.FS
 
 // File is one CustomResourceDefinition as YAML.
 type File struct {
-	Name string // of the definition, such as clusterretentionpolicies.sunset.x-k8s.io
+	Name string // of the definition, such as clusterretentionpolicies.sunset-k8s.io
 	YAML []byte
 }
 

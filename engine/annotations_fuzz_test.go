@@ -14,7 +14,7 @@ import (
 
 const annotatedPolicy = `{"metadata": {"name": "p", "uid": "u"}, "spec": {"mode": "Enforce", "rules": [{
   "name": "marked", "target": {"apiVersion": "example.org/v1", "kind": "Preview"}, "eligible": "true", "ttl": "1h",
-  "override": {"annotation": true, "ttl": {"min": "10m", "max": "1d"}}}]}}`
+  "overrideBounds": {"ttlAnnotation": "WithinBounds", "minTTL": "10m", "maxTTL": "1d"}}]}}`
 
 // FuzzAnnotations sets any hold, TTL and marks on an object and compares the decision with the documentation. Any hold
 // except "false" keeps the object, and so does an invalid TTL or a missing mark. Any other object is due at the time

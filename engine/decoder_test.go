@@ -19,7 +19,7 @@ import (
 
 const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"7",
 "creationTimestamp":"2026-03-01T12:00:00Z","labels":{"app":"x","te\u0061m":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:x":{}}}],
-"annotations":{"sunset.x-k8s.io/hold":"true","kubectl.kubernetes.io/last-applied-configuration":"{}","other":"z"},
+"annotations":{"sunset-k8s.io/hold":"true","kubectl.kubernetes.io/last-applied-configuration":"{}","other":"z"},
 "finalizers":["f1","f2"],"generation":3},"spec":{"suspend":false,"backoffLimit":6,"ratio":0.5,"big":12345678901234567890,"none":null},
 "status":{"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2026-03-01T12:10:00Z","message":"m"}],"succeeded":1}}`
 
@@ -37,7 +37,7 @@ func ruleOf(t testing.TB, eligible, start string) *engine.Program {
 func TestADecoderReadsWhatRulesRead(t *testing.T) {
 	identity := map[string]any{
 		"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7", "creationTimestamp": "2026-03-01T12:00:00Z",
-		"annotations": map[string]any{"sunset.x-k8s.io/hold": "true"}, "finalizers": []any{"f1", "f2"},
+		"annotations": map[string]any{"sunset-k8s.io/hold": "true"}, "finalizers": []any{"f1", "f2"},
 		"labels": map[string]any{},
 	}
 	with := func(key string, value any) map[string]any {
@@ -68,7 +68,7 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 		"some of each element":    {"object.status.conditions.exists(c, c.type == 'Complete')", object(identity, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete"}}}})},
 		"the length of a list":    {"object.status.conditions.size() > 0", object(identity, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True", "lastTransitionTime": "2026-03-01T12:10:00Z", "message": "m"}}}})},
 		"an escaped name":         {"object.metadata.labels.team == 'y'", object(with("labels", map[string]any{"team": "y"}), nil)},
-		"all annotations but one": {"object.metadata.annotations.size() == 2", object(with("annotations", map[string]any{"sunset.x-k8s.io/hold": "true", "other": "z"}), nil)},
+		"all annotations but one": {"object.metadata.annotations.size() == 2", object(with("annotations", map[string]any{"sunset-k8s.io/hold": "true", "other": "z"}), nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(ruleOf(t, test.eligible, "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
@@ -104,7 +104,7 @@ func TestADecoderRefusesWhatIsNoObject(t *testing.T) {
 // FuzzDecoder compares the facts and the subject with those after decoding the whole object.
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte(decodedJob))
-	f.Add([]byte(`{"metadata":{"name":"a","finalizers":[1,{"x":[[]]}],"annotations":{"\u0073unset.x-k8s.io/hold":null}},"status":{"conditions":{"type":1}}}`))
+	f.Add([]byte(`{"metadata":{"name":"a","finalizers":[1,{"x":[[]]}],"annotations":{"\u0073unset-k8s.io/hold":null}},"status":{"conditions":{"type":1}}}`))
 	f.Add([]byte(`{"metadata":{"name":"a","deletionTimestamp":""},"kind":"Pod","apiVersion":"v1","status":[]}`))
 	rules := []*engine.Program{
 		ruleOf(f, "finished(object)", "finishedAt(object)"),

@@ -66,7 +66,7 @@ func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 
 // Facts evaluates the rule on the object. It neither changes the object nor keeps a reference to it. It never fails:
 // errors are in Facts.Err. It evaluates, in this order, the selector, eligible, startTime or the object's mark,
-// annotation sunset.x-k8s.io/ttl, ttlExpression, groupBy and outcome. It stops if the selector does not match or
+// annotation sunset-k8s.io/ttl, ttlExpression, groupBy and outcome. It stops if the selector does not match or
 // eligible is false.
 //
 // If the rule reads references and they are unknown, Facts contains only that error; see SetReferences.

@@ -45,7 +45,7 @@ func ExampleCompiler_Rule() {
 }
 
 const batchPolicy = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: batch}
 spec:
@@ -114,7 +114,7 @@ func ExampleEvaluator_Facts_image() {
 	data := []byte(`{
 	  "kind": "ClusterRetentionPolicy", "metadata": {"name": "nodes"},
 	  "spec": {"mode": "Enforce", "rules": [{
-	    "name": "unused", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"}, "nodeSelector": {"matchLabels": {"role": "web"}},
+	    "name": "unused", "target": {"apiVersion": "node.sunset-k8s.io/v1alpha1", "kind": "Image"}, "nodeSelector": {"matchLabels": {"role": "web"}},
 	    "eligible": "imageRepository(object.spec.tags[?0].orValue('')) != node.labels['keeps']", "ttl": "7d"
 	  }]}}`)
 	compiler, err := engine.NewCompiler(engine.Options{})

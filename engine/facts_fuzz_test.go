@@ -24,8 +24,8 @@ var hostileObjects = []string{
 	`{"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"finishedAt": 5}}}]}}`,
 	`{"apiVersion": 1, "kind": ["Job"], "metadata": {"labels": ["a"], "ownerReferences": {"controller": true}}}`,
 	`{"a": "9999-12-31T23:59:59.999999999Z", "b": "0000-01-01T00:00:00Z", "n": 9223372036854775807, "f": 1e308, "z": -0.0}`,
-	`{"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image", "metadata": {"name": "sha256:1"}, "spec": {"tags": ["a:1", "b/c:2@"], "digests": [7]}}`,
-	`{"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image", "metadata": {"name": "sha256:2"}, "spec": {"tags": ["", ":", "/"], "digests": ["a"]},
+	`{"apiVersion": "node.sunset-k8s.io/v1alpha1", "kind": "Image", "metadata": {"name": "sha256:1"}, "spec": {"tags": ["a:1", "b/c:2@"], "digests": [7]}}`,
+	`{"apiVersion": "node.sunset-k8s.io/v1alpha1", "kind": "Image", "metadata": {"name": "sha256:2"}, "spec": {"tags": ["", ":", "/"], "digests": ["a"]},
 	  "status": {"firstSeen": "2026-01-01T00:00:00Z", "lastUsed": "9999-12-31T23:59:59Z"}}`,
 	`{"a": "\u0000\ufffd🦄", "": {"": {"": null}}, "list": [[[[[[[[]]]]]]]]}`,
 }

@@ -13,7 +13,7 @@ import (
 
 // featured has a rule for each feature, and one that needs no feature.
 const featured = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: featured, uid: u-1}
 spec:
@@ -29,7 +29,7 @@ spec:
     startTime: object.metadata.creationTimestamp
     ttl: 1h
   - name: images
-    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: "true"
     ttl: 1h
   - name: references
@@ -41,7 +41,7 @@ spec:
     eligible: "true"
     startTime: object.metadata.creationTimestamp
     ttl: 1h
-    delete: {what: Owner}
+    delete: {target: Owner}
 `
 
 // TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: the problem names the feature gate, and the other rules stay valid.

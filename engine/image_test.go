@@ -24,7 +24,7 @@ var (
 // imageRule is a rule about images that compiles, for tests to change.
 func imageRule() v1alpha1.Rule {
 	return v1alpha1.Rule{
-		Name: "images", Target: v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
+		Name: "images", Target: v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
 	}
 }
 
@@ -36,7 +36,7 @@ func image(tags ...string) *engine.Image {
 
 func TestObjectOfAnImage(t *testing.T) {
 	want := fixture.Decode(t, `
-apiVersion: node.sunset.x-k8s.io/v1alpha1
+apiVersion: node.sunset-k8s.io/v1alpha1
 kind: Image
 metadata: {name: "sha256:1"}
 spec: {tags: [a:1], digests: ["registry.example.com/app@sha256:2"], sizeBytes: 7, pinned: false, runtimeHandler: ""}

@@ -16,7 +16,7 @@ func FuzzLean(f *testing.F) {
 		f.Add(text, `{"status":{"conditions":[{"type":"a","status":"True"},{}],"phase":"x"},"metadata":{"name":"a","labels":{"a":"b"}}}`)
 		f.Add(text, hostileObjects[i%len(hostileObjects)])
 	}
-	f.Add("object.metadata.annotations", `{"metadata":{"annotations":{"a":"1","sunset.x-k8s.io/hold":"true"}}}`)
+	f.Add("object.metadata.annotations", `{"metadata":{"annotations":{"a":"1","sunset-k8s.io/hold":"true"}}}`)
 	f.Add("object.metadata == object.metadata", `{"metadata":{"name":"a","name":"b","labels":null}}`)
 	f.Add("object.a[0].b", `{"a":[{"b":1e400},{"b":18446744073709551616}],"A":2}`)
 	c := fixture.Compiler(f)

@@ -96,9 +96,6 @@ func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string
 const markLength = 16
 
 func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Program, []policy.Problem) {
-	if r.Spec.Eligible == "" {
-		return nil, nil // reported already
-	}
 	return c.ruleWith(r.Spec, d, fmt.Sprintf("spec.rules[%d]", r.Index))
 }
 

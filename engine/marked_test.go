@@ -141,7 +141,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 
 func TestAMarkingRuleReadsItsMarks(t *testing.T) {
 	_, program := loaded(t, "u", markMode, eligibleIf("object.metadata.labels.team == 'data'"))
-	want := []string{"metadata.annotations['sunset.x-k8s.io/eligible-since']", "metadata.labels.team"}
+	want := []string{"metadata.annotations['sunset-k8s.io/eligible-since']", "metadata.labels.team"}
 	expect.Equal(t, "reads", want, program.Reads())
 	if !program.MetadataOnly() {
 		t.Error("it reads more than metadata")
@@ -149,10 +149,12 @@ func TestAMarkingRuleReadsItsMarks(t *testing.T) {
 }
 
 func TestFactsOfAnOwnTTL(t *testing.T) {
-	const broken = `annotation sunset.x-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`
+	const broken = `annotation sunset-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`
 	at := time.Date(2026, time.March, 1, 12, 10, 0, 0, time.UTC)
 	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
-	refusing := func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(bool)} }
+	refusing := func(r *v1alpha1.Rule) {
+		r.OverrideBounds = &v1alpha1.OverrideBounds{TTLAnnotation: v1alpha1.TTLAnnotationIgnore}
+	}
 	tests := map[string]struct {
 		ttl    any
 		change func(*v1alpha1.Rule)
@@ -164,10 +166,10 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 		"an invalid TTL, not eligible":            {"soon", eligibleIf("false"), policy.Facts{Selected: true}, ""},
 		"an invalid TTL, not selected":            {"soon", selecting("web"), policy.Facts{}, ""},
 		"an invalid TTL, not allowed by the rule": {"soon", refusing, policy.Facts{Selected: true}, broken},
-		"a negative TTL":                          {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset.x-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
-		"an empty TTL":                            {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
-		"a TTL that is not a string":              {int64(3), eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
-		"null":                                    {nil, eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"a negative TTL":                          {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"an empty TTL":                            {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"a TTL that is not a string":              {int64(3), eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"null":                                    {nil, eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
 		"the error of eligible comes first":       {"soon", eligibleIf("object.kind"), policy.Facts{Selected: true}, "eligible: returned string, must return bool"},
 	}
 	for name, test := range tests {
@@ -282,9 +284,9 @@ func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
 // annotation.
 func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	text := strings.Replace(decodedJob, `"other":"z"`,
-		`"other":"z","sunset.x-k8s.io/ttl":"2h","sunset.x-k8s.io/eligible-since":"{}","kubernetes.io/config.mirror":"m"`, 1)
-	always := map[string]any{"sunset.x-k8s.io/hold": "true", "sunset.x-k8s.io/ttl": "2h", "kubernetes.io/config.mirror": "m"}
-	withMarks := map[string]any{"sunset.x-k8s.io/eligible-since": "{}"}
+		`"other":"z","sunset-k8s.io/ttl":"2h","sunset-k8s.io/eligible-since":"{}","kubernetes.io/config.mirror":"m"`, 1)
+	always := map[string]any{"sunset-k8s.io/hold": "true", "sunset-k8s.io/ttl": "2h", "kubernetes.io/config.mirror": "m"}
+	withMarks := map[string]any{"sunset-k8s.io/eligible-since": "{}"}
 	for name, value := range always {
 		withMarks[name] = value
 	}

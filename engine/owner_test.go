@@ -16,7 +16,7 @@ import (
 
 func deletingOwners() v1alpha1.Rule {
 	r := rule()
-	r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner}
+	r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner}
 	return r
 }
 

@@ -206,7 +206,6 @@ func policyOf(name, text string, o map[string]any) ([]byte, error) {
 func complete(rule, o map[string]any) {
 	standard := map[string]any{
 		"target":    map[string]any{"apiVersion": o["apiVersion"], "kind": o["kind"]},
-		"eligible":  "true",
 		"startTime": "object.metadata.creationTimestamp",
 	}
 	if rule["ttlExpression"] == nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -56,7 +57,7 @@ func (e expression) path(rule string) string { return rule + "." + e.wants.field
 
 // expressions returns the expressions of the rule, in the order of their evaluation.
 func (s *source) expressions() []expression {
-	all := []expression{{eligibility, s.rule.Eligible}}
+	all := []expression{{eligibility, cmp.Or(s.rule.Eligible, policy.DefaultEligible)}}
 	for _, e := range []expression{{start, s.rule.StartTime}, {lifetime, s.rule.TTLExpression}} {
 		if e.text != "" {
 			all = append(all, e)
@@ -100,7 +101,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
 	}
-	if d := rule.Delete; d != nil && d.What == v1alpha1.DeleteOwner {
+	if d := rule.Delete; d != nil && d.Target == v1alpha1.TargetOwner {
 		r.owner = true
 		r.fields.path("metadata.ownerReferences").whole = true
 		key = append(key, "owner")

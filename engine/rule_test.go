@@ -36,13 +36,13 @@ func TestKey(t *testing.T) {
 		"a ttlExpression":    {second: func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "days(1)" }},
 		"an outcome":         {second: func(r *v1alpha1.Rule) { r.Outcome = "object.kind" }},
 		"another way to delete": {second: func(r *v1alpha1.Rule) {
-			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteSubject, PropagationPolicy: metav1.DeletePropagationForeground}
+			r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetObject, PropagationPolicy: metav1.DeletePropagationForeground}
 		}, equal: true},
-		"the owner is deleted": {second: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }},
+		"the owner is deleted": {second: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} }},
 		"another way to delete the owner": {
-			first: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} },
+			first: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} },
 			second: func(r *v1alpha1.Rule) {
-				r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, AllowUnfinishedOwner: true}
+				r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner, AllowUnfinishedOwner: true}
 			},
 			equal: true,
 		},

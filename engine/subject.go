@@ -53,7 +53,7 @@ func SubjectOf(object map[string]any) (policy.Subject, error) {
 	return s, nil
 }
 
-// ownTTL returns the value of annotation sunset.x-k8s.io/ttl; NeverTTL if it is absent. An invalid value is an error of
+// ownTTL returns the value of annotation sunset-k8s.io/ttl; NeverTTL if it is absent. An invalid value is an error of
 // every rule for which the object is eligible, because its author wanted another TTL.
 func ownTTL(object map[string]any) (time.Duration, error) {
 	written, ok := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.TTLAnnotation]

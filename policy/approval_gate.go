@@ -106,6 +106,9 @@ func (s ApprovalScope) Without(o ApprovalScope) ApprovalScope {
 // hash.
 func (p *Policy) ApprovalHash() string { return hashOf(string(p.UID), p.Hash) }
 
+// Accepted reports whether this version of the policy is approved.
+func (p *Policy) Accepted() bool { return p.Approved.Has(p.ApprovalHash()) }
+
 // ScopeHash approves this version of this object in namespaces as they were at a time, and no later change of the namespaces.
 func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)
@@ -117,10 +120,13 @@ func (p *Policy) RulesHash(rules []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), "rules", since.UTC().Format(time.RFC3339Nano)}, rules...)...)
 }
 
-// hashOf is a short hash of lines.
-func hashOf(lines ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:8])
+// hashOf is a hash of lines.
+func hashOf(lines ...string) string { return shortHash([]byte(strings.Join(lines, "\n"))) }
+
+// shortHash has 128 bits, so that no author can find two specs with the same hash, of which one is approved.
+func shortHash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // atLeast is how many objects must be due before the percentage applies.

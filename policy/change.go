@@ -161,7 +161,7 @@ func (r *Rule) keepsLike(was *Rule) bool {
 	is.Events, is.Ledger, is.Propagation = was.Events, was.Ledger, was.Propagation
 	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn // a changed MarksSince can only invalidate marks
 	is.Unpermitted, is.Unwatched, is.ServiceAccount = was.Unpermitted, was.Unwatched, was.ServiceAccount
-	if is.Mode == v1alpha1.Suspended {
+	if is.Mode == v1alpha1.Suspend {
 		is.Mode = was.Mode
 	}
 	if was.TTL >= 0 { // a negative TTL means none, which keeps longer than any TTL

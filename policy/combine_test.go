@@ -38,7 +38,7 @@ func doubted(r *policy.Evaluation)   { r.Facts = policy.Facts{Selected: true, Er
 func noStart(r *policy.Evaluation)   { r.Facts.Start = time.Time{} }
 func invalid(r *policy.Evaluation)   { r.Rule.Problems = []policy.Problem{{Path: "spec"}} }
 func dryRun(r *policy.Evaluation)    { r.Rule.Mode = v1alpha1.DryRun }
-func suspended(r *policy.Evaluation) { r.Rule.Mode = v1alpha1.Suspended }
+func suspended(r *policy.Evaluation) { r.Rule.Mode = v1alpha1.Suspend }
 func never(r *policy.Evaluation)     { r.Rule.HasTTLExpression, r.Facts.TTL = true, policy.NeverTTL }
 
 func ttl(d time.Duration) func(*policy.Evaluation) {

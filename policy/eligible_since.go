@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ParseMarks reads the marks in annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. It ignores a value that it cannot
+// ParseMarks reads the marks in annotation sunset-k8s.io/eligible-since: times by Rule.Mark. It ignores a value that it cannot
 // read, and a time that could not be written again: in UTC, the year 9999 of a western time zone can be 10000.
 func ParseMarks(text string) map[string]time.Time {
 	var written map[string]string

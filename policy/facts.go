@@ -15,7 +15,7 @@ type Subject struct {
 	ResourceVersion string    // the version that was evaluated
 	Created         time.Time // no start time is earlier
 	Flags           Flags
-	OwnTTL          time.Duration // from annotation sunset.x-k8s.io/ttl; valid only with HasTTL
+	OwnTTL          time.Duration // from annotation sunset-k8s.io/ttl; valid only with HasTTL
 }
 
 // Flags are properties of a subject. HasTTL alone keeps nothing. Each rule decides about the flags of other controllers (Manager)
@@ -25,11 +25,11 @@ type Flags uint16
 const (
 	// IsTerminating: deletionTimestamp is set, so the object is already being deleted.
 	IsTerminating Flags = 1 << iota
-	// IsHeld: annotation sunset.x-k8s.io/hold is present with a value other than "false".
+	// IsHeld: annotation sunset-k8s.io/hold is present with a value other than "false".
 	IsHeld
 	// IsUncounted: a Pod with finalizer batch.kubernetes.io/job-tracking, because its Job has not counted it yet.
 	IsUncounted
-	// HasTTL: annotation sunset.x-k8s.io/ttl sets a time to live of its own, OwnTTL.
+	// HasTTL: annotation sunset-k8s.io/ttl sets a time to live of its own, OwnTTL.
 	HasTTL
 	// IsPinned: an image that the container runtime needs, such as the sandbox image.
 	IsPinned

@@ -30,7 +30,7 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 		}{
 			{NodeImages, "target.kind", r.OnNodes()},
 			{References, "eligible", r.ReadsReferences},
-			{OwnerDeletion, "delete.what", r.Owner},
+			{OwnerDeletion, "delete.target", r.Owner},
 		} {
 			if need.needed && slices.Contains(p.off, need.feature) {
 				problems = append(problems, Problem{
@@ -60,7 +60,7 @@ func (p *Policy) Terminate() {
 		return
 	}
 	p.Terminating = true
-	p.setMode(v1alpha1.Suspended)
+	p.setMode(v1alpha1.Suspend)
 	for _, o := range p.Overrides {
 		o.InForce, o.Suspended = false, true
 	}

@@ -123,7 +123,7 @@ func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
 // TestEveryFieldOfARuleIsCompared: a changed rule is evaluated again.
 func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
-		"PolicyCreated":   "decides the version of a kind, which is part of the facts",
+		"Preferred.Group": "decides the version of a kind, which is part of the facts", "Preferred.Version": "likewise", "Preferred.Kind": "likewise",
 		"Namespace":       "is part of the policy's name",
 		"Index":           "is the position of the rule in spec.rules",
 		"Spec":            "is the source of the other fields",
@@ -188,17 +188,20 @@ func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
 		return parse(t, `{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "ttl": "1h"`+rule+`}]}}`).Load(policy.DefaultProtection()).Hash
 	}
 	for _, same := range [][2]string{
+		{``, `, "eligible": "true"`},
 		{``, `, "delete": {}`},
-		{``, `, "delete": {"what": "Subject", "propagationPolicy": "Background"}`},
-		{`, "delete": {"what": "Owner"}`, `, "delete": {"what": "Owner", "propagationPolicy": "Background"}`},
+		{``, `, "delete": {"target": "Object", "propagationPolicy": "Background"}`},
+		{`, "delete": {"target": "Owner"}`, `, "delete": {"target": "Owner", "propagationPolicy": "Background"}`},
 		{`, "capacity": {"max": 3}`, `, "capacity": {"max": 3, "share": "PerNamespace"}`},
 	} {
 		if hash(same[0]) != hash(same[1]) {
 			t.Errorf("%q and %q have different hashes", same[0], same[1])
 		}
 	}
-	if hash(``) == hash(`, "delete": {"propagationPolicy": "Orphan"}`) {
-		t.Error("Orphan has the same hash as Background")
+	for _, other := range []string{`, "delete": {"propagationPolicy": "Orphan"}`, `, "delete": {"target": "Owner"}`} {
+		if hash(``) == hash(other) {
+			t.Errorf("%q has the hash of the default", other)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // TestForceDryRun: an enforced policy becomes a dry run. Other modes do not change: a suspended policy still keeps objects.
 func TestForceDryRun(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]v1alpha1.Mode{
-		v1alpha1.Enforce: v1alpha1.DryRun, v1alpha1.DryRun: v1alpha1.DryRun, v1alpha1.Suspended: v1alpha1.Suspended,
+		v1alpha1.Enforce: v1alpha1.DryRun, v1alpha1.DryRun: v1alpha1.DryRun, v1alpha1.Suspend: v1alpha1.Suspend,
 	} {
 		p := &policy.Policy{Mode: mode, Rules: []*policy.Rule{{Mode: mode}}, Overrides: []*policy.Override{{InForce: true}}}
 		p.ForceDryRun()

@@ -13,7 +13,7 @@ import (
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "ttl": "1d"}]}}`))
 	f.Add([]byte(`{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a"}, "spec": {"mode": "Enforce", "overrides": [{"policy": "p", "ttl": "1h", "keepNewest": 2}]}}`))
-	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "keepNewest": {"count": 1}, "capacity": {"percentOfQuota": 9}, "override": {"ttl": {"min": "1h", "max": "2h"}}}]}}`))
+	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "keepNewest": {"count": 1}, "capacity": {"percentOfQuota": 9}, "overrideBounds": {"minTTL": "1h", "maxTTL": "2h"}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if converted, err := yaml.YAMLToJSON(data); err == nil {
 			read(t, converted)
@@ -54,7 +54,7 @@ func checkValid(t *testing.T, r *policy.Rule) {
 		r.Spec.TTL != "" && r.Spec.TTLExpression != "", r.Spec.TTL == "" && r.Spec.TTLExpression == "" && r.Spec.Capacity == nil,
 		(r.TTL < 0) != (r.Spec.TTL == "" && r.Spec.TTLExpression == ""), r.Keep < 0, r.Capacity.Max < 0, r.Capacity.ByQuota && r.Capacity.Fair,
 		b.Min != nil && b.Max != nil && *b.Min > *b.Max, b.Keep != nil && *b.Keep < 0, r.Namespace != "" && r.ServiceAccount == "",
-		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspended:
+		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspend:
 		t.Errorf("a valid rule: %+v", r)
 	}
 }

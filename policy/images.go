@@ -91,7 +91,7 @@ func (r *Rule) refuseForOthers(at report) {
 	}
 }
 
-const imageTarget = "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}"
+const imageTarget = "{apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}"
 
 func (r *Rule) loadThresholds(at report, written *v1alpha1.Images) {
 	r.Images = Images{MinAge: DefaultMinAge}
@@ -145,8 +145,8 @@ func (r *Rule) refuseForImages(at report) {
 	if r.Spec.Outcome != "" {
 		at("outcome", "images have no ledger, so no outcomes are counted", "leave it out")
 	}
-	if r.Spec.Override != nil {
-		at("override", "images have no namespace and no annotations, so nothing can override the rule", "leave it out")
+	if r.Spec.OverrideBounds != nil {
+		at("overrideBounds", "images have no namespace and no annotations, so nothing can override the rule", "leave it out")
 	}
 	if r.Spec.Delete != nil {
 		at("delete", "an image is removed from its node: it has no owner and no dependents", "leave it out")

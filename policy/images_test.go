@@ -17,7 +17,7 @@ import (
 // imageRule is a rule about images without problems.
 func imageRule(name string) v1alpha1.Rule {
 	return v1alpha1.Rule{
-		Name: name, Target: v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
+		Name: name, Target: v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
 	}
 }
 
@@ -80,7 +80,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		spoil func(*policy.Spec, *v1alpha1.Rule)
 		path  string
 	}{
-		"another version":                 {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset.x-k8s.io/v1" }), "target.apiVersion"},
+		"another version":                 {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset-k8s.io/v1" }), "target.apiVersion"},
 		"another kind of the group":       {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "Images" }), "target.kind"},
 		"one threshold, high":             {images(v1alpha1.Images{HighThresholdPercent: new(int32(85))}), "images.lowThresholdPercent"},
 		"one threshold, low":              {images(v1alpha1.Images{LowThresholdPercent: new(int32(80))}), "images.highThresholdPercent"},
@@ -93,8 +93,8 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		}), "target.selector"},
 		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
-		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(true)} }), "override"},
-		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
+		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.OverrideBounds = &v1alpha1.OverrideBounds{} }), "overrideBounds"},
+		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} }), "delete"},
 		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
 		"an Event per object":                 {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
 		"a percentage of a quota":             {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: new(int32(50))} }), "capacity.percentOfQuota"},
@@ -119,11 +119,11 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 
 func TestWhereImagesAre(t *testing.T) {
 	for apiVersion, want := range map[string][]string{
-		"node.sunset.x-k8s.io/v1alpha1": nil,
-		"image.openshift.io/v1":         nil, // another kind of that name
-		"sunset.x-k8s.io/v1alpha1":      {"spec.rules[1].target.apiVersion: sunset.x-k8s.io/v1alpha1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
-		"node.k8s.io/v1":                {"spec.rules[1].target.apiVersion: node.k8s.io/v1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
-		"v1":                            {"spec.rules[1].target.apiVersion: v1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
+		"node.sunset-k8s.io/v1alpha1": nil,
+		"image.openshift.io/v1":       nil, // another kind of that name
+		"sunset-k8s.io/v1alpha1":      {"spec.rules[1].target.apiVersion: sunset-k8s.io/v1alpha1 has no kind Image (for images of nodes, write node.sunset-k8s.io/v1alpha1)"},
+		"node.k8s.io/v1":              {"spec.rules[1].target.apiVersion: node.k8s.io/v1 has no kind Image (for images of nodes, write node.sunset-k8s.io/v1alpha1)"},
+		"v1":                          {"spec.rules[1].target.apiVersion: v1 has no kind Image (for images of nodes, write node.sunset-k8s.io/v1alpha1)"},
 	} {
 		d := mixed()
 		d.Spec.Rules[1].Target.APIVersion = apiVersion
@@ -152,7 +152,7 @@ func TestOperatorsNobodyKnows(t *testing.T) {
 func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
 	d := mixed()
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
-	const why = ": only a rule about images of nodes can have this field (leave it out, or write target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image})"
+	const why = ": only a rule about images of nodes can have this field (leave it out, or write target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image})"
 	want := []string{"spec.rules[0].images" + why, "spec.rules[0].nodeSelector" + why}
 	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
 }

@@ -1,6 +1,10 @@
 package policy
 
-import "time"
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
 
 // Origin is the source of a setting.
 type Origin string
@@ -9,7 +13,7 @@ type Origin string
 const (
 	FromRule       Origin = "Rule"
 	FromOverride   Origin = "Override"   // of a RetentionPolicy
-	FromAnnotation Origin = "Annotation" // sunset.x-k8s.io/ttl on the object
+	FromAnnotation Origin = "Annotation" // sunset-k8s.io/ttl on the object
 )
 
 // Lifetime is the time to live of one subject by one rule, and its source.
@@ -50,11 +54,10 @@ func (r *Rule) lifetime(s *Subject, f *Facts) Lifetime {
 
 // annotated applies the annotation of an object to a lifetime.
 func (r *Rule) annotated(own, base time.Duration, l Lifetime) Lifetime {
-	allowed := r.Bounds.Annotation
-	switch {
-	case allowed != nil && !*allowed:
+	switch r.Bounds.Annotation {
+	case v1alpha1.TTLAnnotationIgnore:
 		return l
-	case allowed != nil:
+	case v1alpha1.TTLAnnotationWithinBounds:
 		return Lifetime{TTL: r.Bounds.clamp(own, base), Wrote: own, Origin: FromAnnotation}
 	}
 	if longer := r.Bounds.clamp(own, base); own > l.TTL && longer > l.TTL {

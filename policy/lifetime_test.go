@@ -54,11 +54,12 @@ func annotated(ttl time.Duration) policy.Subject {
 func TestLifetime(t *testing.T) {
 	const none, never = time.Duration(-1), policy.NeverTTL
 	type overrides = []*policy.Override
-	allowing := func(b policy.Bounds, annotation bool) policy.Bounds {
-		b.Annotation = &annotation
+	allowing := func(b policy.Bounds, annotation v1alpha1.TTLAnnotationEffect) policy.Bounds {
+		b.Annotation = annotation
 		return b
 	}
-	free, refused := allowing(policy.Bounds{}, true), allowing(policy.Bounds{}, false)
+	const inBounds, ignored = v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore
+	free, refused := allowing(policy.Bounds{}, inBounds), allowing(policy.Bounds{}, ignored)
 	tests := map[string]struct {
 		bounds    policy.Bounds
 		overrides overrides
@@ -69,9 +70,9 @@ func TestLifetime(t *testing.T) {
 		"no override": {policy.Bounds{}, nil, none, 10, policy.FromRule},
 		"an override replaces the TTL of the rule":                         {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
 		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: new(4 * hour), Suspended: true}}, none, 10, policy.FromRule},
-		"an annotation replaces the TTL of the rule":                       {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
-		"an annotation replaces an override":                               {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
-		"a longer annotation replaces an override":                         {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
+		"an annotation replaces the TTL of the rule":                       {allowing(within(1, 20), inBounds), nil, 3, 3, policy.FromAnnotation},
+		"an annotation replaces an override":                               {allowing(within(1, 20), inBounds), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
+		"a longer annotation replaces an override":                         {allowing(within(1, 20), inBounds), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
 		"an override of another policy":                                    {within(1, 20), overrides{{Policy: "q", TTL: new(4 * hour), InForce: true}}, none, 10, policy.FromRule},
 		"an override of another rule":                                      {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: new(4 * hour), InForce: true}}, none, 10, policy.FromRule},
 		"an override of this rule":                                         {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: new(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
@@ -90,21 +91,21 @@ func TestLifetime(t *testing.T) {
 		"a max below the rule's TTL does not change the rule's TTL":        {policy.Bounds{Max: new(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
 		"a min above max applies to a shorter override":                    {within(20, 5), overrides{hours(4)}, none, 20, policy.FromOverride},
 		"a min above max applies to a longer override":                     {within(20, 5), overrides{hours(30)}, none, 20, policy.FromOverride},
-		"annotation true: zero":                                            {allowing(within(0, 20), true), nil, 0, 0, policy.FromAnnotation},
+		"annotation WithinBounds: zero":                                    {allowing(within(0, 20), inBounds), nil, 0, 0, policy.FromAnnotation},
 		"only min: no maximum":                                             {policy.Bounds{Min: new(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
 		"a min above the rule's TTL lengthens an override":                 {within(15, 20), overrides{hours(4)}, none, 15, policy.FromOverride},
 		"a min above the rule's TTL does not change the rule's TTL":        {within(15, 20), nil, none, 10, policy.FromRule},
-		"annotation true: within the bounds":                               {allowing(within(5, 20), true), nil, 4, 5, policy.FromAnnotation},
-		"annotation true: at most max":                                     {allowing(within(5, 20), true), nil, 21, 20, policy.FromAnnotation},
+		"annotation WithinBounds: within the bounds":                       {allowing(within(5, 20), inBounds), nil, 4, 5, policy.FromAnnotation},
+		"annotation WithinBounds: at most max":                             {allowing(within(5, 20), inBounds), nil, 21, 20, policy.FromAnnotation},
 		"annotation true without bounds: not shorter":                      {free, nil, 4, 10, policy.FromAnnotation},
 		"annotation true without bounds: longer":                           {free, nil, 40, 40, policy.FromAnnotation},
-		"annotation false":                                                 {refused, nil, 40, 10, policy.FromRule},
-		"annotation false with an override":                                {allowing(within(1, 20), false), overrides{hours(4)}, 15, 4, policy.FromOverride},
-		"annotation absent: a longer one applies, up to max":               {within(1, 20), nil, 21, 20, policy.FromAnnotation},
-		"annotation absent: a longer one applies, from min":                {within(15, 20), nil, 11, 15, policy.FromAnnotation},
-		"annotation absent: min does not make it longer":                   {within(15, 20), nil, 4, 10, policy.FromRule},
-		"annotation absent: a shorter one does not apply":                  {within(1, 20), nil, 4, 10, policy.FromRule},
-		"annotation absent: one longer than the override applies":          {within(1, 20), overrides{hours(4)}, 6, 6, policy.FromAnnotation},
+		"annotation Ignore":                                                {refused, nil, 40, 10, policy.FromRule},
+		"annotation Ignore with an override":                               {allowing(within(1, 20), ignored), overrides{hours(4)}, 15, 4, policy.FromOverride},
+		"annotation Longer: a longer one applies, up to max":               {within(1, 20), nil, 21, 20, policy.FromAnnotation},
+		"annotation Longer: a longer one applies, from min":                {within(15, 20), nil, 11, 15, policy.FromAnnotation},
+		"annotation Longer: min does not make it longer":                   {within(15, 20), nil, 4, 10, policy.FromRule},
+		"annotation Longer: a shorter one does not apply":                  {within(1, 20), nil, 4, 10, policy.FromRule},
+		"annotation Longer: one longer than the override applies":          {within(1, 20), overrides{hours(4)}, 6, 6, policy.FromAnnotation},
 		"the longer of two overrides applies":                              {within(1, 20), overrides{hours(4), hours(6)}, none, 6, policy.FromOverride},
 		"the longer of two overrides applies, in the other order":          {within(1, 20), overrides{hours(6), hours(4)}, none, 6, policy.FromOverride},
 		"a shorter dry run does not apply":                                 {within(1, 20), overrides{tried(hours(4))}, none, 10, policy.FromRule},
@@ -146,7 +147,7 @@ func TestLifetime(t *testing.T) {
 func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	r := about(jobs, "r")
 	r.Bounds = within(5, 20)
-	r.Bounds.Annotation = new(true)
+	r.Bounds.Annotation = v1alpha1.TTLAnnotationWithinBounds
 	first, second := hours(1), hours(30)
 	got := settled(r, first, second).Lifetime(policy.Subject{}, policy.Facts{})
 	expect.Equal(t, "override", policy.Lifetime{TTL: 20 * hour, Origin: policy.FromOverride, Wrote: 30 * hour, By: second}, got)
@@ -294,7 +295,7 @@ func randomBounds(r *rand.Rand) (b policy.Bounds) {
 		b.Min, b.Max = b.Max, b.Min
 	}
 	if r.Intn(2) == 0 {
-		b.Annotation = new(r.Intn(2) == 0)
+		b.Annotation = []v1alpha1.TTLAnnotationEffect{v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore}[r.Intn(2)]
 	}
 	if r.Intn(2) == 0 {
 		b.Keep = new(r.Intn(4))
@@ -369,7 +370,7 @@ func TestWithoutOverrideARuleIsOnlyMadeLonger(t *testing.T) {
 
 func TestWithoutOverrideAnAnnotationOnlyLengthens(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
-		s.rule.Bounds.Annotation = nil
+		s.rule.Bounds.Annotation = ""
 		with := s.in().Lifetime(s.subject, s.facts).TTL
 		s.subject.Flags = 0
 		return with >= s.in().Lifetime(s.subject, s.facts).TTL
@@ -427,7 +428,7 @@ func TestWhatNeverEndsIsNotEnded(t *testing.T) {
 func TestARuleOfACapacityHasNoTTL(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Capacity, r.Bounds = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 3}, within(0, 1)
-	r.Bounds.Annotation = new(true)
+	r.Bounds.Annotation = v1alpha1.TTLAnnotationWithinBounds
 	of := settled(r, hours(0))
 	for _, m := range []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.DryRun} {
 		of.Mode = m

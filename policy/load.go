@@ -31,7 +31,6 @@ func (d *Document) Load(protection Protection) *Policy {
 		Problems:       slices.Clone(d.Problems),
 		ServiceAccount: spec.ServiceAccountName,
 		Hash:           spec.hash(),
-		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
 		off:            protection.Off,
 		meant:          d.Meant,
 	}
@@ -85,11 +84,11 @@ func (p *Policy) loadMode() {
 	switch p.Mode {
 	case "":
 		p.Mode = v1alpha1.DryRun
-	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
+	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend:
 	default:
-		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspended)}
-		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspended"))
-		p.Mode = v1alpha1.Suspended
+		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspend)}
+		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspend"))
+		p.Mode = v1alpha1.Suspend
 	}
 }
 
@@ -124,7 +123,6 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	r := &Rule{
 		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
 		PolicyUID:        p.UID,
-		PolicyCreated:    p.Created,
 		Namespace:        p.Namespace,
 		ServiceAccount:   p.ServiceAccount,
 		Index:            i,
@@ -213,9 +211,6 @@ func (r *Rule) loadTTL(at report) {
 }
 
 func (r *Rule) loadRest(at report) {
-	if r.Spec.Eligible == "" {
-		at("eligible", "missing", "write CEL that is true for objects that Sunset may delete, such as finished(object)")
-	}
 	switch r.Events {
 	case "":
 		r.Events = v1alpha1.EventsAggregate

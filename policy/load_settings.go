@@ -2,8 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -86,9 +84,10 @@ func (s *Spec) hash() string {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		r.Events, r.Outcome = "", ""
+		r.Eligible = unless(DefaultEligible, r.Eligible)
 		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d
-			same.What = unless(v1alpha1.DeleteSubject, d.What)
+			same.Target = unless(v1alpha1.TargetObject, d.Target)
 			if same.PropagationPolicy = unless(metav1.DeletePropagationBackground, d.PropagationPolicy); same == (v1alpha1.Delete{}) {
 				r.Delete = nil
 			} else {
@@ -103,8 +102,7 @@ func (s *Spec) hash() string {
 	}
 	// The spec was read from JSON, so it can be encoded as JSON.
 	text, _ := json.Marshal(c)
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return shortHash(text)
 }
 
 // unless is a value, or the zero value for the default.
@@ -150,25 +148,27 @@ func (r *Rule) loadRanking(at report) {
 }
 
 func (r *Rule) loadBounds(at report) {
-	o := r.Spec.Override
-	if o == nil {
+	b := r.Spec.OverrideBounds
+	if b == nil {
 		return
 	}
-	r.Bounds = Bounds{Annotation: o.Annotation, NoSuspend: o.Suspend != nil && !*o.Suspend}
-	if o.KeepNewest != nil {
-		n := int(*o.KeepNewest)
+	r.Bounds = Bounds{Annotation: unless(v1alpha1.TTLAnnotationLonger, b.TTLAnnotation), NoSuspend: b.AllowSuspend != nil && !*b.AllowSuspend}
+	switch b.TTLAnnotation {
+	case "", v1alpha1.TTLAnnotationLonger, v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore:
+	default:
+		at("overrideBounds.ttlAnnotation", fmt.Sprintf("%q is not a valid value", b.TTLAnnotation), "Longer, WithinBounds or Ignore")
+	}
+	if b.MinKeepNewest != nil {
+		n := int(*b.MinKeepNewest)
 		r.Bounds.Keep = &n
 		if n < 0 {
-			at("override.keepNewest", fmt.Sprintf("%d is negative", n), "0 or more")
+			at("overrideBounds.minKeepNewest", fmt.Sprintf("%d is negative", n), "0 or more")
 		}
 	}
-	if o.TTL == nil {
-		return
-	}
-	r.Bounds.Min = bound(at, "override.ttl.min", o.TTL.Min)
-	r.Bounds.Max = bound(at, "override.ttl.max", o.TTL.Max)
+	r.Bounds.Min = bound(at, "overrideBounds.minTTL", b.MinTTL)
+	r.Bounds.Max = bound(at, "overrideBounds.maxTTL", b.MaxTTL)
 	if r.Bounds.Min != nil && r.Bounds.Max != nil && *r.Bounds.Min > *r.Bounds.Max {
-		at("override.ttl", fmt.Sprintf("min %s is longer than max %s", o.TTL.Min, o.TTL.Max), "")
+		at("overrideBounds", fmt.Sprintf("minTTL %s is longer than maxTTL %s", b.MinTTL, b.MaxTTL), "")
 	}
 }
 
@@ -186,15 +186,15 @@ func bound(at report, field, text string) *time.Duration {
 
 func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
 	r.Propagation = cmp.Or(d.PropagationPolicy, r.Propagation)
-	r.Owner, r.AllowUnfinished = d.What == v1alpha1.DeleteOwner, d.AllowUnfinishedOwner
+	r.Owner, r.AllowUnfinished = d.Target == v1alpha1.TargetOwner, d.AllowUnfinishedOwner
 	r.AllowManaged = d.AllowManaged
-	switch d.What {
-	case "", v1alpha1.DeleteSubject, v1alpha1.DeleteOwner:
+	switch d.Target {
+	case "", v1alpha1.TargetObject, v1alpha1.TargetOwner:
 	default:
-		at("delete.what", fmt.Sprintf("%q is not a valid value", d.What), "Subject or Owner")
+		at("delete.target", fmt.Sprintf("%q is not a valid value", d.Target), "Object or Owner")
 	}
 	if r.AllowUnfinished && !r.Owner {
-		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set what: Owner too, or leave it out")
+		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set target: Owner too, or leave it out")
 	}
 	switch r.Propagation {
 	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:

@@ -51,7 +51,7 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 	r := &d.Spec.Rules[0]
 	r.TTL, r.TTLExpression = "", "days(1)"
 	r.Events = v1alpha1.EventsPerObject
-	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground, What: v1alpha1.DeleteOwner, AllowUnfinishedOwner: true}
+	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground, Target: v1alpha1.TargetOwner, AllowUnfinishedOwner: true}
 	got := d.Load(policy.DefaultProtection()).Rules[0]
 	want := &policy.Rule{
 		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "u", Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
@@ -95,14 +95,13 @@ func TestLoadFindsProblems(t *testing.T) {
 		"a ttl without a unit":         {spoil(func(r *v1alpha1.Rule) { r.TTL = "30" }), "spec.rules[0].ttl", false},
 		"a negative ttl":               {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
 		"ttl and ttlExpression":        {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
-		"no eligible":                  {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
 		"unknown events":               {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
-		"an unknown value of what": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: "Parent"} }),
-			"spec.rules[0].delete.what", false},
-		"allowUnfinishedOwner without what: Owner": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{AllowUnfinishedOwner: true} }),
+		"an unknown value of delete.target": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: "Parent"} }),
+			"spec.rules[0].delete.target", false},
+		"allowUnfinishedOwner without target: Owner": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{AllowUnfinishedOwner: true} }),
 			"spec.rules[0].delete.allowUnfinishedOwner", false},
 		"an owner with Orphan": {spoil(func(r *v1alpha1.Rule) {
-			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, PropagationPolicy: metav1.DeletePropagationOrphan}
+			r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner, PropagationPolicy: metav1.DeletePropagationOrphan}
 		}), "spec.rules[0].delete.propagationPolicy", false},
 		"an unknown propagation policy": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
 			"spec.rules[0].delete.propagationPolicy", false},
@@ -172,13 +171,13 @@ func TestLoadKeepsRatherThanGuesses(t *testing.T) {
 	t.Run("an unknown mode suspends", func(t *testing.T) {
 		d := fine()
 		d.Spec.Mode = "enforce"
-		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspended || p.Rules[0].Mode != v1alpha1.Suspended {
+		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspend || p.Rules[0].Mode != v1alpha1.Suspend {
 			t.Errorf("mode is %s", p.Mode)
 		}
 	})
 	t.Run("a mode of another type suspends", func(t *testing.T) {
 		p := parse(t, `{"spec": {"mode": ["Enforce"], "rules": [{"name": "a"}]}}`).Load(policy.DefaultProtection())
-		expect.Equal(t, "mode", v1alpha1.Suspended, p.Mode)
+		expect.Equal(t, "mode", v1alpha1.Suspend, p.Mode)
 	})
 	t.Run("a namespace selector that cannot be read selects all", func(t *testing.T) {
 		d := fine()

@@ -91,7 +91,7 @@ func loaded(t *testing.T, text string) *policy.Policy {
 // TestOnlyARuleAllowsManagedObjects: allowManaged is part of the approved spec, and an override cannot set it.
 func TestOnlyARuleAllowsManagedObjects(t *testing.T) {
 	const text = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: p}
 spec:
@@ -109,7 +109,7 @@ spec:
 		t.Error("allowManaged does not change the hash")
 	}
 	override := loaded(t, `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: RetentionPolicy
 metadata: {name: o, namespace: team}
 spec: {overrides: [{policy: p, rule: r, allowManaged: true}]}
@@ -118,10 +118,10 @@ spec: {overrides: [{policy: p, rule: r, allowManaged: true}]}
 		t.Error("an override can set allowManaged")
 	}
 	image := loaded(t, `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: i}
-spec: {rules: [{name: r, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "true", ttl: 1h, delete: {allowManaged: true}}]}
+spec: {rules: [{name: r, target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}, eligible: "true", ttl: 1h, delete: {allowManaged: true}}]}
 `)
 	if len(image.Problems) == 0 {
 		t.Error("allowManaged in a rule about images is not a problem")

@@ -17,7 +17,7 @@ import (
 // Namespace has the properties of a Namespace object that affect the objects in it.
 type Namespace struct {
 	Labels labels.Set
-	Held   bool // annotation sunset.x-k8s.io/hold: all objects in it are kept
+	Held   bool // annotation sunset-k8s.io/hold: all objects in it are kept
 	// Quotas is how many objects its ResourceQuotas allow, by resource as in "jobs.batch": the minimum for each. Nil if they are
 	// unknown.
 	Quotas map[string]int64

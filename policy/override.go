@@ -36,14 +36,14 @@ func (o *Override) suspends() bool { return o.Suspend || o.Invalid }
 
 // Bounds are the changes that a rule allows. The zero value allows only to keep objects longer.
 type Bounds struct {
-	Min, Max   *time.Duration // of a changed TTL; nil Min means the rule's own, nil Max none
-	Annotation *bool          // true: an object can set any TTL within the bounds; false: none; nil: only a longer one
-	NoSuspend  bool           // a namespace cannot suspend the rule
-	Keep       *int           // minimum of a changed keepNewest; nil means the rule's own
+	Min, Max   *time.Duration               // of a changed TTL; nil Min means the rule's own, nil Max none
+	Annotation v1alpha1.TTLAnnotationEffect // which TTL an object can set; empty for Longer
+	NoSuspend  bool                         // a namespace cannot suspend the rule
+	Keep       *int                         // minimum of a changed keepNewest; nil means the rule's own
 }
 
 func (b Bounds) equal(o Bounds) bool {
-	return same(b.Min, o.Min) && same(b.Max, o.Max) && same(b.Annotation, o.Annotation) && b.NoSuspend == o.NoSuspend && same(b.Keep, o.Keep)
+	return same(b.Min, o.Min) && same(b.Max, o.Max) && b.Annotation == o.Annotation && b.NoSuspend == o.NoSuspend && same(b.Keep, o.Keep)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -160,7 +160,7 @@ func enforced(overrides []*Override) []*Override {
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	path := overridePath(i)
 	o := &Override{
-		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspended,
+		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspend,
 		Suspend: spec.Suspend != nil && *spec.Suspend,
 	}
 	if spec.Policy == "" {

@@ -157,9 +157,20 @@ func (d *Document) parseBoth(raw *both) {
 	}
 }
 
+// isBlank reports whether a field of an object is present, and null or "". A template that did not get a value writes this.
+func isBlank(raw json.RawMessage, field string) bool {
+	var fields map[string]json.RawMessage
+	_ = sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &fields) // d.read reports an error
+	value, isThere := fields[field]
+	return isThere && (string(value) == "null" || string(value) == `""`)
+}
+
 // parseRule reads one rule. If a field has the wrong type, it keeps the fields that could be read, so that the rule keeps the
 // objects that it may select. A selector that cannot be read may mean any labels.
 func (d *Document) parseRule(path string, raw json.RawMessage, rule *v1alpha1.Rule) {
+	if isBlank(raw, "eligible") {
+		d.Problems = append(d.Problems, Problem{Path: path + ".eligible", Message: "empty", Hint: "write a CEL expression, or leave the field out if every selected object is eligible"})
+	}
 	if d.read(path, raw, rule) {
 		return
 	}

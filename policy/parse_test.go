@@ -14,11 +14,12 @@ import (
 const (
 	unknownField  = ": unknown field (check the spelling and the indentation; fields of newer versions of Sunset are rejected too)"
 	repeatedField = ": repeated field (write it once: only the last value would apply)"
+	blankEligible = "spec.rules[0].eligible: empty (write a CEL expression, or leave the field out if every selected object is eligible)"
 )
 
 func TestParseReadsEveryField(t *testing.T) {
 	d := parse(t, `{
-		"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy",
+		"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy",
 		"metadata": {"name": "batch", "uid": "u", "generation": 3},
 		"spec": {
 			"mode": "Enforce",
@@ -35,7 +36,7 @@ func TestParseReadsEveryField(t *testing.T) {
 		"status": {"matched": 3, "fieldOfANewerSunset": true}
 	}`)
 	want := &policy.Document{
-		TypeMeta: metav1.TypeMeta{APIVersion: "sunset.x-k8s.io/v1alpha1", Kind: "ClusterRetentionPolicy"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "sunset-k8s.io/v1alpha1", Kind: "ClusterRetentionPolicy"},
 		Metadata: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
 		Spec: policy.Spec{
 			Mode:              v1alpha1.Enforce,
@@ -79,8 +80,10 @@ func TestParseIsStrict(t *testing.T) {
 		"a label that is not a string":       {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
 		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
 		"values that are not strings":        {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
+		"an empty eligible":                  {`{"spec": {"rules": [{"eligible": ""}]}}`, []string{blankEligible}},
+		"an eligible of null":                {`{"spec": {"rules": [{"eligible": null}]}}`, []string{blankEligible}},
 		"a bool for an expression":           {`{"spec": {"rules": [{"eligible": true}]}}`, []string{`spec.rules[0].eligible: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
-		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {what: Owner})"}},
+		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {target: Owner})"}},
 		"a list of conditions":               {`{"spec": {"rules": [{"eligible": ["a || b", "c"]}]}}`, []string{`spec.rules[0].eligible: array given, string expected (join conditions with &&: "(a || b) && c")`}},
 		"an expression below a field":        {`{"spec": {"rules": [{"startTime": {"cel": "a"}}]}}`, []string{"spec.rules[0].startTime: object given, string expected (write the expression alone: a)"}},
 		"a number for a ttlExpression":       {`{"spec": {"rules": [{"ttlExpression": 7}]}}`, []string{"spec.rules[0].ttlExpression: number given, string expected (write days(7))"}},

@@ -40,7 +40,7 @@ func randomCase(r *rand.Rand) subjectCase {
 		w.subject.Flags, w.subject.OwnTTL = w.subject.Flags|policy.HasTTL, randomTTL(r)
 	}
 	for p := range 1 + r.Intn(4) {
-		m := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended, ""}[r.Intn(5)]
+		m := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspend, ""}[r.Intn(5)]
 		waiting := r.Intn(20) == 0
 		for i := range r.Intn(3) {
 			evaluation := randomEvaluation(r)
@@ -227,7 +227,7 @@ func TestSuspendingAPolicyNeverCausesADeletion(t *testing.T) {
 		for p := range 4 {
 			after, _ := w.with(func(rule *policy.Rule) {
 				if rule.ID.Policy == fmt.Sprint("p", p) {
-					rule.Mode = v1alpha1.Suspended
+					rule.Mode = v1alpha1.Suspend
 				}
 			}).decide(now)
 			if after.Action == policy.Delete && before.Action != policy.Delete {
@@ -320,7 +320,7 @@ func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
 				return
 			}
 			rule.Unapproved = false
-			if rule.Mode != v1alpha1.Suspended {
+			if rule.Mode != v1alpha1.Suspend {
 				rule.Mode = v1alpha1.Enforce
 			}
 		})

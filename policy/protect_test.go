@@ -23,7 +23,7 @@ func TestProtectedKinds(t *testing.T) {
 		"webhook configuration":    {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, true},
 		"RBAC kind":                {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, true},
 		"Lease":                    {schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}, true},
-		"kind of Sunset":           {schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}, true},
+		"kind of Sunset":           {schema.GroupKind{Group: "sunset-k8s.io", Kind: "ClusterRetentionPolicy"}, true},
 		"Job is not protected":     {jobs.GroupKind(), false},
 		"Pod is not protected":     {pods.GroupKind(), false},
 		"the name in another group is not protected": {schema.GroupKind{Group: "example.org", Kind: "Node"}, false},

@@ -47,12 +47,11 @@ type Policy struct {
 	namespaced bool     // a RetentionPolicy, even if its namespace is missing
 
 	Approval Approval
-	Limits   *Limits       // nil for none
-	Ledger   bool          // a RetentionLedger counts its deletions
-	Hash     string        // of the spec without mode, approval, limits, and the events and outcome of rules
-	Approved string        // value of annotation sunset.x-k8s.io/approved, such as ApprovalHash
-	Accepted bool          // all deletions by this version are approved, even if a later change is approved now; Load leaves it false
-	Gate     *ApprovalGate // where its rules wait for approval; nil if none waits
+	Limits   *Limits          // nil for none
+	Ledger   bool             // a RetentionLedger counts its deletions
+	Hash     string           // of the spec without mode, approval, limits, and the events and outcome of rules
+	Approved sets.Set[string] // the hashes that its approvals name, such as ApprovalHash; Load leaves it empty
+	Gate     *ApprovalGate    // where its rules wait for approval; nil if none waits
 }
 
 // ObjectName is the name of the object, without its namespace.
@@ -63,17 +62,17 @@ func (p *Policy) ObjectName() string {
 	return strings.TrimPrefix(p.Name, p.Namespace+"/")
 }
 
+// DefaultEligible is the expression of a rule without eligible.
+const DefaultEligible = "true"
+
 // Rule is one rule with its settings. Facts has the results of its expressions, under Key.
 type Rule struct {
-	ID        RuleID
-	PolicyUID types.UID
-	// PolicyCreated is when its policy was created. Of RetentionPolicies that target a kind in different versions, the oldest
-	// decides which version is read.
-	PolicyCreated time.Time
-
+	ID          RuleID
+	PolicyUID   types.UID
 	Namespace   string // of its RetentionPolicy; empty for a rule of a ClusterRetentionPolicy
 	Index       int    // in spec.rules
 	Kind        schema.GroupVersionKind
+	Preferred   schema.GroupVersionKind // for a rule of a RetentionPolicy: the version that the API server prefers; zero if not known
 	Mode        v1alpha1.Mode
 	TTL         time.Duration // NeverTTL without one; unused when HasTTLExpression
 	Keep        int           // how many of the newest in each group are kept

@@ -314,7 +314,7 @@ func TestStatsUnknownFactsOfOthersOpenNoGate(t *testing.T) {
 	forbidden := of("q", says("z"))
 	forbidden.Rule.Unpermitted = true
 	suspended := of("q", says("z"))
-	suspended.Rule.Mode = v1alpha1.Suspended
+	suspended.Rule.Mode = v1alpha1.Suspend
 	for name, test := range map[string]struct {
 		other     policy.Evaluation
 		due, week int64

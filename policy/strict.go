@@ -99,7 +99,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	text, err := json.Marshal(value)
 	field := path[strings.LastIndex(path, ".")+1:]
 	isText, isExpression := wants.Kind() == reflect.String, slices.Contains(expressionFields, field)
-	if slices.Contains([]string{"mode", "events", "what", "propagationPolicy", "operator", "share", "required"}, field) {
+	if slices.Contains([]string{"mode", "events", "propagationPolicy", "operator", "share", "required"}, field) || strings.HasSuffix(path, ".delete.target") {
 		return "" // an enumeration, whose values need no quotes
 	}
 	if _, is := value.(bool); isText && is && !isExpression {
@@ -110,7 +110,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 		return ""
 	case field == "ttlExpression" && !strings.ContainsAny(string(text), "[{tf"):
 		return fmt.Sprintf("write days(%s)", text)
-	case slices.Contains([]string{"ttl", "min", "max", "minAge", "window"}, field) && wants.Kind() == reflect.String:
+	case slices.Contains([]string{"ttl", "minTTL", "maxTTL", "minAge", "window"}, field) && wants.Kind() == reflect.String:
 		return `a duration is a number and a unit, such as "7d"`
 	case slices.Contains(expressionFields, field) && len(textsIn(value)) == 1:
 		return "write the expression alone: " + textsIn(value)[0]
@@ -186,8 +186,7 @@ var forms = map[string]form{
 	"limits":            {"limits: {maxDeletions: %v, window: 1h}", int64(100), ""},
 	"approval":          {"approval: {required: %v}", "Always", "Always WhenLarge"},
 	"delete":            {"delete: {propagationPolicy: %v}", "Foreground", "Foreground Background Orphan"},
-	"override":          {"override: {suspend: %v}", true, ""},
-	"ttl":               {"ttl: {max: %v}", "30d", ""},
+	"overrideBounds":    {"overrideBounds: {allowSuspend: %v}", true, ""},
 }
 
 var equality = regexp.MustCompile(`^([\w./-]+)\s*={1,2}\s*([\w.-]+)$`)
@@ -199,8 +198,8 @@ func formHint(field string, value any) string {
 		return ""
 	}
 	text, _ := value.(string)
-	if field == "delete" && (text == string(v1alpha1.DeleteOwner) || text == string(v1alpha1.DeleteSubject)) {
-		return fmt.Sprintf("write delete: {what: %s}", text)
+	if field == "delete" && (text == string(v1alpha1.TargetOwner) || text == string(v1alpha1.TargetObject)) {
+		return fmt.Sprintf("write delete: {target: %s}", text)
 	}
 	if label := equality.FindStringSubmatch(text); label != nil && strings.HasSuffix(field, "elector") {
 		return "write " + fmt.Sprintf(f.written, label[1]+": "+quoted(label[2]))

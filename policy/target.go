@@ -20,7 +20,7 @@ func TargetOf(kind schema.GroupVersionKind, s Subject) Target {
 	return Target{Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
 }
 
-// Owner is the controller of a subject, from the ownerReferences of the subject. A rule with what: Owner deletes it instead of
+// Owner is the controller of a subject, from the ownerReferences of the subject. A rule with target: Owner deletes it instead of
 // the subject. It does not change.
 type Owner struct {
 	Kind schema.GroupVersionKind

@@ -26,9 +26,9 @@ func TestOneCauseIsOneProblem(t *testing.T) {
 		"a misspelt field": {`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}]`,
 			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)"}},
 		"a field misspelt in one rule, missing in the other": {
-			`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}, {"name": "b", ` + target + `, "ttl": "1d"}]`,
-			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)",
-				"spec.rules[1].eligible: missing (write CEL that is true for objects that Sunset may delete, such as finished(object))"}},
+			`"rules": [{"name": "a", ` + target + `, "ttll": "1d"}, {"name": "b", ` + target + `}]`,
+			[]string{"spec.rules[0].ttll: unknown field (did you mean ttl?)",
+				`spec.rules[1].ttl: missing (write how long to keep the object after startTime, such as 7d, or "0s" to delete it at once)`}},
 		"labels beside matchLabels": {`"namespaceSelector": {"app": "web", "example.com/tier": 3}, "rules": [{"name": "a", ` + target + `, ` + rest + `}]`,
 			[]string{`spec.namespaceSelector.app: app and example.com/tier belong in matchLabels, not in namespaceSelector (write namespaceSelector: {matchLabels: {app: "web", example.com/tier: "3"}})`}},
 	} {

@@ -29,7 +29,7 @@ type Reason string
 // The reasons, in order of priority: the first that applies is reported.
 const (
 	Terminating       Reason = "Terminating"       // it is already being deleted
-	Held              Reason = "Held"              // annotation sunset.x-k8s.io/hold, or it is needed (IsBuiltIn)
+	Held              Reason = "Held"              // annotation sunset-k8s.io/hold, or it is needed (IsBuiltIn)
 	Uncounted         Reason = "Uncounted"         // a Pod that its Job has not counted yet
 	Pinned            Reason = "Pinned"            // an image that the container runtime needs
 	InUse             Reason = "InUse"             // an image that a container or a Pod uses

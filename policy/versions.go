@@ -8,52 +8,72 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// versionClaim is the version in which a kind is read.
+type versionClaim struct {
+	version schema.GroupVersionKind
+	by      *Rule // a rule of a ClusterRetentionPolicy; nil if the API server prefers the version
+}
+
 // agreeOnVersions chooses the version in which each kind is read, because two versions of one object cannot be evaluated
-// together. Cluster rules come before rules of namespaces. Among cluster rules, those in force come before dry runs. Among rules
-// of namespaces, those with permission come first, then those of the oldest policy. Then policy and rule name decide. A rule with
-// another version is invalid.
+// together. It is the version that rules of ClusterRetentionPolicies name, where those in force come before dry runs, and then
+// policy and rule name decide. If there are none, it is the version that the API server prefers. A rule with another version is
+// invalid. So the rules of a RetentionPolicy cannot affect those of another.
 func (b *Snapshot) agreeOnVersions() {
-	claims := map[schema.GroupKind]*Rule{}
+	claims := map[schema.GroupKind]versionClaim{}
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
-			if first := claims[StoredAs(r.Kind)]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
-				claims[StoredAs(r.Kind)] = r
+			if r.Invalid() {
+				continue
+			}
+			if kind := StoredAs(r.Kind); r.claimsBefore(claims[kind]) {
+				claims[kind] = r.claim()
 			}
 		}
 	}
-	for kind, r := range claims {
-		b.versions[kind] = r.Kind
+	for kind, claim := range claims {
+		b.versions[kind] = claim.version
 	}
 	for i, p := range b.policies {
 		b.policies[i] = p.readAt(claims)
 	}
 }
 
-// claimsBefore reports whether r comes before o. A namespace can invalidate neither cluster rules nor rules of an older policy in
-// another namespace.
-func (r *Rule) claimsBefore(o *Rule) bool {
-	own, other := r.Namespace != "", o.Namespace != ""
+// claim is the choice of a rule. A rule of a RetentionPolicy chooses what the API server prefers, or, if that is not known, what
+// it names.
+func (r *Rule) claim() versionClaim {
 	switch {
-	case own != other:
-		return other
-	case own && r.Unpermitted != o.Unpermitted:
-		return o.Unpermitted
-	case own && !r.PolicyCreated.Equal(o.PolicyCreated):
-		return r.PolicyCreated.Before(o.PolicyCreated)
+	case r.Namespace == "":
+		return versionClaim{r.Kind, r}
+	case r.Preferred.Empty():
+		return versionClaim{version: r.Kind}
+	default:
+		return versionClaim{version: r.Preferred}
 	}
-	if inForce, other := !r.dryRun(), !o.dryRun(); inForce != other {
+}
+
+// claimsBefore reports whether a rule, the next one by policy and rule name, chooses the version despite an earlier claim.
+func (r *Rule) claimsBefore(earlier versionClaim) bool {
+	switch {
+	case earlier.version.Empty():
+		return true
+	case r.Namespace != "":
+		return earlier.by == nil && !r.Preferred.Empty()
+	case earlier.by == nil:
+		return true
+	}
+	if inForce, other := !r.dryRun(), !earlier.by.dryRun(); inForce != other {
 		return inForce
 	}
-	return r.ID.Compare(o.ID) < 0
+	return r.ID.Compare(earlier.by.ID) < 0
 }
 
 // readAt gives the policy with each rule invalid that uses another version than the chosen one. The policy itself does not
 // change.
-func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
+func (p *Policy) readAt(claims map[schema.GroupKind]versionClaim) *Policy {
 	agreed := p
 	for i, r := range p.Rules {
 		claim := claims[StoredAs(r.Kind)]
-		if claim == nil || claim.Kind == r.Kind {
+		if claim.version.Empty() || claim.version == r.Kind {
 			continue
 		}
 		if agreed == p {
@@ -61,17 +81,27 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 			*agreed = *p
 			agreed.Rules = slices.Clone(p.Rules)
 		}
-		problem := Problem{
-			Path:    fmt.Sprintf("spec.rules[%d].target.apiVersion", i),
-			Message: fmt.Sprintf("rule %s targets %s in version %s, and Sunset reads each kind in one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
-			Hint:    "use the same apiVersion in every rule about the kind",
-		}
+		problem := claim.problem(fmt.Sprintf("spec.rules[%d].target.apiVersion", i), r)
 		other := *r
 		other.Problems = append(slices.Clone(r.Problems), problem)
 		agreed.Rules[i] = &other
 		agreed.Problems = append(slices.Clone(agreed.Problems), problem)
 	}
 	return agreed
+}
+
+// problem is that of a rule with another version.
+func (c versionClaim) problem(path string, r *Rule) Problem {
+	why := "because the API server prefers it"
+	if c.by != nil {
+		why = "because rule " + c.by.ID.String() + " targets it"
+	}
+	use := c.version.GroupVersion().String()
+	return Problem{
+		Path:    path,
+		Message: fmt.Sprintf("Sunset reads each kind in one version only, and %s in %s, %s", r.Kind.Kind, use, why),
+		Hint:    "use apiVersion " + use,
+	}
 }
 
 // takeOverrides collects the overrides of RetentionPolicies, and adds problems for overrides of policies and rules that do not

@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,23 +17,23 @@ func at(version, name string, m v1alpha1.Mode) *policy.Rule {
 	return r
 }
 
-// ofTeam is a RetentionPolicy with the rule, created this many minutes after the first one.
-func ofTeam(namespace string, minutes int, r *policy.Rule) *policy.Policy {
-	r.Namespace, r.PolicyCreated = namespace, now.Add(time.Duration(minutes)*time.Minute)
+// ofTeam is a RetentionPolicy with the rule. The API server prefers a version of the kind; empty if that is not known.
+func ofTeam(namespace, preferred string, r *policy.Rule) *policy.Policy {
+	if r.Namespace = namespace; preferred != "" {
+		r.Preferred = schema.GroupVersionKind{Group: "g", Version: preferred, Kind: "Thing"}
+	}
 	p := policyOf(namespace+"/p", r)
 	p.Namespace = namespace
 	return p
 }
 
-func withoutPermission(p *policy.Policy) *policy.Policy {
-	p.Rules[0].Unpermitted = true
-	return p
-}
-
-// TestAKindIsReadAtOneVersion: among others, a tenant cannot make older rules of another tenant invalid.
+// TestAKindIsReadAtOneVersion: among others, a RetentionPolicy cannot make the rules of another one invalid.
 func TestAKindIsReadAtOneVersion(t *testing.T) {
-	broken := at("v3", "r", v1alpha1.Enforce)
-	broken.Problems = []policy.Problem{{Path: "spec.rules[0].ttl"}}
+	broken := func() *policy.Rule {
+		r := at("v3", "r", v1alpha1.Enforce)
+		r.Problems = []policy.Problem{{Path: "spec.rules[0].ttl"}}
+		return r
+	}
 	tests := map[string]struct {
 		policies []*policy.Policy
 		version  string
@@ -49,21 +48,26 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 		"a rule in force wins over a dry run": {
 			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), policyOf("b", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/r"}},
 		"a suspended rule wins over a dry run": {
-			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspended))}, "v2", []string{"a/r"}},
+			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspend))}, "v2", []string{"a/r"}},
 		"an invalid rule does not count": {
-			[]*policy.Policy{policyOf("a", broken), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
-		"a cluster dry run wins over rules of older RetentionPolicies": {
-			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", 0, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
-		"the oldest RetentionPolicy wins": {
-			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/p/r"}},
-		"the oldest RetentionPolicy wins, also if it is first by name": {
-			[]*policy.Policy{ofTeam("a", 0, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 1, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
-		"the oldest wins, even as a dry run": {
-			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.DryRun))}, "v2", []string{"a/p/r"}},
-		"the oldest does not win without permission": {
-			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), withoutPermission(ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)))}, "v1", []string{"b/p/r"}},
-		"of two with the same age, the first by namespace wins": {
-			[]*policy.Policy{ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)), ofTeam("a", 0, at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
+			[]*policy.Policy{policyOf("a", broken()), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
+		"a cluster dry run wins over RetentionPolicies": {
+			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", "v2", at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
+		"also over those of later names": {
+			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), ofTeam("z", "v2", at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"z/p/r"}},
+		"an invalid rule of the cluster leaves the choice to the API server": {
+			[]*policy.Policy{policyOf("z", broken()), ofTeam("a", "v2", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"z/r"}},
+		"of RetentionPolicies, the one with the preferred version is valid": {
+			[]*policy.Policy{ofTeam("a", "v2", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "v2", at("v2", "r", v1alpha1.DryRun))}, "v2", []string{"a/p/r"}},
+		"also if it is the first by name": {
+			[]*policy.Policy{ofTeam("a", "v2", at("v2", "r", v1alpha1.Enforce)), ofTeam("b", "v2", at("v1", "r", v1alpha1.Enforce))}, "v2", []string{"b/p/r"}},
+		"also if the others do not know it yet": {
+			[]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "v2", at("v2", "r", v1alpha1.Enforce)), ofTeam("c", "", at("v3", "r", v1alpha1.Enforce))},
+			"v2", []string{"a/p/r", "c/p/r"}},
+		"none has the preferred version": {
+			[]*policy.Policy{ofTeam("a", "v3", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "v3", at("v2", "r", v1alpha1.Enforce))}, "v3", []string{"a/p/r", "b/p/r"}},
+		"without an API server, the first RetentionPolicy by name wins": {
+			[]*policy.Policy{ofTeam("b", "", at("v2", "r", v1alpha1.Enforce)), ofTeam("a", "", at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,11 +87,13 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 
 func TestAVersionThatLosesIsTold(t *testing.T) {
 	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
-	snapshot := policy.NewSnapshot([]*policy.Policy{given}, nil, policy.Protection{})
-	want := []string{"spec.rules[1].target.apiVersion: rule b/fine targets Thing in version g/v1, and Sunset reads each kind in one version only" +
-		" (use the same apiVersion in every rule about the kind)"}
+	snapshot := policy.NewSnapshot([]*policy.Policy{given, ofTeam("team", "v2", at("v2", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
+	want := []string{"spec.rules[1].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v1, because rule b/fine targets it (use apiVersion g/v1)"}
 	expect.Equal(t, "problems", want, problems(snapshot.Policies()[0].Problems))
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
 		t.Error("the policy given was changed")
 	}
+	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("team", "v2", at("v1", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
+	want = []string{"spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v2, because the API server prefers it (use apiVersion g/v2)"}
+	expect.Equal(t, "problems of a RetentionPolicy", want, problems(snapshot.Policies()[0].Problems))
 }

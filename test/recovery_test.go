@@ -149,7 +149,8 @@ var others = map[string]string{
 
 	// The choices of a person.
 	"DryRun": "of the policy", "Suspended": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
-	"ApprovalRequired": "waits for an approval", "BacklogTooLarge": "waits for an approval", "AlwaysRequired": "waits for an approval",
+	"PermissionsUnknown": "ends with the first answer of the API server",
+	"ApprovalRequired":   "waits for an approval", "BacklogTooLarge": "waits for an approval", "AlwaysRequired": "waits for an approval",
 }
 
 // TestEveryDoubtEnds: each reason, and each field of a struct in controllers that keeps an error or a SourceError, is in

@@ -15,7 +15,7 @@ import (
 )
 
 // FileVersion is the apiVersion of configuration files.
-const FileVersion = "config.sunset.x-k8s.io/v1alpha1"
+const FileVersion = "config.sunset-k8s.io/v1alpha1"
 
 // read takes settings from a file, except for those that flags have set.
 func (f *Flags) read(path string) error {
@@ -52,15 +52,19 @@ func (f *Flags) take(key, value *yaml.Node) error {
 		}
 		return nil
 	}
-	setting := f.Lookup(key.Value)
-	if setting == nil || slices.Contains([]string{configFlag, versionFlag, "help"}, key.Value) {
-		return fault(key, "unknown setting %q: use the name of a flag of %s", key.Value, f.program)
+	setting := f.setting(key.Value)
+	if setting == nil {
+		hint := "use the name of a flag of " + f.program + " in camelCase"
+		if f.setting(SettingName(key.Value)) != nil {
+			hint = "did you mean " + SettingName(key.Value) + "?"
+		}
+		return fault(key, "unknown setting %q: %s", key.Value, hint)
 	}
 	texts, err := asFlag(setting, value)
 	if err != nil || setting.Changed {
 		return err
 	}
-	f.lines[key.Value] = key.Line
+	f.lines[setting.Name] = key.Line
 	if list, ok := setting.Value.(pflag.SliceValue); ok {
 		return list.Replace(texts)
 	}
@@ -68,6 +72,27 @@ func (f *Flags) take(key, value *yaml.Node) error {
 		return fault(value, "%s: %w", key.Value, err)
 	}
 	return nil
+}
+
+// setting returns the flag of a setting; nil if there is none.
+func (f *Flags) setting(name string) (found *pflag.Flag) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if SettingName(flag.Name) == name && !slices.Contains([]string{configFlag, versionFlag, "help"}, flag.Name) {
+			found = flag
+		}
+	})
+	return found
+}
+
+// SettingName returns the name of a flag in a file, in camelCase.
+func SettingName(flag string) string {
+	words := strings.Split(flag, "-")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[1+i] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
 }
 
 // form describes how to write a setting in YAML.
@@ -99,19 +124,19 @@ func asFlag(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 		wanted = stringForm
 	}
 	if value.Kind != yaml.ScalarNode || !slices.Contains(wanted.tags, value.Tag) {
-		return nil, fault(value, "%s: want %s, not %s", setting.Name, wanted.name, show(value))
+		return nil, fault(value, "%s: want %s, not %s", SettingName(setting.Name), wanted.name, show(value))
 	}
 	return []string{value.Value}, nil
 }
 
 func asList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind != yaml.SequenceNode {
-		return nil, fault(value, "%s: want a list of strings, not %s", setting.Name, show(value))
+		return nil, fault(value, "%s: want a list of strings, not %s", SettingName(setting.Name), show(value))
 	}
 	texts := []string{}
 	for _, item := range value.Content {
 		if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			return nil, fault(item, "%s: want a list of strings, not a list with %s", setting.Name, show(item))
+			return nil, fault(item, "%s: want a list of strings, not a list with %s", SettingName(setting.Name), show(item))
 		}
 		texts = append(texts, item.Value)
 	}
@@ -123,13 +148,13 @@ const gatesType = "mapStringBool"
 
 func asGates(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind != yaml.MappingNode {
-		return nil, fault(value, "%s: want feature names with true or false, such as {References: false}, not %s", setting.Name, show(value))
+		return nil, fault(value, "%s: want feature names with true or false, such as {References: false}, not %s", SettingName(setting.Name), show(value))
 	}
 	var pairs []string
 	for i := 0; i+1 < len(value.Content); i += 2 {
 		name, on := value.Content[i], value.Content[i+1]
 		if on.Tag != "!!bool" {
-			return nil, fault(on, "%s: %s: want true or false, not %s", setting.Name, name.Value, show(on))
+			return nil, fault(on, "%s: %s: want true or false, not %s", SettingName(setting.Name), name.Value, show(on))
 		}
 		pairs = append(pairs, name.Value+"="+on.Value)
 	}
@@ -163,7 +188,7 @@ func mapping(text []byte) (*yaml.Node, error) {
 	}
 	settings := document.Content[0]
 	if settings.Kind != yaml.MappingNode {
-		return nil, fault(settings, "want settings, such as max-in-flight: 16, not %s", show(settings))
+		return nil, fault(settings, "want settings, such as maxInFlight: 16, not %s", show(settings))
 	}
 	switch err := decoder.Decode(&next); {
 	case errors.Is(err, io.EOF):

@@ -38,7 +38,7 @@ type Flags struct {
 // NewFlags returns the flags that all programs share. kind is the kind of the configuration file of the program.
 func NewFlags(program, kind string) *Flags {
 	f := &Flags{FlagSet: pflag.NewFlagSet(program, pflag.ContinueOnError), program: program, kind: kind, lines: map[string]int{}}
-	f.StringVar(&f.file, configFlag, "", "configuration file, whose settings have the names of the flags; flags on the command line override it")
+	f.StringVar(&f.file, configFlag, "", "configuration file, whose settings have the names of the flags in camelCase; flags on the command line override it")
 	f.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; if empty, the program uses the ServiceAccount of its Pod")
 	f.BoolVar(&f.version, versionFlag, false, "print the version and exit")
 	f.addLog()
@@ -102,7 +102,7 @@ func (f *Flags) logger() logr.Logger {
 // Wrong adds to an error the name of the invalid setting, and where it was set: the line of the file, or the flag.
 func (f *Flags) Wrong(setting string, err error) error {
 	if line, ok := f.lines[setting]; ok {
-		return fmt.Errorf("%s:%d: %s: %w", f.file, line, setting, err)
+		return fmt.Errorf("%s:%d: %s: %w", f.file, line, SettingName(setting), err)
 	}
 	return fmt.Errorf("--%s: %w", setting, err)
 }

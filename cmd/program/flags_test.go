@@ -41,7 +41,7 @@ func newSettings() *settings {
 	return s
 }
 
-const header = "apiVersion: config.sunset.x-k8s.io/v1alpha1\nkind: TestConfig\n"
+const header = "apiVersion: config.sunset-k8s.io/v1alpha1\nkind: TestConfig\n"
 
 // parse reads a file and flags. It returns the error without the directory of the file.
 func (s *settings) parse(t *testing.T, text string, args ...string) error {
@@ -88,7 +88,7 @@ wait: 15s # the syntax of flags
 			map[string]string{"on": "true", "many": "8", "rate": "2", "name": "1", "names": "[c,d]", "address": "0", "wait": "1s"}},
 		"a flag with its default value overrides the file": {header + "many: 4\n", []string{"--many=16"},
 			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
-		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset.x-k8s.io/v1alpha1", "rate": 1e3}`, nil,
+		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset-k8s.io/v1alpha1", "rate": 1e3}`, nil,
 			map[string]string{"on": "true", "many": "16", "rate": "1000", "name": "sunset", "names": "[]", "address": ":8080", "wait": "0s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 		text string
 		args []string
 	}{
-		"":                              {"feature-gates: {}\n", nil},
-		"AllBeta=false,NodeImages=true": {"feature-gates:\n  AllBeta: false\n  NodeImages: true\n", nil},
-		"References=false":              {"feature-gates: {NodeImages: false}\n", []string{"--feature-gates=References=false"}},
+		"":                              {"featureGates: {}\n", nil},
+		"AllBeta=false,NodeImages=true": {"featureGates:\n  AllBeta: false\n  NodeImages: true\n", nil},
+		"References=false":              {"featureGates: {NodeImages: false}\n", []string{"--feature-gates=References=false"}},
 	} {
 		s := newSettings()
 		expect.NoError(t, s.parse(t, header+test.text, test.args...))
@@ -124,11 +124,12 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 
 // TestAFileThatCannotBe: the error names the file, the line and the cause.
 func TestAFileThatCannotBe(t *testing.T) {
-	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
+	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset-k8s.io/v1alpha1 and kind: TestConfig"
 	for name, test := range map[string]struct{ text, want string }{
-		"an unknown setting":                       {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test`},
-		"a file within a file":                     {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test`},
-		"a flag that is not a setting":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": use the name of a flag of sunset-test`},
+		"an unknown setting":                       {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test in camelCase`},
+		"a file within a file":                     {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test in camelCase`},
+		"a flag that is not a setting":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": use the name of a flag of sunset-test in camelCase`},
+		"the name of a flag":                       {header + "feature-gates: {}\n", `sunset.yaml:3: unknown setting "feature-gates": did you mean featureGates?`},
 		"a setting twice":                          {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is set twice"},
 		"a word instead of a number":               {header + "many: several\n", "sunset.yaml:3: many: want a whole number, not several"},
 		"a fraction":                               {header + "many: 1.5\n", "sunset.yaml:3: many: want a whole number, not 1.5"},
@@ -143,15 +144,15 @@ func TestAFileThatCannotBe(t *testing.T) {
 		"a list":                                   {header + "name: [a]\n", "sunset.yaml:3: name: want a string (use quotes if YAML reads it as another type), not a list"},
 		"an alias":                                 {header + "address: &a x\nname: *a\n", "sunset.yaml:4: name: want a string (use quotes if YAML reads it as another type), not an alias"},
 		"a number out of range":                    {header + "many: 99999999999999999999\n", "sunset.yaml:3: many: want a whole number, not 99999999999999999999"},
-		"features as a string":                     {header + "feature-gates: References=false\n", "sunset.yaml:3: feature-gates: want feature names with true or false, such as {References: false}, not References=false"},
-		"a feature that is not true or false":      {header + "feature-gates:\n  References: off-ish\n", "sunset.yaml:4: feature-gates: References: want true or false, not off-ish"},
-		"an unknown feature":                       {header + "feature-gates: {Referenzen: false}\n", "sunset.yaml:3: feature-gates: unrecognized feature gate: Referenzen"},
+		"features as a string":                     {header + "featureGates: References=false\n", "sunset.yaml:3: featureGates: want feature names with true or false, such as {References: false}, not References=false"},
+		"a feature that is not true or false":      {header + "featureGates:\n  References: off-ish\n", "sunset.yaml:4: featureGates: References: want true or false, not off-ish"},
+		"an unknown feature":                       {header + "featureGates: {Referenzen: false}\n", "sunset.yaml:3: featureGates: unrecognized feature gate: Referenzen"},
 		"an invalid setting that a flag overrides": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
-		"another version":                          {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
+		"another version":                          {"apiVersion: config.sunset-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset-k8s.io/v1alpha1, not "config.sunset-k8s.io/v2"`},
 		"another kind":                             {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
 		"no kind":                                  {"\nmany: 1\n", "sunset.yaml:2: " + head},
 		"two documents":                            {header + "---\nmany: 1\n", "sunset.yaml:4: want one YAML document per file"},
-		"a list of settings":                       {"- many: 1\n", "sunset.yaml:1: want settings, such as max-in-flight: 16, not a list"},
+		"a list of settings":                       {"- many: 1\n", "sunset.yaml:1: want settings, such as maxInFlight: 16, not a list"},
 		"an empty file":                            {"# many: 1\n", "sunset.yaml:1: the file is empty"},
 		"invalid YAML":                             {header + "many: [1\n", "sunset.yaml:2: did not find expected ',' or ']'"},
 		"a tab":                                    {header + "\tmany: 1\n", "sunset.yaml:2: found a tab character that violates indentation"},
@@ -207,9 +208,9 @@ func TestStackTracesAreForPanics(t *testing.T) {
 		"by default":                              {"", nil, false},
 		"with other flags":                        {"", []string{"--zap-devel", "--zap-encoder=json", "--zap-log-level=debug"}, false},
 		"enabled by a flag":                       {"", []string{"--zap-stacktrace-level=error"}, true},
-		"enabled by the file":                     {"zap-stacktrace-level: error\nzap-devel: true\nzap-log-level: '2'\n", nil, true},
-		"enabled by the file, disabled by a flag": {"zap-stacktrace-level: error\n", []string{"--zap-stacktrace-level=panic"}, false},
-		"the file has another setting":            {"zap-devel: false\n", nil, false},
+		"enabled by the file":                     {"zapStacktraceLevel: error\nzapDevel: true\nzapLogLevel: '2'\n", nil, true},
+		"enabled by the file, disabled by a flag": {"zapStacktraceLevel: error\n", []string{"--zap-stacktrace-level=panic"}, false},
+		"the file has another setting":            {"zapDevel: false\n", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")

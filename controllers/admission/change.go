@@ -15,12 +15,12 @@ type change struct {
 // harmless reports whether the request needs no review: it does not change the spec, or it only suspends the policy.
 func (c change) harmless() bool {
 	switch {
-	case c.before == nil || c.approves():
+	case c.before == nil:
 		return false
 	case reflect.DeepEqual(c.before.Spec, c.after.Spec):
 		return true
 	default:
-		return c.after.mode() == string(v1alpha1.Suspended) && reflect.DeepEqual(c.before.butMode(), c.after.butMode())
+		return c.after.mode() == string(v1alpha1.Suspend) && reflect.DeepEqual(c.before.butMode(), c.after.butMode())
 	}
 }
 
@@ -30,16 +30,10 @@ func (w *written) butMode() map[string]any {
 	return spec
 }
 
-// approves reports whether the request approves a backlog.
-func (c change) approves() bool {
-	approved := c.after.approved()
-	return approved != "" && (c.before == nil || approved != c.before.approved())
-}
-
 // empowers reports whether the request lets all rules of the policy do more than before. Then the author needs the permissions
 // for all rules.
 func (c change) empowers() bool {
-	return c.before == nil || c.approves() ||
+	return c.before == nil ||
 		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||
 		c.after.differs(c.before, "variables", "serviceAccountName", "approval")
 }

@@ -27,7 +27,7 @@ func TestTheAPIServerKnowsEveryField(t *testing.T) {
 	policies := file(t, "policies.yaml")
 	for _, part := range []any{
 		v1alpha1.ClusterRetentionPolicySpec{}, v1alpha1.RetentionPolicySpec{}, v1alpha1.Rule{}, v1alpha1.Target{}, v1alpha1.KeepNewest{},
-		v1alpha1.Capacity{}, v1alpha1.Override{}, v1alpha1.TTLBounds{}, v1alpha1.Images{}, v1alpha1.Delete{}, v1alpha1.RuleOverride{}, v1alpha1.Variable{},
+		v1alpha1.Capacity{}, v1alpha1.OverrideBounds{}, v1alpha1.Images{}, v1alpha1.Delete{}, v1alpha1.RuleOverride{}, v1alpha1.Variable{},
 		v1alpha1.Reference{}, v1alpha1.Referrer{}, v1alpha1.Approval{}, metav1.LabelSelector{},
 	} {
 		var names []string
@@ -49,7 +49,7 @@ func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 		{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 		{Group: "admissionregistration.k8s.io", Kind: "Any"}, {Group: "apiregistration.k8s.io", Kind: "Any"},
-		{Group: "coordination.k8s.io", Kind: "Any"}, {Group: "rbac.authorization.k8s.io", Kind: "Any"}, {Group: "sunset.x-k8s.io", Kind: "Any"},
+		{Group: "coordination.k8s.io", Kind: "Any"}, {Group: "rbac.authorization.k8s.io", Kind: "Any"}, {Group: "sunset-k8s.io", Kind: "Any"},
 	} {
 		name := kind.Group
 		if name == "" {
@@ -63,7 +63,7 @@ func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 
 // TestBothWebhookAndAPIServerLetSuspendingPass: the condition is the same in three places.
 func TestBothWebhookAndAPIServerLetSuspendingPass(t *testing.T) {
-	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspended' " +
+	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspend' " +
 		"|| dyn(object.spec).exists(k, k != 'mode' && (!(k in dyn(oldObject.spec)) || dyn(object.spec)[k] != dyn(oldObject.spec)[k])) " +
 		"|| dyn(oldObject.spec).exists(k, k != 'mode' && !(k in dyn(object.spec)))"
 	for name, want := range map[string]int{"policies.yaml": 2, "webhook.yaml": 1} {

@@ -120,7 +120,7 @@ func object(t *testing.T, text string) runtime.RawExtension {
 }
 
 const own = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: RetentionPolicy
 metadata: {namespace: team, name: p}
 spec:
@@ -151,12 +151,10 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"rule removed: none":          {own, own[:strings.Index(own, "  - name: maps")], nil},
 		"enforced: all":               {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
 		"no longer enforced: none":    {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
-		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
+		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspend", 1), nil},
 		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
 		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
-		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), mayAll},
-		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), own, nil},
-		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
+		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspend", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeCluster{allowed: mayAll}
@@ -201,10 +199,10 @@ func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
 func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
 	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
 	for after, want := range map[string]bool{
-		strings.Replace(wrong, "Enforce", "Suspended", 1):                                      true,
-		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                      true,
-		strings.NewReplacer("Enforce", "Suspended", "finished(object)", "true").Replace(wrong): false,
-		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
+		strings.Replace(wrong, "Enforce", "Suspend", 1):                                      true,
+		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                    true,
+		strings.NewReplacer("Enforce", "Suspend", "finished(object)", "true").Replace(wrong): false,
+		strings.Replace(wrong, "Enforce", "DryRun", 1):                                       false,
 	} {
 		if response := (&fakeCluster{}).review(t, wrong, after); response.Allowed != want {
 			t.Errorf("allowed %v; want %v: %s", response.Allowed, want, after)
@@ -247,7 +245,7 @@ func TestClusterPolicies(t *testing.T) {
 		"unknown kind": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
 			[]string{"spec.rules[0].target.kind: no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
 		"images with a TTL below 1h": {
-			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
+			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}",
 				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
 			[]string{"spec.rules[1].ttl: images that are removed after 59m may be pulled again repeatedly " +
 				"(write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)"}},

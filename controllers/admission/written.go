@@ -6,18 +6,11 @@ import (
 	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
-
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // written is the fields of a policy in a request whose changes matter.
 type written struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        struct {
-		Annotations map[string]string `json:"annotations"`
-	} `json:"metadata"`
 	Spec map[string]any `json:"spec"`
 }
 
@@ -32,8 +25,6 @@ func readWritten(data []byte) (*written, error) {
 	}
 	return w, nil
 }
-
-func (w *written) approved() string { return w.Metadata.Annotations[v1alpha1.ApprovedAnnotation] }
 
 func (w *written) mode() string {
 	mode, _ := w.Spec["mode"].(string)

@@ -54,11 +54,11 @@ func TestDecodeFlags(t *testing.T) {
 		want     policy.Flags
 	}{
 		"none":            {``, 0},
-		"held":            {`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, policy.IsHeld},
-		"hold: false":     {`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, 0},
+		"held":            {`,"annotations":{"sunset-k8s.io/hold":"true"}`, policy.IsHeld},
+		"hold: false":     {`,"annotations":{"sunset-k8s.io/hold":"false"}`, 0},
 		"terminating":     {`,"deletionTimestamp":"2026-03-01T12:00:00Z"`, policy.IsTerminating},
 		"not counted yet": {`,"finalizers":["batch.kubernetes.io/job-tracking"]`, policy.IsUncounted},
-		"all": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset.x-k8s.io/hold":""}`,
+		"all": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset-k8s.io/hold":""}`,
 			policy.IsHeld | policy.IsTerminating | policy.IsUncounted},
 	}
 	for name, test := range tests {

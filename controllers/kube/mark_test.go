@@ -36,7 +36,7 @@ func marking(t *testing.T, s policy.Subject, eligible bool) policy.EligibleSince
 }
 
 func TestMark(t *testing.T) {
-	const annotation = "sunset.x-k8s.io/eligible-since"
+	const annotation = "sunset-k8s.io/eligible-since"
 	tests := map[string]struct {
 		kind     schema.GroupVersionKind
 		subject  policy.Subject

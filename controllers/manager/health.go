@@ -23,7 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// caches starts the informers of policies and namespaces on every replica, also on a standby. So a standby shows before it
+// caches starts the informers of policies, approvals and namespaces on every replica, also on a standby. So a standby shows before it
 // becomes the leader whether it can read them. It is a manager.Runnable.
 type caches struct {
 	of     cache.Cache
@@ -39,7 +39,9 @@ func (c *caches) NeedLeaderElection() bool { return false }
 
 // Start returns when all informers have synced, or ctx ends.
 func (c *caches) Start(ctx context.Context) error {
-	for _, kind := range []schema.GroupVersionKind{v1alpha1.ClusterRetentionPolicyKind, v1alpha1.RetentionPolicyKind} {
+	for _, kind := range []schema.GroupVersionKind{
+		v1alpha1.ClusterRetentionPolicyKind, v1alpha1.RetentionPolicyKind, v1alpha1.ClusterRetentionApprovalKind, v1alpha1.RetentionApprovalKind,
+	} {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind)
 		if !c.sync(ctx, object) {

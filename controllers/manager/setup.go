@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -179,7 +181,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	permissionChecker, err := c.rights(mgr)
+	permissionChecker, err := c.newPermissionChecker(mgr)
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,11 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		},
 	}
 	reporter.State, reporter.Ledgers = reconciler, ledgerManager
-	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
+	discover, err := c.discover(mgr)
+	if err != nil {
+		return err
+	}
+	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: loop.OwnRules, Discover: discover, Changed: loop.Republish}
 	loop.Subscribers = []policyset.Subscriber{
 		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
@@ -251,12 +257,21 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	return loop.Setup(mgr)
 }
 
-func (c *Config) rights(mgr manager.Manager) (*permissions.Checker, error) {
+func (c *Config) newPermissionChecker(mgr manager.Manager) (*permissions.Checker, error) {
 	reviews, err := authorizationclient.NewForConfigAndClient(c.Rest, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
 	return permissions.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
+}
+
+// discover returns a function that asks the API server which kinds it serves.
+func (c *Config) discover(mgr manager.Manager) (func(context.Context) (meta.RESTMapper, error), error) {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.Rest, mgr.GetHTTPClient())
+	return func(ctx context.Context) (meta.RESTMapper, error) {
+		served, err := restmapper.GetAPIGroupResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
+		return restmapper.NewDiscoveryRESTMapper(served), err
+	}, err
 }
 
 // references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.

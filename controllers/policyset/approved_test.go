@@ -95,7 +95,7 @@ func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestAFormStaysApproved when the annotation names a later change, until the annotation is removed, and also across a restart.
+// TestAFormStaysApproved when a later change is approved, until the approval is withdrawn, and also across a restart.
 func TestAFormStaysApproved(t *testing.T) {
 	l := holding(t, askingAlways("Enforce", "1h"))
 	l.approved(l.named("p").ApprovalHash())
@@ -104,16 +104,17 @@ func TestAFormStaysApproved(t *testing.T) {
 	l.approved(l.named("p").Gate.Hash)
 	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	p := l.named("p")
-	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}}, Approved: p.ApprovalHash()})
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}}})
 	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 	l.become(askingAlways("Enforce", "2h"))
 	expect.Equal(t, "waiting in another version", waits, l.waiting("team-a"))
 	expect.Equal(t, "waiting in another version after a restart", waits, l.restart().waiting("team-a"))
 	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 	l.policy("p", askingAlways("Enforce", "1h"))
-	l.approved("")
-	expect.Equal(t, "waiting without the annotation", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
+	l.withdraw()
+	l.refresh()
+	expect.Equal(t, "waiting without the approval", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting without the approval after a restart", waits, l.restart().waiting("team-a"))
 	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 }
 
@@ -167,7 +168,7 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec("DryRun", "1h"))
-			s.policy("q", spec("Suspended", "1h"))
+			s.policy("q", spec("Suspend", "1h"))
 			s.hold("team-a", "true")
 			l := newHarness(t, s)
 			l.later(time.Minute)
@@ -196,7 +197,7 @@ func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 		between []string
 		want    []string
 	}{
-		"while it is suspended":        {[]string{spec("Suspended", "1h")}, free},
+		"while it is suspended":        {[]string{spec("Suspend", "1h")}, free},
 		"after it had another version": {[]string{elsewhere(spec("Enforce", "1h")), spec("Enforce", "1h")}, waits},
 		"while it has another version": {[]string{elsewhere(spec("Enforce", "1h"))}, waits},
 	} {
@@ -212,7 +213,7 @@ func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 			l.become(spec("Enforce", "1h"))
 			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			if gate := l.named("p").Gate; gate != nil && gate.Hash == hash {
-				t.Error("the annotation already has the hash")
+				t.Error("an approval already has the hash")
 			}
 		})
 	}

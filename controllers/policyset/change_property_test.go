@@ -40,7 +40,7 @@ func (r ruled) spec() string {
 }
 
 func (r ruled) hasSay(c configured) bool {
-	return (r.mode == "Enforce" || r.mode == "Suspended") && (c.ci || !r.onlyCI)
+	return (r.mode == "Enforce" || r.mode == "Suspend") && (c.ci || !r.onlyCI)
 }
 
 // lets reports whether the policy allows the deletion of the nth youngest object when that is this many hours old.
@@ -57,7 +57,7 @@ func (c configured) deletes(age time.Duration, n int, after time.Duration) bool 
 	hours := (age + after).Hours()
 	p, q := c.p.hasSay(c), c.q.hasSay(c)
 	switch {
-	case c.held, !p && !q, p && c.p.mode == "Suspended", q && c.q.mode == "Suspended", p && c.override == "suspend: true":
+	case c.held, !p && !q, p && c.p.mode == "Suspend", q && c.q.mode == "Suspend", p && c.override == "suspend: true":
 		return false
 	case p && c.override == "ttl: 250h" && !c.p.byQuota && hours < 250:
 		return false
@@ -109,7 +109,7 @@ func (c configured) change(r *rand.Rand) configured {
 	redraw := func(p *ruled) {
 		switch r.IntN(4) {
 		case 0, 1:
-			p.mode = []string{"", "DryRun", "Suspended", "Enforce", "Enforce"}[r.IntN(5)]
+			p.mode = []string{"", "DryRun", "Suspend", "Enforce", "Enforce"}[r.IntN(5)]
 		case 2:
 			p.hours = 1 + r.IntN(300)
 		default:
@@ -278,7 +278,7 @@ func (c configured) previewed(was configured) bool {
 	comes := func(was, is ruled) bool {
 		same := is
 		same.mode = was.mode
-		return was == same && is.mode == "Enforce" && (was.mode == "DryRun" || was.mode == "Suspended")
+		return was == same && is.mode == "Enforce" && (was.mode == "DryRun" || was.mode == "Suspend")
 	}
 	return comes(was.p, c.p) || comes(was.q, c.q)
 }

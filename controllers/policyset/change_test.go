@@ -108,7 +108,7 @@ func (o objects) deletes(l *harness) (n int) {
 // additional deletions.
 func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 	p := in(spec("Enforce", "1h"))
-	q := spec("Suspended", "1h")
+	q := spec("Suspend", "1h")
 	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }
 	spread := spread()
 	tests := map[string]struct {
@@ -143,7 +143,7 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 		"a suspended policy is enforced":         {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
 		"a veto is narrowed":                     {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", strings.Replace(q, "rules", "excludeNamespaces: [team-a], rules", 1)) }, old(30), 30},
 		"a longer TTL is removed":                {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
-		"a veto of a RetentionPolicy is removed": {func(s *server) { s.policy("p", p); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
+		"a veto of a RetentionPolicy is removed": {func(s *server) { s.policy("p", p); s.policy("team-a/own", ownRules("Suspend", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
 		"an exclusion is removed":                {func(s *server) { s.policy("p", strings.Replace(p, "rules", "excludeNamespaces: [team-a], rules", 1)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
 		"a quota shrinks":                        {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), 30},
 		"a quota is added": {func(s *server) {

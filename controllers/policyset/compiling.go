@@ -51,7 +51,7 @@ func (e *entry) compiled() *entry {
 
 // edit records a policy that is new or was edited, and starts its compilation.
 func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured) {
-	e := entryOf(object)
+	e := entryOf(object, on.approvals.of(object, l.Clock.Now()))
 	e.written, e.collection, e.length = object, on, textLength(object.Object["spec"])
 	if known := on.all[keyOf(object)]; known != nil {
 		e.before = known.value.compiled()
@@ -101,7 +101,7 @@ func (l *Reconciler) compileEdits(edits []*entry) {
 	taken := l.takenBesides(edits)
 	done, statuses := make([]*entry, len(edits)), make([]v1alpha1.RetentionPolicyStatus, len(edits))
 	for i, e := range edits {
-		done[i] = l.compile(context.Background(), e.written, taken)
+		done[i] = l.compile(context.Background(), e, taken)
 		done[i].collection = e.collection
 		statuses[i] = statusOf(e.written)
 		if e.written.GetNamespace() != "" {
@@ -154,7 +154,6 @@ func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPoli
 	if read, ok := l.statuses[e.written.GetUID()]; ok {
 		status = read
 	}
-	done.policy.Accepted = isAccepted(done.policy, before, status)
 	done.previews = previewsOf(status, done.policy, before, l.Clock.Now())
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	e.collection.all[keyOf(e.written)].value = done

@@ -80,12 +80,12 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		if err := l.checked("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("a hold in another namespace is not in force: %v", err)
 		}
-		l.policy("p", spec("Suspended", "1h"))
+		l.policy("p", spec("Suspend", "1h"))
 		time.Sleep(maxAge + 1)
 		if err := l.checked("team-a"); err != nil {
 			t.Errorf("check after an edit of a ClusterRetentionPolicy: %v", err)
 		}
-		expect.Equal(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
+		expect.Equal(t, "rules after it", []string{"p/jobs Suspend 1h"}, l.rules("team-a"))
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
@@ -94,7 +94,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		l.compiled()
-		expect.Equal(t, "rules of the namespace at the end", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at the end", []string{"p/jobs Suspend 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 	})
 }
 

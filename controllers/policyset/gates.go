@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -25,11 +26,11 @@ func (e *entry) gate() *policy.ApprovalGate {
 		return recount
 	}
 	switch {
-	case p.Approval.Always && !p.Accepted: // the approval covers everything that this version deletes, not only a change
+	case p.Approval.Always && !p.Accepted(): // the approval covers everything that this version deletes, not only a change
 		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero(): // the count that was approved or shown, or that of the dry run, is out of date
 		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
-	case !p.Accepted && !counted:
+	case !p.Accepted() && !counted:
 		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	}
 	uncounted := uncounted(p, known)
@@ -47,7 +48,7 @@ func (e *entry) gate() *policy.ApprovalGate {
 func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
 	all := sets.New(known.Uncounted...)
 	for _, r := range p.Rules {
-		if p.Accepted && r.OnNodes() {
+		if p.Accepted() && r.OnNodes() {
 			all.Delete(r.ID.Rule)
 		}
 	}
@@ -95,7 +96,7 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 			continue
 		}
 		own := *r
-		own.Unpermitted, own.Unwatched = may[i].unpermitted(), !may[i].allowed
+		own.Unpermitted, own.Unwatched, own.Preferred = may[i].unpermitted(), !may[i].allowed, may[i].preferred
 		l.trusts(&own, may[i].err, may[i].known)
 		waiting.Rules[i] = &own
 	}
@@ -105,17 +106,18 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// permission is the known state of the permissions that a rule needs.
+// permission is the known state of the permissions that a rule needs, and what is known of its kind.
 type permission struct {
 	err            error
 	known, allowed bool
+	preferred      schema.GroupVersionKind // see policy.Rule.Preferred
 }
 
 func (p permission) unpermitted() bool { return p.err != nil || !p.known }
 
 // isOf reports whether a rule of a snapshot has the same state.
 func (p permission) isOf(r *policy.Rule) bool {
-	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
+	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed && r.Preferred == p.preferred
 }
 
 // permissions returns the state for each rule of a policy. Rules of ClusterRetentionPolicies need no permissions.
@@ -129,7 +131,7 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 			all[i] = all[i-1]
 		default:
 			all[i].err, all[i].known = l.Permissions.Known(r)
-			all[i].allowed = l.Permissions.Allowed(r)
+			all[i].allowed, all[i].preferred = l.Permissions.Allowed(r), l.Permissions.Preferred(r)
 		}
 	}
 	return all

@@ -136,7 +136,7 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 }
 
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
-	for _, mode := range []string{"DryRun", "Suspended"} {
+	for _, mode := range []string{"DryRun", "Suspend"} {
 		t.Run(mode, func(t *testing.T) {
 			l := withPolicy(t, spec(mode, "1h"))
 			if gate := l.named("p").Gate; gate != nil {
@@ -232,7 +232,7 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 			}
 			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			l.approved("nothing")
-			expect.Equal(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting after an approval of something else", test.want, l.waiting("team-a"))
 		})
 	}
 }
@@ -247,17 +247,9 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 		l := oneEnforced(t)
 		l.approved(l.named("p").ApprovalHash())
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
-		l.approved("")
-		expect.Equal(t, "waiting when approval is removed", waits, l.waiting("team-a"))
-	})
-	t.Run("once a live read shows it", func(t *testing.T) {
-		l := oneEnforced(t)
-		l.approve("p", l.named("p").ApprovalHash())
-		l.allowed("team-a")
-		expect.Equal(t, "waiting", free, l.waiting("team-a"))
-		l.later(2 * time.Second)
-		l.reconcile()
-		expect.Equal(t, "waiting after a read of the old cache", free, l.waiting("team-a"))
+		l.withdraw()
+		l.readLive()
+		expect.Equal(t, "waiting when it is withdrawn", waits, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
@@ -436,7 +428,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 	tests := map[string]func(l *harness){
 		"of its mode": func(l *harness) {
 			l.edit("p", func(p *unstructured.Unstructured) {
-				p.Object["spec"].(map[string]any)["mode"] = "Suspended"
+				p.Object["spec"].(map[string]any)["mode"] = "Suspend"
 				p.SetGeneration(7)
 			})
 			l.refresh()
@@ -445,7 +437,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 				p.SetGeneration(8)
 			})
 		},
-		"of its annotations": func(l *harness) { l.approve("p", "nothing") },
+		"of its approvals": func(l *harness) { l.approve("p", "nothing") },
 		"to a namespace that leaves the selection and returns": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()

@@ -37,6 +37,8 @@ type fakePermissions struct {
 	unknown bool                    // no answer yet
 	allowed bool                    // by the last response of the API server
 	asked   []string                // IDs of rules
+
+	preferred schema.GroupVersionKind
 }
 
 // Check implements Reconciler.Permissions.
@@ -58,6 +60,9 @@ func (r *fakePermissions) Known(rule *policy.Rule) (error, bool) {
 	}
 	return r.err, !r.unknown
 }
+
+// Preferred implements Reconciler.Permissions.
+func (r *fakePermissions) Preferred(*policy.Rule) schema.GroupVersionKind { return r.preferred }
 
 // Allowed implements Reconciler.Permissions.
 func (r *fakePermissions) Allowed(*policy.Rule) bool {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -55,13 +57,29 @@ func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time
 	return nil
 }
 
-// checkPolicies reads one kind of policies, and returns when its list arrived.
-func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
+// checkPolicies reads one kind of policies and their approvals, and returns when the first of the two lists arrived.
+func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, namespace string) (came time.Time, err error) {
 	seen := l.seen(func() string { return on.newest })
-	list, err := l.readList(ctx, on.list())
-	came := l.Clock.Now()
+	var list *metav1.PartialObjectMetadataList
+	var listed sets.Set[types.UID]
+	var arrived [2]time.Time
+	err = together(
+		func() (err error) {
+			if list, err = l.readList(ctx, on.list()); err != nil {
+				err = fmt.Errorf("read %s: %w", on.plural, err)
+			}
+			arrived[0] = l.Clock.Now()
+			return err
+		},
+		func() (err error) {
+			listed, err = l.listApprovals(ctx, on)
+			arrived[1] = l.Clock.Now()
+			return err
+		},
+	)
+	came = slices.MinFunc(arrived[:], time.Time.Compare)
 	if err != nil {
-		return came, fmt.Errorf("read %s: %w", on.plural, err)
+		return came, err
 	}
 	if older(list.ResourceVersion, seen) {
 		return came, l.startOver()
@@ -69,7 +87,7 @@ func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, nam
 	if err := l.confirmMissing(ctx, on, list); err != nil {
 		return came, err
 	}
-	now, later := l.unknown(on, list), []*metav1.PartialObjectMetadata(nil)
+	now, later := l.unknown(on, list, listed), []*metav1.PartialObjectMetadata(nil)
 	if on.kind == v1alpha1.RetentionPolicyKind {
 		now, later = partition(now, namespace)
 	}
@@ -132,12 +150,13 @@ func (l *Reconciler) startOver() error {
 	return errRewound
 }
 
-// unknown returns the policies of a list that are new or were edited.
-func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMetadataList) (all []*metav1.PartialObjectMetadata) {
+// unknown returns the policies of a list that are new, were edited, or have other approvals now that these are listed.
+func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMetadataList, listed sets.Set[types.UID]) (all []*metav1.PartialObjectMetadata) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	on.approvals.listed = listed
 	for i := range list.Items {
-		if known, ok := on.get(&list.Items[i]); !ok || !known.includes(&list.Items[i]) {
+		if known, ok := on.get(&list.Items[i]); !ok || !on.includes(known, &list.Items[i], l.Clock.Now()) {
 			all = append(all, &list.Items[i])
 		}
 	}
@@ -149,9 +168,19 @@ func (l *Reconciler) takeLivePolicies(on policyCollection, list *metav1.PartialO
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, object := range changed {
-		l.takePolicy(on, object)
+		l.takeLivePolicy(on, object)
 	}
 	for _, object := range on.dropLacking(uidsOf(list), list.ResourceVersion) {
 		l.changes.in(object.GetNamespace())
+	}
+}
+
+// takeLivePolicy stores a policy from a live read if it is new, was edited, or has other approvals. The status that it shows is
+// not older than the approvals.
+func (l *Reconciler) takeLivePolicy(on policyCollection, object *unstructured.Unstructured) {
+	l.takePolicy(on, object)
+	known, ok := on.get(object)
+	if ok && !on.includes(known, object, l.Clock.Now()) && !older(object.GetResourceVersion(), on.versionOf(keyOf(object))) {
+		l.edit(on, object)
 	}
 }

@@ -38,7 +38,7 @@ func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list
 	asking.SetLimit(askedAtOnce)
 	for i, object := range missing {
 		asking.Go(func() error {
-			failed[i] = l.confirmGone(ctx, of, object, list, listed)
+			failed[i] = l.confirmGone(ctx, of.path(object), object, list, listed)
 			return nil
 		})
 	}
@@ -59,17 +59,17 @@ func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list
 }
 
 // confirmGone returns an error unless a GET by name confirms that an object is gone.
-func (l *Reconciler) confirmGone(ctx context.Context, of liveCollection, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
+func (l *Reconciler) confirmGone(ctx context.Context, path string, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
 	object := &metav1.PartialObjectMetadata{}
-	err := l.readMetadata(ctx, of.path(missing), "PartialObjectMetadata", object)
+	err := l.readMetadata(ctx, path, "PartialObjectMetadata", object)
 	switch {
 	case isAbsent(err, missing.GetName()):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read %s: %w", of.path(missing), err)
+		return fmt.Errorf("read %s: %w", path, err)
 	case object.UID == missing.GetUID() || sameName(object, missing) != nil,
 		!listed[object.UID] && !newer(object.ResourceVersion, list.ResourceVersion):
-		return fmt.Errorf("%s: %w", of.path(missing), errDisagree)
+		return fmt.Errorf("%s: %w", path, errDisagree)
 	}
 	return nil
 }

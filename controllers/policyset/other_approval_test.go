@@ -107,11 +107,11 @@ func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: l.named("p").Generation, Approved: l.named("p").ApprovalHash()})
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: l.named("p").Generation})
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that you can approve it.
+// TestAFormThatReturnsAsksForAnotherHash than its approval has by then, so that you can approve it again.
 func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "1h"))
 	l.hold("team-a", "")

@@ -48,7 +48,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 			if test.part == "namespaces" {
 				l.fillOneByOne()
 			}
-			l.policy("veto", spec("Suspended", "1h"))
+			l.policy("veto", spec("Suspend", "1h"))
 			l.said = saying(test.part, test.said)
 			l.fail = func(path string) error {
 				if strings.HasSuffix(path, "/p") || strings.HasSuffix(path, "/pause") {
@@ -61,7 +61,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 			}
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
-			expect.Equal(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
+			expect.Equal(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspend 1h"}, sorted(l.allowed("team-a")))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l := selecting(t)
 	l.later(2 * time.Second)
-	l.policy("veto", spec("Suspended", "1h"))
+	l.policy("veto", spec("Suspend", "1h"))
 	l.namespace("team-c", ci)
 	l.said = without("veto", "team-c")
 	l.fillOneByOne()
@@ -116,7 +116,7 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	}
 	l.said = nil
 	l.later(2 * time.Second)
-	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
+	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspend 1h"}
 	expect.Equal(t, "rules", want, sorted(l.allowed("team-c")))
 	expect.Equal(t, "known", true, l.snapshot().Knows("team-c"))
 }
@@ -131,9 +131,9 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
-			l.policy("veto", spec("Suspended", "1h"))
+			l.policy("veto", spec("Suspend", "1h"))
 			l.refresh()
-			want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
+			want := []string{"p/jobs Enforce 1h", "veto/jobs Suspend 1h"}
 			expect.Equal(t, "rules before", want, sorted(l.rules("team-a")))
 			l.later(2 * time.Second)
 			l.lose("veto", "team-b")
@@ -265,7 +265,7 @@ func emptied(part string) func(path string, answer any) any {
 func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	l := oneEnforced(t)
 	before := l.live.clone().policies["p"]
-	l.policy("p", spec("Suspended", "1h"))
+	l.policy("p", spec("Suspend", "1h"))
 	says := map[string]func(){
 		"NotFound":             func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
 		"the previous version": func() { l.said = saying("/p", before.Object) },
@@ -280,7 +280,7 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 		}
 		l.fail, l.said = nil, nil
 	}
-	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 }
 
 // TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may constantly create and delete policies, and a list may

@@ -27,6 +27,8 @@ type previews struct {
 	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or than
 	// was approved when it had this version earlier; zero for never.
 	outdated time.Time
+	// approved are the hashes of the approvals by which this version deletes.
+	approved sets.Set[string]
 }
 
 // previewsOf keeps the previews of the entry before, or reads those in the status of a policy. A version counts as previewed
@@ -78,25 +80,50 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		}
 	}
 	switch { // an approved change does not wait again
-	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
+	case p.Approved.Has(p.ScopeHash(all.scope.Names(), all.scope.Since())):
 		all.scope = nil
-	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, since):
+	case scoped && p.Approved.Has(p.ScopeHash(pending.Namespaces, since)):
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, since))
 	}
 	switch {
-	case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):
+	case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):
 		all.outdated = time.Time{}
 		if _, counted := all.byHash[p.Hash]; !counted {
 			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}
 		}
-	case before != nil && !isSame && !all.outdated.IsZero(), // the annotation may already name the earlier time
+	case before != nil && !isSame && !all.outdated.IsZero(), // an approval may name the earlier time
 		all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
-	if all.recount != nil && p.Approved == p.RecountHash(all.recount.Time.Time) {
+	if all.recount != nil && p.Approved.Has(p.RecountHash(all.recount.Time.Time)) {
 		all.recount = nil
 	}
+	all.approved = sets.New(p.ApprovalHash())
+	if pending != nil {
+		all.approved.Insert(pending.Hash)
+	}
+	all.approved = all.approved.Intersection(p.Approved)
+	var known sets.Set[string]
+	switch enforced := status.Enforced; {
+	case isSame:
+		known = before.previews.approved
+	case before == nil && enforced != nil && enforced.Hash == p.Hash:
+		known = sets.New(enforced.Approvals...)
+	}
+	if known.Difference(p.Approved).Len() > 0 {
+		all.withdrawn(p, now)
+	} else {
+		all.approved = all.approved.Union(known)
+	}
 	return all
+}
+
+// withdrawn makes the version wait until it is counted again, because an approval of it was deleted or has expired. Everything that
+// it deletes counts.
+func (v *previews) withdrawn(p *policy.Policy, now time.Time) {
+	delete(v.byHash, p.Hash)
+	v.scope, v.before, v.blind, v.recount = nil, nil, true, nil
+	v.outdated = after(v.outdated, now)
 }
 
 // recountOf returns the count of the previous leader for the version that a policy has; nil for none.
@@ -110,25 +137,11 @@ func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash m
 	return nil
 }
 
-// isAccepted reports whether everything that this version of a policy deletes has been approved. The annotation may name a later
-// change by now: an approval lasts until the annotation is removed or the version changes. After a restart, the status still
-// contains it. If the policy returns to a version that was approved, see isApprovedBefore.
-func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
-	switch {
-	case p.Approved == "":
-		return false
-	case before != nil:
-		return p.Approved == p.ApprovalHash() || before.policy.Accepted && before.policy.Hash == p.Hash
-	default:
-		return p.Approved == p.ApprovalHash() || status.Approved == p.ApprovalHash()
-	}
-}
-
 // isApprovedBefore reports whether a policy with an earlier approval may delete more by now. That is so if no count of its
 // version is known, and it returns to the version or a leader starts. An approval that arrives together with a version is an
 // earlier one, because the status must show a version before you can approve it.
 func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
-	if _, counted := v.byHash[p.Hash]; counted || !p.Accepted {
+	if _, counted := v.byHash[p.Hash]; counted || !p.Accepted() {
 		return false
 	}
 	if before != nil {
@@ -141,7 +154,7 @@ func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1al
 // since then: the next leader compares its count with it.
 func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 	pending := status.PendingApproval
-	return pending != nil && pending.Since == nil && pending.Hash == p.Approved && status.ObservedTime != nil &&
+	return pending != nil && pending.Since == nil && p.Approved.Has(pending.Hash) && status.ObservedTime != nil &&
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
 }
 

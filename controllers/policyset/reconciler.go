@@ -43,6 +43,8 @@ type CompiledSnapshot struct {
 	// Outdated are the policies whose dry-run count is out of date, by UID, and since when it is. Sunset counts each of them
 	// again, and its Count repeats this time.
 	Outdated map[types.UID]time.Time
+	// Approvals are the hashes of the approvals by which each policy deletes, by UID.
+	Approvals map[types.UID][]string
 
 	// References are the referrers that policies of any mode declare, and ReferencesSince is when this set last changed.
 	// Referred are the kinds whose references rules read. InvalidReferences are the declarations that Sunset cannot interpret:
@@ -76,12 +78,14 @@ type Reconciler struct {
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
 	// Permissions: whether a rule of a RetentionPolicy has the permissions that it needs. Check and CheckOwner report this for now,
-	// Known for the latest request, and Allowed for the latest response of the API server.
+	// Known for the latest request, and Allowed for the latest response of the API server. Preferred is the version of the rule's
+	// kind that the API server prefers.
 	Permissions interface {
 		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
 		Allowed(rule *policy.Rule) bool
+		Preferred(rule *policy.Rule) schema.GroupVersionKind
 	}
 	// Subscribers receive every new snapshot, in this order and one at a time.
 	Subscribers []Subscriber
@@ -95,10 +99,13 @@ type Reconciler struct {
 	cluster    store[*entry] // the ClusterRetentionPolicies
 	namespaced store[*entry] // the RetentionPolicies
 	namespaces store[policy.Namespace]
-	quotas     quotas
-	snapshot   *policy.Snapshot                             // as last published
-	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read returned them before complete was set
-	skewed     error                                        // result of the latest clock comparison
+
+	clusterApprovals, namespacedApprovals approvals
+
+	quotas   quotas
+	snapshot *policy.Snapshot                             // as last published
+	statuses map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read returned them before complete was set
+	skewed   error                                        // result of the latest clock comparison
 	failing
 	confirmed time.Time // when a live read last looked for objects that a cache lacks
 
@@ -118,7 +125,7 @@ type Reconciler struct {
 // entry is one policy: compiled, or as written until it is compiled.
 type entry struct {
 	generation int64
-	approved   string // the approved hash
+	approved   string // the hashes that its approvals name
 	deleting   bool   // the policy is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Program
@@ -135,16 +142,12 @@ type entry struct {
 
 // includes reports whether the entry has the version of an object, or a later one.
 func (e *entry) includes(object metav1.Object) bool {
-	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.deleting || object.GetDeletionTimestamp() == nil)
+	return e.generation >= object.GetGeneration() && (e.deleting || object.GetDeletionTimestamp() == nil)
 }
 
-// entryOf returns an entry with the version of an object. It is not compiled.
-func entryOf(object metav1.Object) *entry {
-	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), deleting: object.GetDeletionTimestamp() != nil}
-}
-
-func approvedIn(object metav1.Object) string {
-	return object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+// entryOf returns an entry with the version of an object and its approvals. It is not compiled.
+func entryOf(object metav1.Object, approved string) *entry {
+	return &entry{generation: object.GetGeneration(), approved: approved, deleting: object.GetDeletionTimestamp() != nil}
 }
 
 // Setup registers the reconciler with a manager.
@@ -164,6 +167,8 @@ func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("policies").
 		Watches(emptyOf(v1alpha1.ClusterRetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		Watches(emptyOf(v1alpha1.RetentionPolicyKind), everything, builder.WithPredicates(respecified)).
+		Watches(emptyOf(v1alpha1.ClusterRetentionApprovalKind), everything).
+		Watches(emptyOf(v1alpha1.RetentionApprovalKind), everything).
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
@@ -192,14 +197,16 @@ func (l *Reconciler) fail(err error) {
 // Reconcile reads all policies and namespaces from the caches, and publishes a snapshot. It waits up to compileWait for edited
 // policies to be compiled, and the first time until all are. A version from a live read stays if it is newer than the cache.
 func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	var policies [][]unstructured.Unstructured
+	var policies, approvals [][]unstructured.Unstructured
 	for _, collection := range l.collections() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(collection.kind)
-		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return reconcile.Result{}, fmt.Errorf("list %s: %w", collection.kind.Kind, err)
+		for kind, into := range map[schema.GroupVersionKind]*[][]unstructured.Unstructured{collection.kind: &policies, collection.approvalKind: &approvals} {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(kind)
+			if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+				return reconcile.Result{}, fmt.Errorf("list %s: %w", kind.Kind, err)
+			}
+			*into = append(*into, list.Items)
 		}
-		policies = append(policies, list.Items)
 	}
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(namespaceKind)
@@ -211,11 +218,27 @@ func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			return reconcile.Result{}, err
 		}
 	}
-	all := l.take(policies, namespaces.Items)
+	all := l.take(policies, approvals, namespaces.Items)
 	if err := l.awaitEdits(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	return l.confirmCaches(ctx, all && !l.live.lacksAny())
+	result, err := l.confirmCaches(ctx, all && !l.live.lacksAny())
+	if left := l.approvalsExpireIn(); left > 0 && (result.RequeueAfter == 0 || left < result.RequeueAfter) {
+		result.RequeueAfter = left
+	}
+	return result, err
+}
+
+// approvalsExpireIn returns the time until the next approval expires; 0 if none does.
+func (l *Reconciler) approvalsExpireIn() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Clock.Now()
+	next := policy.Soonest(l.clusterApprovals.nextExpiration(now), l.namespacedApprovals.nextExpiration(now))
+	if next.IsZero() {
+		return 0
+	}
+	return next.Sub(now)
 }
 
 // awaitEdits publishes edits that were read together at the same time, if they are compiled within compileWait. The first time,
@@ -229,18 +252,24 @@ func (l *Reconciler) awaitEdits(ctx context.Context) error {
 }
 
 // take merges the caches, of each collection and of namespaces, into the stores, and records changes. It reports whether the
-// caches contain all known objects. An object that they lack stays until a live read confirms that it is gone.
-func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
+// caches contain all known policies and namespaces, and no approval that has not taken effect or has expired since. An object
+// that they lack stays until a live read confirms that it is gone, and an approval counts only after a live read.
+func (l *Reconciler) take(policies, approvals [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := true
+	all, now := true, l.Clock.Now()
 	for i, collection := range l.collections() {
+		all = collection.approvals.take(approvals[i]) && all
 		uids := map[types.UID]bool{}
 		for k := range policies[i] {
-			if !collection.gone(&policies[i][k]) {
-				l.takePolicy(collection, &policies[i][k])
+			object := &policies[i][k]
+			if !collection.gone(object) {
+				l.takePolicy(collection, object)
 			}
-			uids[policies[i][k].GetUID()] = true
+			if known, ok := collection.get(object); ok && known.approved != collection.approvals.of(object, now) {
+				all = false
+			}
+			uids[object.GetUID()] = true
 		}
 		all = all && collection.allIn(uids)
 	}
@@ -258,8 +287,7 @@ func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []m
 // takePolicy stores a policy if it is new or was edited.
 func (l *Reconciler) takePolicy(on policyCollection, object *unstructured.Unstructured) {
 	on.noteVersion(object.GetResourceVersion())
-	known, ok := on.get(object)
-	if (!ok || !known.includes(object)) && on.accept(object) {
+	if known, ok := on.get(object); (!ok || !known.includes(object)) && on.accept(object) {
 		l.edit(on, object)
 	}
 }
@@ -277,9 +305,10 @@ func (l *Reconciler) takeNamespace(object metav1.Object) {
 	}
 }
 
-// compile parses and compiles one policy as written. Other policies of its namespace use taken of the maximum size.
-func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
-	e := entryOf(object)
+// compile parses and compiles an edited policy. Other policies of its namespace use taken of the maximum size.
+func (l *Reconciler) compile(ctx context.Context, edited *entry, taken int) *entry {
+	object := edited.written
+	e := entryOf(object, edited.approved)
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {
@@ -291,6 +320,7 @@ func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructu
 		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
+	e.policy.Approved = hashesIn(e.approved)
 	if e.deleting {
 		e.policy.Terminate()
 	}
@@ -306,10 +336,9 @@ func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructu
 	return e
 }
 
-// respecified passes an update if the spec or the approval has changed, the object is being deleted, or it replaces another
-// object of the same name.
+// respecified passes an update if the spec has changed, the object is being deleted, or it replaces another object of the same
+// name.
 var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
-		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-		e.ObjectOld.GetAnnotations()[v1alpha1.ApprovedAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
 }}

@@ -42,7 +42,7 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 		"an unknown field of the spec invalidates every rule": {"mode: Enforce", "mode: Enforce\nnamespaceSelectr: {}",
 			[]string{"p/good Enforce 1h invalid", "p/other Enforce 2h invalid"}},
 		"an unknown mode suspends": {"mode: Enforce", "mode: Enforced",
-			[]string{"p/good Suspended 1h invalid", "p/other Suspended 2h invalid"}},
+			[]string{"p/good Suspend 1h invalid", "p/other Suspend 2h invalid"}},
 		"without a mode, it is a dry run": {"mode: Enforce", "",
 			[]string{"p/good DryRun 1h", "p/other DryRun 2h"}},
 		"a protected kind is refused, other kinds are not": {"{apiVersion: batch/v1, kind: Job}, eligible: failed(object)", "{apiVersion: v1, kind: Node}, eligible: 'true'",

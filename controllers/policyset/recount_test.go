@@ -45,7 +45,7 @@ func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatu
 // TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a new leader first counts what would have been due for the previous leader,
 // and deletes nothing before. It counts neither objects that have become due since then nor new ones.
 func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
-	p, q := in(spec("Enforce", "1h")), spec("Suspended", "1h")
+	p, q := in(spec("Enforce", "1h")), spec("Suspend", "1h")
 	newest := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h, keepNewest: {count: 20}}]}`)
 	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }
 	spread := spread()
@@ -65,7 +65,7 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 		"a veto is removed":                              {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 0, 30, 30},
 		"a veto is removed after a long time":            {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 3 * policy.Day, 30, 30},
 		"a longer TTL is removed":                        {func(s *server) { withP(s); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 30, 30},
-		"a veto of a RetentionPolicy is removed":         {func(s *server) { withP(s); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
+		"a veto of a RetentionPolicy is removed":         {func(s *server) { withP(s); s.policy("team-a/own", ownRules("Suspend", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
 		"a hold is removed":                              {func(s *server) { withP(s); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), time.Minute, 30, 30},
 		"a label is added":                               {func(s *server) { withP(s); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), time.Minute, 30, 30},
 		"an override is removed":                         {func(s *server) { withP(s); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},

@@ -41,7 +41,7 @@ func TestSnapshotHasDeclaredReferences(t *testing.T) {
 	}{
 		"nothing":               {map[string]string{"p": spec("Enforce", "1h")}, nil},
 		"of a dry run":          {map[string]string{"p": declares("DryRun", "Secret", "[object.a]")}, one},
-		"of a suspended policy": {map[string]string{"p": declares("Suspended", "Secret", "[object.a]")}, one},
+		"of a suspended policy": {map[string]string{"p": declares("Suspend", "Secret", "[object.a]")}, one},
 		"twice":                 {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[object.a]"), "q": declares("Enforce", "Secret", "[object.a]")}, one},
 		"in order": {map[string]string{"q": declares("Enforce", "Secret", "[object.b]", "[object.a]"), "p": declares("Enforce", "ConfigMap", "[object.b]")},
 			[]references.Declared{app("ConfigMap", "[object.b]"), app("Secret", "[object.a]"), app("Secret", "[object.b]")}},
@@ -67,7 +67,7 @@ func TestSnapshotHasInvalidReferences(t *testing.T) {
 		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
 		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.InvalidReference{
 			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
-		"another kind, in two policies": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
+		"another kind, in two policies": {map[string]string{"q": declares("Suspend", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
 			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, ""),
 			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, "")}},
 		"the whole list": {map[string]string{"p": `{references: {}, rules: []}`}, []references.InvalidReference{
@@ -102,7 +102,7 @@ func TestSnapshotHasReferredKinds(t *testing.T) {
 	}{
 		"none":                 {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
 		"of a dry run":         {map[string]string{"p": reads("DryRun", "Secret", "")}, []references.Kind{"Secret"}},
-		"both":                 {map[string]string{"p": reads("Enforce", "Secret", ""), "q": reads("Suspended", "ConfigMap", "")}, []references.Kind{"ConfigMap", "Secret"}},
+		"both":                 {map[string]string{"p": reads("Enforce", "Secret", ""), "q": reads("Suspend", "ConfigMap", "")}, []references.Kind{"ConfigMap", "Secret"}},
 		"of a RetentionPolicy": {map[string]string{"team-a/own": own}, []references.Kind{"Secret"}},
 		"of an invalid rule":   {map[string]string{"p": strings.Replace(reads("Enforce", "Secret", ""), "1h", "soon", 1)}, nil},
 	}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
@@ -56,7 +57,7 @@ func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 		l.edit("p", func(p *unstructured.Unstructured) { _ = unstructured.SetNestedField(p.Object, mode, "spec", "mode") })
 		l.refresh()
 	}
-	mode("Suspended")
+	mode("Suspend")
 	l.namespace("team-b", ci)
 	l.refresh()
 	mode("Enforce")
@@ -81,11 +82,11 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 	}{
 		"in force from the start":           {marking("Enforce", one), nil, false},
 		"another TTL":                       {marking("Enforce", one), []string{strings.Replace(marking("Enforce", one), "1h", "2h", 1)}, false},
-		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspended", one), marking("Enforce", one)}, false},
+		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspend", one), marking("Enforce", one)}, false},
 		"another expression":                {marking("Enforce", one), []string{marking("Enforce", other)}, true},
 		"another expression, and back":      {marking("Enforce", one), []string{marking("Enforce", other), marking("Enforce", one)}, true},
 		"a dry run at first":                {marking("DryRun", one), []string{marking("Enforce", one)}, true},
-		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, false},
+		"suspended at first":                {marking("Suspend", one), []string{marking("Enforce", one)}, false},
 		"a startTime for a while":           {marking("Enforce", one), []string{spec("Enforce", "1h"), marking("Enforce", one)}, true},
 		"in force, and edited as a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
 	}
@@ -109,11 +110,15 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 
 // TestMarksOfBeforeADryRunDoNotCountAfterARestart: the previous leader, perhaps with --dry-run, did not maintain any marks.
 func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
-	for reason, fresh := range map[string]bool{"DryRun": true, "Enforcing": false, "Suspended": false} {
-		t.Run(reason, func(t *testing.T) {
+	for reason, fresh := range map[string]bool{"": true, "DryRun": true, "Enforcing": false, "Suspended": false} {
+		t.Run("reason "+reason, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", marking("Enforce", "finished(object)"))
-			s.report("p", v1alpha1.RetentionPolicyStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforcing, Reason: reason}}})
+			status := v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1}
+			if reason != "" { // a dry run that its spec asks for has no such condition
+				status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionEnforcing, Reason: reason}}
+			}
+			s.report("p", status)
 			var want time.Time
 			if fresh {
 				want = s.clock.Now()
@@ -144,6 +149,20 @@ func TestRuleWithoutPermissionsKeepsObjects(t *testing.T) {
 	l.permissions.err = errors.New("missing permission")
 	l.Republish()
 	expect.Equal(t, "unpermitted after they are revoked", true, unpermitted())
+}
+
+// TestARetentionPolicyNamesTheVersionThatTheServerPrefers: a rule with another version is invalid until it is preferred.
+func TestARetentionPolicyNamesTheVersionThatTheServerPrefers(t *testing.T) {
+	s := newServer()
+	s.policy("team-a/own", ownRules("Enforce", "1h"))
+	l := newUnreadHarness(t, s)
+	l.permissions.preferred = schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
+	s.sync()
+	l.reconcile()
+	expect.Equal(t, "rules at another version", []string{"team-a/own/jobs Enforce 1h invalid"}, l.rules("team-a"))
+	l.permissions.preferred.Version = "v1"
+	l.Republish()
+	expect.Equal(t, "rules at the preferred version", []string{"team-a/own/jobs Enforce 1h"}, l.rules("team-a"))
 }
 
 // TestEachRuleNeedsThePermissionsOfItsOwn: permissions for another kind, or for a rule without marks, do not count for it.
@@ -250,7 +269,10 @@ func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 // TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even if the cache has an older status.
 func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	distrusts := func(namespaces ...string) v1alpha1.RetentionPolicyStatus {
-		return v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1, Rules: []v1alpha1.RuleStatus{{Name: "jobs", DistrustedMarks: namespaces}}}
+		return v1alpha1.RetentionPolicyStatus{
+			ObservedGeneration: 1, Rules: []v1alpha1.RuleStatus{{Name: "jobs", DistrustedMarks: namespaces}},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforcing, Status: metav1.ConditionTrue, Reason: "Enforcing"}},
+		}
 	}
 	unobserved := distrusts()
 	unobserved.ObservedGeneration = 7
@@ -263,7 +285,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}{
 		"none":                   {"Enforce", distrusts(), false, false},
 		"of one namespace":       {"Enforce", distrusts("team-a"), true, false},
-		"of one, suspended":      {"Suspended", distrusts("team-a"), true, false},
+		"of one, suspended":      {"Suspend", distrusts("team-a"), true, false},
 		"all":                    {"Enforce", distrusts(v1alpha1.AllNamespaces), true, true},
 		"the policy has changed": {"Enforce", unobserved, true, true},
 		"changed after a count":  {"Enforce", counted, true, true},

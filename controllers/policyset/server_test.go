@@ -31,21 +31,25 @@ import (
 var now = fixture.Now
 
 const (
-	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
+	apiPath        = "/apis/sunset-k8s.io/v1alpha1"
 	namespacesPath = "/api/v1/namespaces"
 )
 
 // state is the content of an API server, or of a cache of it. It is never changed in place.
 type state struct {
 	policies   map[string]*unstructured.Unstructured // by NAMESPACE/NAME or NAME
+	approvals  map[string]*unstructured.Unstructured // by NAMESPACE/NAME or NAME
 	namespaces map[string]metav1.PartialObjectMetadata
 	quotas     map[string]corev1.ResourceQuota // by NAMESPACE/NAME
 }
 
 func (s state) clone() state {
-	c := state{map[string]*unstructured.Unstructured{}, map[string]metav1.PartialObjectMetadata{}, map[string]corev1.ResourceQuota{}}
+	c := state{map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}, map[string]metav1.PartialObjectMetadata{}, map[string]corev1.ResourceQuota{}}
 	for name, p := range s.policies {
 		c.policies[name] = p.DeepCopy()
+	}
+	for name, a := range s.approvals {
+		c.approvals[name] = a.DeepCopy()
 	}
 	for name, n := range s.namespaces {
 		c.namespaces[name] = *n.DeepCopy()
@@ -105,7 +109,7 @@ func (s *server) policy(name, spec string) {
 	if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
 		panic(err)
 	}
-	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
 	p.SetName(name)
 	if namespace, own, ok := strings.Cut(name, "/"); ok {
 		p.SetKind("RetentionPolicy")
@@ -130,11 +134,33 @@ func (s *server) edit(name string, change func(p *unstructured.Unstructured)) {
 	s.live.policies[name].SetResourceVersion(s.next())
 }
 
-// approve sets the approval annotation of a policy.
-func (s *server) approve(name, hash string) {
-	s.edit(name, func(p *unstructured.Unstructured) {
-		p.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: hash})
-	})
+// approve creates an approval of a policy.
+func (s *server) approve(name, hash string) { s.approveWith(name, map[string]any{"hash": hash}) }
+
+// approveWith creates an approval of a policy with more fields.
+func (s *server) approveWith(name string, spec map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.live.policies[name]
+	a := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionApproval"}}
+	if p.GetNamespace() != "" {
+		a.SetKind("RetentionApproval")
+		a.SetNamespace(p.GetNamespace())
+	}
+	a.SetName("approval-" + s.next())
+	a.SetUID(types.UID("uid-" + s.next()))
+	a.SetResourceVersion(s.next())
+	a.Object["spec"] = map[string]any{"policy": map[string]any{"name": p.GetName(), "uid": string(p.GetUID())}, "objects": int64(1)}
+	maps.Copy(a.Object["spec"].(map[string]any), spec)
+	s.live.approvals[strings.TrimPrefix(a.GetNamespace()+"/"+a.GetName(), "/")] = a
+}
+
+// withdraw deletes all approvals.
+func (s *server) withdraw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	clear(s.live.approvals)
 }
 
 // report writes the status of a policy.
@@ -289,12 +315,17 @@ func (s state) answer(path, version string) any {
 	items := []any{}
 	own, isOwn := strings.CutPrefix(path, apiPath+"/namespaces/")
 	name, isPolicy := strings.CutPrefix(path, apiPath+"/clusterretentionpolicies/")
+	approval, isApproval := strings.CutPrefix(path, apiPath+"/clusterretentionapprovals/")
 	namespace, isQuotas := strings.CutSuffix(path, "/resourcequotas")
 	switch {
 	case path == apiPath+"/clusterretentionpolicies":
 		items = s.metadata("ClusterRetentionPolicy")
 	case path == apiPath+"/retentionpolicies":
 		items = s.metadata("RetentionPolicy")
+	case path == apiPath+"/clusterretentionapprovals":
+		items = s.metadata("ClusterRetentionApproval")
+	case path == apiPath+"/retentionapprovals":
+		items = s.metadata("RetentionApproval")
 	case path == namespacesPath:
 		for _, n := range s.namespaces {
 			items = append(items, n)
@@ -312,6 +343,14 @@ func (s state) answer(path, version string) any {
 		if p := s.policies[name]; p != nil {
 			return p.Object
 		}
+		if a := s.approvals[strings.Replace(own, "/retentionapprovals/", "/", 1)]; isOwn && a != nil {
+			return a.Object
+		}
+		return nil
+	case isApproval:
+		if a := s.approvals[approval]; a != nil {
+			return a.Object
+		}
 		return nil
 	default:
 		if n, ok := s.namespaces[strings.TrimPrefix(path, namespacesPath+"/")]; ok {
@@ -322,15 +361,24 @@ func (s state) answer(path, version string) any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": version}, "items": items}
 }
 
-// metadata returns that of all policies of a kind.
+// metadata returns that of all policies or approvals of a kind.
 func (s state) metadata(kind string) []any {
 	items := []any{}
-	for _, p := range s.policies {
-		if p.GetKind() == kind {
-			items = append(items, p.Object) // also if only metadata was requested
-		}
+	for _, p := range s.of(kind) {
+		items = append(items, p.Object) // also if only metadata was requested
 	}
 	return items
+}
+
+func (s state) of(kind string) (all []unstructured.Unstructured) {
+	for _, objects := range []map[string]*unstructured.Unstructured{s.policies, s.approvals} {
+		for _, o := range objects {
+			if o.GetKind() == kind {
+				all = append(all, *o)
+			}
+		}
+	}
+	return all
 }
 
 // List implements client.Reader. It returns the content of the cache.
@@ -340,11 +388,7 @@ func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	cache := s.cache.clone()
 	switch l := list.(type) {
 	case *unstructured.UnstructuredList:
-		for _, p := range cache.policies {
-			if p.GetKind() == l.GetKind() {
-				l.Items = append(l.Items, *p)
-			}
-		}
+		l.Items = cache.of(l.GetKind())
 	case *metav1.PartialObjectMetadataList:
 		for _, n := range cache.namespaces {
 			l.Items = append(l.Items, n)

@@ -50,7 +50,7 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 		began := time.Now()
 		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 		expect.Equal(t, "took", time.Second, time.Since(began))
-		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		once := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 1}
 		expect.Equal(t, "requests", once, l.asked())
 	})
 }
@@ -59,8 +59,8 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	slowly(t, under(namespacesPath, 2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
-		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspend", "1h")) })
+		expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 	})
 }
 
@@ -70,7 +70,7 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
 		expect.Equal(t, "held", true, l.snapshot().Effective(jobs, "team-a").Held)
-		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
+		again := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 2}
 		expect.Equal(t, "requests", again, l.asked())
 	})
 }
@@ -91,7 +91,7 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 		began = time.Now()
 		l.allowed("team-a")
 		expect.Equal(t, "waited after it", 0, time.Since(began))
-		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		once := map[string]int{"clusterretentionpolicies": 1, "clusterretentionapprovals": 1, "retentionpolicies": 1, "retentionapprovals": 1, "namespaces/team-a": 1}
 		expect.Equal(t, "requests", once, l.asked())
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
 		expect.Equal(t, "requests while the responses are fresh", map[string]int{}, l.asked())
@@ -150,8 +150,8 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
-		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspend", "1h")) })
+		expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 	})
 }
 

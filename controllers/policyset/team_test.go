@@ -74,8 +74,8 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 		"another policy of the same name": {longer, func(s *server) { s.removePolicy("team-a/own"); s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
 		"in another namespace":            {longer, func(s *server) { s.policy("team-b/own", sparing) }, []string{"p/jobs Enforce 4h"}},
 		"made invalid":                    {longer, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "soon", 1)) }, []string{"p/jobs Enforce 1h suspended"}},
-		"own rules stop": {ownRules("Enforce", "5m"), func(s *server) { s.policy("team-a/own", ownRules("Suspended", "5m")) },
-			[]string{"p/jobs Enforce 1h", "team-a/own/jobs Suspended 5m"}},
+		"own rules stop": {ownRules("Enforce", "5m"), func(s *server) { s.policy("team-a/own", ownRules("Suspend", "5m")) },
+			[]string{"p/jobs Enforce 1h", "team-a/own/jobs Suspend 5m"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -52,7 +53,7 @@ func (l *Reconciler) noteMarks(e, before *entry, status v1alpha1.RetentionPolicy
 		}
 		kept[r.Mark] = true
 		known, ok := l.marking[r.Mark]
-		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspended) {
+		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspend) {
 			known = trust{since: l.Clock.Now()} // the rule is enforced from now on: no leader has maintained its marks before
 			if !l.complete {
 				known = trustOf(r, e.generation, status, l.Clock.Now())
@@ -99,7 +100,7 @@ func (l *Reconciler) noteUnasked(snapshot *policy.Snapshot) {
 // --dry-run) or has changed since then, as the change may concern the rule.
 func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicyStatus, now time.Time) (t trust) {
 	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
-	dryRun := enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
+	dryRun := status.ObservedGeneration != 0 && (enforcing == nil || enforcing.Reason == string(v1alpha1.DryRun))
 	var distrusted []string
 	for i := range status.Rules {
 		if status.Rules[i].Name == r.ID.Rule {
@@ -122,13 +123,18 @@ func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicySt
 // statusesTimeout limits the read of all policies with their statuses.
 const statusesTimeout = 30 * time.Second
 
-// readStatuses reads the statuses of all policies live: the cache of a new process may be older than the last status that the
-// previous leader has written.
+// readStatuses reads the approvals and the statuses of all policies live: the cache of a new process may be older than the last
+// status that the previous leader has written.
 func (l *Reconciler) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()
-	statuses := map[types.UID]v1alpha1.RetentionPolicyStatus{}
+	statuses, approved := map[types.UID]v1alpha1.RetentionPolicyStatus{}, []sets.Set[types.UID](nil)
 	for _, collection := range l.collections() {
+		listed, err := l.listApprovals(ctx, collection)
+		if err != nil {
+			return err
+		}
+		approved = append(approved, listed)
 		list := &unstructured.UnstructuredList{}
 		if err := l.read(ctx, collection.list(), asJSON, &list.Object); err != nil {
 			return fmt.Errorf("read the status of all %s: %w", collection.plural, err)
@@ -147,5 +153,8 @@ func (l *Reconciler) readStatuses(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.statuses = statuses
+	for i, collection := range l.collections() {
+		collection.approvals.listed = approved[i]
+	}
 	return nil
 }

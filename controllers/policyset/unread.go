@@ -77,7 +77,7 @@ func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited 
 	l.mu.Lock()
 	for _, object := range changed {
 		if shown.Has(object.GetUID()) {
-			l.takePolicy(on, object)
+			l.takeLivePolicy(on, object)
 		}
 	}
 	l.mu.Unlock()
@@ -151,5 +151,5 @@ func (l *Reconciler) knows(on policyCollection, item *metav1.PartialObjectMetada
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := on.get(item)
-	return ok && known.includes(item)
+	return ok && on.includes(known, item, l.Clock.Now())
 }

@@ -78,11 +78,11 @@ func (c *cluster) other(change func(*policy.Rule)) *policy.Rule {
 
 // changesDuringAttempt are changes that keep a subject. A watch or only a live read shows them.
 var changesDuringAttempt = map[string]func(c *cluster, live bool){
-	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.Suspended))) },
+	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.Suspend))) },
 	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.DryRun))) },
 	"the time to live is longer": func(c *cluster, live bool) { c.use(live, false, c.other(fixture.TTL(1000*time.Hour))) },
 	"another policy keeps it": func(c *cluster, live bool) {
-		c.use(live, false, c.rule, fixture.Rule("veto", fixture.About(c.rule.Kind), fixture.Mode(v1alpha1.Suspended)))
+		c.use(live, false, c.rule, fixture.Rule("veto", fixture.About(c.rule.Kind), fixture.Mode(v1alpha1.Suspend)))
 	},
 	"the namespace is held":   func(c *cluster, live bool) { c.use(live, true, c.rule) },
 	"another process leads":   func(c *cluster, _ bool) { c.set(func() { c.leads = errors.New("not the leader") }) },
@@ -316,7 +316,7 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 					suspended = !suspended
 					other := *r
 					if suspended {
-						other.Mode = v1alpha1.Suspended
+						other.Mode = v1alpha1.Suspend
 					}
 					w.use(&other)
 				}

@@ -180,7 +180,7 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 		"deleted":                      {nil, false},
 		"made invalid":                 {[]*policy.Rule{fixture.Rule("a", invalid)}, false},
 		"switched to a dry run":        {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))}, false},
-		"suspended":                    {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, false},
+		"suspended":                    {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.Suspend))}, false},
 		"with a longer TTL":            {[]*policy.Rule{fixture.Rule("a", fixture.TTL(1000*time.Hour))}, false},
 		"kept by a rule without facts": {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b")}, false},
 		"deleted, and added again with a longer TTL": {nil, true},
@@ -209,7 +209,7 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 // TestPreflightMayChangeTheRules: Check may put newer rules in force before it answers, and they count for the same subject.
 func TestPreflightMayChangeTheRules(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
-		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
+		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspend))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
 	} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
 			w.listed(row("x", w.began))

@@ -483,7 +483,7 @@ func TestWhatIsNotMarked(t *testing.T) {
 		check error
 	}{
 		"by a dry run":             {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.DryRun))}, unmarked, nil},
-		"by a suspended rule":      {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.Suspended))}, unmarked, nil},
+		"by a suspended rule":      {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.Suspend))}, unmarked, nil},
 		"marked already":           {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { marked(r.Created)(r) }, nil},
 		"not eligible, not marked": {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { unmarked(r); r.Facts.Eligible = false }, nil},
 		"the clocks differ":        {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, unmarked, errors.New("clock skew")},

@@ -98,10 +98,10 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 		"due in a minute":             {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(time.Minute))}, nil, time.Minute},
 		"due in an hour":              {[]*policy.Rule{fixture.Rule("jobs")}, nil, time.Hour},
 		"held":                        {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, held, never},
-		"suspended":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, nil, never},
-		"suspended and not eligible":  {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
+		"suspended":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspend))}, nil, never},
+		"suspended and not eligible":  {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspend))}, facts(policy.Facts{Selected: true}), soon},
 		"an error":                    {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
-		"kept by one of two":          {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0)), fixture.Rule("more", fixture.Mode(v1alpha1.Suspended))}, nil, never},
+		"kept by one of two":          {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0)), fixture.Rule("more", fixture.Mode(v1alpha1.Suspend))}, nil, never},
 		"an invalid rule":             {[]*policy.Rule{fixture.Rule("jobs", invalid)}, nil, never},
 		"a dry run":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, nil, soon},
 		"a dry run with an error":     {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
@@ -177,7 +177,7 @@ func (w *harness) watches(kind schema.GroupVersionKind) bool {
 func TestOwnerVerdictOfTheVersionThatWasRead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.resolveTarget = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
-		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners))
 		notEligible := func(r *draft) { r.Facts = policy.Facts{Selected: true} }
 		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Second)
@@ -199,7 +199,7 @@ func TestOwnerVerdictOfTheVersionThatWasRead(t *testing.T) {
 func TestPreflightMayKeepTheOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {
-			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners)))
+			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners)))
 			return nil
 		}
 		w.use(fixture.Rule("pods", owners))

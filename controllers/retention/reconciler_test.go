@@ -112,9 +112,9 @@ func TestATTLEditCountsAtOnce(t *testing.T) {
 func TestReconcileRemovesNothingWithoutAPermit(t *testing.T) {
 	tests := map[string][]*policy.Rule{
 		"a dry run":                            {fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))},
-		"a suspended rule":                     {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))},
+		"a suspended rule":                     {fixture.Rule("a", fixture.Mode(v1alpha1.Suspend))},
 		"an invalid rule and a dry run":        {fixture.Rule("a", invalid), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
-		"an enforced rule and a suspended one": {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
+		"an enforced rule and a suspended one": {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspend), func(r *policy.Rule) { r.Key = "a" })},
 	}
 	for name, rules := range tests {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {

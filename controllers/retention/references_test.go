@@ -159,7 +159,7 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 // TestTheRulesAboutAnOwnersKindAreConfirmed: a new reference to the owner may keep it.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
 		s.list(row("config", w.began, used)) // the rule that keeps does not apply to it
@@ -200,7 +200,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 // request.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })
 		s.list(row("config", w.began, used)) // the rule that keeps does not apply to it

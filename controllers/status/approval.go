@@ -54,7 +54,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
 	}
 	uncounted, counted := v.uncounted(p)
-	if !counted || p.Mode == v1alpha1.Suspended {
+	if !counted || p.Mode == v1alpha1.Suspend {
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
 	_, pending := v.settle(p, before.PendingApproval)
@@ -89,24 +89,9 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 	}
 }
 
-// approved returns the approval of everything that a policy deletes, once there is one. It leaves out an earlier approval of a
-// version that must be counted again while now, the next status, has no count of the version. The next leader then counts it
-// too. For a policy that is a dry run because of --dry-run, nothing changes.
-func (v *statusInput) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
-	_, counted := previewOf(now, p.Hash)
-	switch {
-	case p.ForcedDryRun:
-		return before.Approved
-	case p.Accepted && (counted || v.compiled.Outdated[p.UID].IsZero()):
-		return p.ApprovalHash()
-	default:
-		return ""
-	}
-}
-
 // enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
 // beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
-// change.
+// change. It names the approvals in use at any time.
 func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	preview, known := previewOf(now, p.Hash)
@@ -116,10 +101,18 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
 	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
-		return before.Enforced
+		if p.Mode != v1alpha1.Enforce || before.Enforced == nil || before.Enforced.Hash != p.Hash {
+			return before.Enforced
+		}
+		same := *before.Enforced
+		same.Approvals = v.compiled.Approvals[p.UID]
+		return &same
 	}
 	due := v.statsOf(p).Due
-	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
+	return &v1alpha1.EnforcedCount{
+		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week,
+		Approvals: v.compiled.Approvals[p.UID],
+	}
 }
 
 // waiting counts what waits for approval: objects, and also images once all nodes have counted them.
@@ -196,7 +189,7 @@ func (v *statusInput) recounts(p *policy.Policy) bool {
 //   - Rules that read references, while these are unknown or have just changed.
 //   - Rules about images that not every node has counted.
 func (v *statusInput) uncounted(p *policy.Policy) (rules []string, ok bool) {
-	if !v.permitted(p).ok {
+	if v.permitted(p).isObstacle() {
 		return nil, false
 	}
 	settled := p.Gate != nil && (p.Gate.Namespaces != nil || p.Gate.Recount != nil) // whether rules have been counted before

@@ -87,7 +87,7 @@ func TestWhatACountShows(t *testing.T) {
 	since := &policy.ApprovalGate{Hash: "since", Recount: &policy.Recount{Time: now}}
 	two := &policy.ApprovalGate{Hash: "two", Rules: sets.New("a", "b")}
 	approved := func(p *policy.Policy, hash string) *policy.Policy {
-		p.Approved = hash
+		p.Approved = sets.New(hash)
 		return p
 	}
 	ofA := pending(gated(nil).RulesHash([]string{"a"}, now))
@@ -111,7 +111,7 @@ func TestWhatACountShows(t *testing.T) {
 		"more in a namespace":                  {gated(newNamespaces), 6, nil, noStatus, of(), pending(newNamespaces.Hash, "team-a")},
 		"not more in the namespace":            {gated(newlyIn("team-b")), 6, nil, noStatus, of(), nil},
 		"more, in a dry run":                   {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
-		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspend), 6, nil, noStatus, nil, nil},
 		"more, with --dry-run":                 {forcedDryRun(), 6, nil, noStatus, nil, nil},
 		"more, with --dry-run, counted before": {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
 		"--dry-run while it waits":             {forcedDryRun(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
@@ -282,25 +282,25 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
-	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, because "
+	said := "6 of 7 objects would be deleted now, and at most 6 within 7 days, because "
 	tests := map[string]struct {
 		policy *policy.Policy
 		kind   func(k *retention.KindState)
 		want   string
 	}{
 		"a new version": {gated(everywhere), nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=h"},
 		"a namespace": {gated(newNamespaces), nil,
-			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + newNamespaces.Hash},
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
-			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
+			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a RetentionPolicy": {own, nil,
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a --hash=h"},
 		"together with another problem": {gated(everywhere), func(k *retention.KindState) {
 			k.Undeletable = &retention.SourceError{Reason: "Forbidden", Message: "no"}
 		},
-			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -328,8 +328,8 @@ func TestMessagesWhileAGateWaits(t *testing.T) {
 		policy *policy.Policy
 		want   string // Enforcing
 	}{
-		"everything is being counted":  {gated(everywhere), "False Counting"},
-		"a namespace is being counted": {gated(newNamespaces), "False Counting"},
+		"everything is being counted":  {gated(everywhere), "Unknown Counting"},
+		"a namespace is being counted": {gated(newNamespaces), "Unknown Counting"},
 		"only an invalid rule waits":   {gated(uncounted, rule("a"), rule("b", invalid)), "True Enforcing"},
 		"nothing waits":                {gated(nil), "True Enforcing"},
 	}
@@ -519,7 +519,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 				}, func(t *testing.T, w *harness) {
 					bubble.Pass(time.Minute)
 					expect.Equal(t, "reported", 0, len(w.previewed))
-					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+					expect.Equal(t, "enforcing", "Unknown Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
 						w.Permissions = nil
 						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)
@@ -621,42 +621,9 @@ func TestASecondRestartLetsNothingThrough(t *testing.T) {
 func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
 	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *harness, _ *gateKeeper) {
 		s := w.status()
-		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
+		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "--hash="+pending.Hash) {
 			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
 		}
 		expect.Equal(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
 	})
-}
-
-// TestTheStatusKnowsTheFormThatWasApproved, because the annotation may name a later change. A policy that is a dry run because
-// of --dry-run keeps its approval.
-func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
-	form := gated(nil).ApprovalHash()
-	accepted := func(p *policy.Policy) *policy.Policy {
-		p.Accepted = true
-		return p
-	}
-	for name, test := range map[string]struct {
-		policy       *policy.Policy
-		before, want string
-		outdated     bool
-	}{
-		"nothing":                                  {gated(nil), "", "", false},
-		"the version":                              {accepted(gated(nil)), "", form, false},
-		"another version before":                   {gated(everywhere), form, "", false},
-		"the version, and a change waits":          {accepted(gated(newNamespaces)), form, form, false},
-		"the version, which must be counted again": {accepted(gated(everywhere)), form, "", true},
-		"the version, which was counted again":     {accepted(gated(nil)), "", form, true},
-		"the version, with --dry-run":              {forcedDryRun(), form, form, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := compiledOf(test.policy)
-			if test.outdated {
-				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
-			}
-			view := viewOf(e, nil, backlog(6, now)...)
-			view.Before.Approved = test.before
-			expect.Equal(t, "approved", test.want, view.Status(test.policy).Approved)
-		})
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -40,14 +39,14 @@ func (v *statusInput) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStat
 		by = append(by, fmt.Sprintf("%d by rule %s of %s (%s)", b.Objects, b.Rule, named(b.Policy), b.Reason))
 	}
 	sample := v.statsOf(p).Blocked.Sample
-	return conditionState{true, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
+	return conditionState{yes, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
 		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
 }
 
-// evaluated returns ok unless expressions fail.
+// evaluated is not a condition of its own: Ready shows that expressions fail.
 func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionState {
 	if s.Errors == 0 {
-		return conditionState{ok: true}
+		return conditionState{status: yes}
 	}
 	var parts []string
 	for _, r := range s.Rules {
@@ -64,7 +63,7 @@ func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionStat
 	if more := len(parts) - rulesNamed; more > 0 {
 		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules fail", more))
 	}
-	return conditionState{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
+	return conditionState{no, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
 }
 
 // keeps returns the message about the objects of other policies that a policy keeps.
@@ -94,7 +93,7 @@ func (v *statusInput) delayed(p *policy.Policy) conditionState {
 	if more := len(all) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return conditionState{true, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
+	return conditionState{yes, all[0].Reason, "Sunset cannot delete objects that are due: " + strings.Join(parts, "; ")}
 }
 
 // named returns the kind and name of a policy.

@@ -22,12 +22,21 @@ import (
 // rulesNamed is the maximum number of rules that a message names.
 const rulesNamed = 3
 
-// conditionState is one condition before it is written.
+const (
+	yes     = metav1.ConditionTrue
+	no      = metav1.ConditionFalse
+	unknown = metav1.ConditionUnknown
+)
+
+// conditionState is one condition before it is written. The zero value is not written.
 type conditionState struct {
-	ok      bool
+	status  metav1.ConditionStatus
 	reason  string
 	message string
 }
+
+// isObstacle reports whether the condition is there and not True.
+func (c conditionState) isObstacle() bool { return c.status == no || c.status == unknown }
 
 type condition struct {
 	name string
@@ -37,12 +46,15 @@ type condition struct {
 // conditions sets Ready from the other conditions, which it sets too.
 func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
-	evaluated := v.evaluated(s)
-	referred, asks := v.referencesKnown(p)
-	ready := conditionState{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []conditionState{evaluated, enforcing, referred, watching, permitted, valid} { // Ready shows the last one that fails
-		if !part.ok && (p.Mode == v1alpha1.Enforce || p.ForcedDryRun || part != enforcing) {
-			ready = conditionState{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition contains the roles
+	evaluated, referred := v.evaluated(s), v.referencesKnown(p)
+	ready := v.ready(p, s)
+	parts := []conditionState{evaluated, referred, watching, permitted, valid}
+	if stopped := enforcing.reason != string(policy.IsLimited) && p.Mode != v1alpha1.Suspend; stopped {
+		parts = slices.Insert(parts, 1, enforcing)
+	}
+	for _, part := range parts { // Ready shows the last one that is not True
+		if part.isObstacle() {
+			ready = part
 		}
 	}
 	if len(s.Blocks) > 0 {
@@ -51,65 +63,77 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	all := []condition{
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
+		{v1alpha1.ConditionApprovalRequired, approvalRequired(p, s)},
+		{v1alpha1.ConditionReferencesKnown, referred}, {v1alpha1.ConditionPermitted, permitted},
+		{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionDelayed, v.delayed(p)},
 	}
-	if s.PendingApproval != nil {
-		pending := conditionState{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}
-		if p.Approval.Always {
-			pending = conditionState{true, "AlwaysRequired", pending.message}
-		}
-		all = append(all, condition{v1alpha1.ConditionApprovalRequired, pending})
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
-	}
-	some := []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionDelayed, v.delayed(p)}}
 	for _, reason := range policy.Lasting() {
-		some = append(some, condition{string(reason), v.keeps(p, reason)})
+		all = append(all, condition{string(reason), v.keeps(p, reason)})
 	}
-	for _, c := range some {
-		if c.ok {
-			all = append(all, c)
-		} else {
-			meta.RemoveStatusCondition(&s.Conditions, c.name)
-		}
-	}
-	if asks {
-		all = append(all, condition{v1alpha1.ConditionReferencesKnown, referred})
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReferencesKnown)
-	}
-	if len(p.Rules) > 0 && p.Namespace != "" {
-		all = append(all, condition{v1alpha1.ConditionPermitted, permitted})
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionPermitted)
-	}
+	s.MissingPermissions = v.missingPermissions(p)
 	for _, c := range all {
-		status := metav1.ConditionFalse
-		if c.ok {
-			status = metav1.ConditionTrue
+		if c.status == "" {
+			meta.RemoveStatusCondition(&s.Conditions, c.name)
+			continue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: c.name, Status: status, Reason: c.reason, Message: policy.Shorten(c.message, policy.MaxConditionMessage),
+			Type: c.name, Status: c.status, Reason: c.reason, Message: policy.Shorten(rbac.Line(c.message), policy.MaxConditionMessage),
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}
 }
 
-var readyMessage = map[v1alpha1.Mode]string{
-	v1alpha1.DryRun:    "dry run: Sunset counts what the policy would delete, and deletes nothing",
-	v1alpha1.Enforce:   "Sunset deletes objects when they are due",
-	v1alpha1.Suspended: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
+// ready is the condition Ready if no other condition shows an obstacle.
+func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
+	switch {
+	case p.Mode == v1alpha1.Suspend:
+		return conditionState{yes, "Suspended", "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce"}
+	case p.Mode == v1alpha1.Enforce:
+		return conditionState{yes, "Ready", "Sunset deletes objects when they are due"}
+	case p.Namespace != "":
+		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
+			s.Due.Now, s.Due.Day)}
+	default:
+		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
+			s.Due.Now, s.Due.Day)}
+	}
+}
+
+func approvalRequired(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
+	if s.PendingApproval == nil {
+		return conditionState{}
+	}
+	if message := approvalMessage(p, s.PendingApproval); p.Approval.Always {
+		return conditionState{yes, "AlwaysRequired", message}
+	} else {
+		return conditionState{yes, "BacklogTooLarge", message}
+	}
 }
 
 func (v *statusInput) valid(p *policy.Policy) conditionState {
 	if len(p.Problems) == 0 {
-		return conditionState{true, "Valid", "every rule is valid"}
+		return conditionState{yes, "Valid", "every rule is valid" + defaulted(p)}
 	}
 	const shown = 3
 	said := lines(p.Problems[:min(len(p.Problems), shown)])
 	if more := len(p.Problems) - shown; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return conditionState{false, "RuleInvalid", strings.Join(said, "; ")}
+	return conditionState{no, "RuleInvalid", strings.Join(said, "; ")}
+}
+
+// defaulted names the rules without eligible.
+func defaulted(p *policy.Policy) string {
+	var names []string
+	for _, r := range p.Rules {
+		if r.Spec.Eligible == "" {
+			names = append(names, r.ID.Rule)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; without eligible, every object that the target selects is eligible: " + some(names, "rules")
 }
 
 func (v *statusInput) watching(p *policy.Policy) conditionState {
@@ -120,66 +144,62 @@ func (v *statusInput) watching(p *policy.Policy) conditionState {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case ok && k.Lost != nil:
-			return conditionState{false, k.Lost.Reason, v.lacking(p, k.Lost)}
+			return conditionState{no, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
-			return conditionState{false, "Listing", rbac.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
+			return conditionState{unknown, "Listing", fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}
-	watching := conditionState{true, "Watching", "Sunset lists and watches every target kind"}
+	watching := conditionState{yes, "Watching", "Sunset lists and watches every target kind"}
 	if agentapi.OnNodes(p) {
 		return v.nodes.watching(p, watching)
 	}
 	return watching
 }
 
+// enforcing returns whether the policy deletes objects; no condition for a dry run that its spec asks for.
 func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
 	switch p.Mode {
 	case v1alpha1.DryRun:
 		if p.ForcedDryRun {
-			return conditionState{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+			return conditionState{no, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
 		}
-		if p.Namespace != "" {
-			return conditionState{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
-				s.Due.Now, s.Due.Day)}
-		}
-		return conditionState{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
-			s.Due.Now, s.Due.Day)}
-	case v1alpha1.Suspended:
+		return conditionState{}
+	case v1alpha1.Suspend:
 		if p.Terminating {
-			return conditionState{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
+			return conditionState{no, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
 		}
-		return conditionState{false, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
+		return conditionState{no, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
 	}
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case !ok, r.Invalid():
 		case k.Undeletable != nil:
-			return conditionState{false, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
+			return conditionState{no, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
 		case k.Unmarkable != nil && r.Mark != "":
-			return conditionState{false, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
+			return conditionState{no, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
 		}
 	}
 	switch {
 	case s.PendingApproval != nil:
-		return conditionState{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
+		return conditionState{no, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching shows why single rules wait
-		return conditionState{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
+		return conditionState{unknown, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
 	}
-	if withheld := v.nodes.withheld(p); !withheld.ok {
+	if withheld := v.nodes.withheld(p); withheld.isObstacle() {
 		return withheld
 	}
 	if v.preflightErr != nil {
-		return conditionState{false, string(policy.Stale), rbac.Line("deletions wait: " + v.preflightErr.Error())}
+		return conditionState{no, string(policy.Stale), "deletions wait: " + v.preflightErr.Error()}
 	}
-	if counting := v.counting(p); !counting.ok || counting.reason != "" {
+	if counting := v.counting(p); counting.isObstacle() || counting.reason != "" {
 		return counting
 	}
-	enforcing := conditionState{true, "Enforcing", "Sunset deletes objects when they are due"}
+	enforcing := conditionState{yes, "Enforcing", "Sunset deletes objects when they are due"}
 	if names := sets.List(v.throttled[p.Name]); len(names) > 0 {
-		enforcing = conditionState{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
+		enforcing = conditionState{yes, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
-	} else if paced := v.paced(p); paced.ok {
+	} else if paced := v.paced(p); paced.status == yes {
 		enforcing = paced
 	} else if s.Blocked > 0 {
 		enforcing.message += ", unless a rule of another policy keeps them: see condition Blocked"
@@ -195,7 +215,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 	return enforcing
 }
 
-// paced returns ok if more objects of a policy are due than --max-deletions-per-second allows within retention.DelayedAfter.
+// paced returns a condition if more objects of a policy are due than --max-deletions-per-second allows within retention.DelayedAfter.
 func (v *statusInput) paced(p *policy.Policy) conditionState {
 	due := v.statsOf(p).Due.Now
 	if sum := v.nodes.about(p); sum != nil {
@@ -204,7 +224,7 @@ func (v *statusInput) paced(p *policy.Policy) conditionState {
 	if v.pace <= 0 || float64(due) <= v.pace*retention.DelayedAfter.Seconds() {
 		return conditionState{}
 	}
-	return conditionState{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
+	return conditionState{yes, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
 		v.pace, objects(due))}
 }
 
@@ -223,12 +243,8 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
-	command := "kubectl sunset approve " + p.ObjectName()
-	if p.Namespace != "" {
-		command += " -n " + p.Namespace
-	}
-	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s, or set annotation %s=%s",
-		pending.Due, objects(pending.Selected), pending.Week, why, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+	return fmt.Sprintf("%d of %s would be deleted now, and at most %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
+		pending.Due, objects(pending.Selected), pending.Week, why, commandOf("approve", p), pending.Hash)
 }
 
 // toChange contains the cause and the next step for reasons of policy.Lasting. allowManaged applies to the others.
@@ -240,7 +256,7 @@ var toChange = map[policy.Reason]string{
 
 const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"
 
-// keeps names the objects that rules keep for a lasting reason. It is not ok if they keep none.
+// keeps names the objects that rules keep for a lasting reason; no condition if they keep none.
 func (v *statusInput) keeps(p *policy.Policy, reason policy.Reason) conditionState {
 	var parts []string
 	for _, r := range p.Rules {
@@ -249,10 +265,13 @@ func (v *statusInput) keeps(p *policy.Policy, reason policy.Reason) conditionSta
 			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, kept.Objects, r.Kind.Kind, strings.Join(kept.First, ", ")))
 		}
 	}
+	if len(parts) == 0 {
+		return conditionState{}
+	}
 	if more := len(parts) - rulesNamed; more > 0 {
 		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
 	}
-	return conditionState{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
+	return conditionState{yes, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 
 // some returns the first names of many, and the number of the others.

@@ -84,7 +84,7 @@ func TestEventNamesObjectAndRule(t *testing.T) {
 		bubble.Pass(time.Second)
 		want := []*eventsv1.Event{{
 			Regarding: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "team-a", Name: "nightly", UID: "uid-nightly", ResourceVersion: "7"},
-			Related:   &corev1.ObjectReference{APIVersion: "sunset.x-k8s.io/v1alpha1", Kind: "RetentionPolicy", Namespace: "team-a", Name: "own", UID: "uid-p"},
+			Related:   &corev1.ObjectReference{APIVersion: "sunset-k8s.io/v1alpha1", Kind: "RetentionPolicy", Namespace: "team-a", Name: "own", UID: "uid-p"},
 			Type:      "Normal", Reason: "OverCapacity", Action: "Delete",
 			Note: "deleted by rule team-a/own/a, due 2026-03-01T12:00:00Z, outcome Failed",
 		}}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -89,16 +88,20 @@ func (v *statusInput) counting(p *policy.Policy) conditionState {
 	kept, ok := v.ledger(p)
 	switch {
 	case !ok && p.Ledger:
-		return conditionState{false, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
+		return conditionState{unknown, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
 	case !ok:
 	case kept.WriteError != nil:
-		return conditionState{false, "LedgerUnavailable", rbac.Line("deletions wait: " + kept.WriteError.Error())}
+		return conditionState{no, "LedgerUnavailable", "deletions wait: " + kept.WriteError.Error()}
 	case kept.ReadError != nil:
-		return conditionState{kept.FreeAt.IsZero(), "EntriesUnread", rbac.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
-			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.ReadError))}
+		status := no
+		if kept.FreeAt.IsZero() {
+			status = yes
+		}
+		return conditionState{status, "EntriesUnread", fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
+			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.ReadError)}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
-		return conditionState{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
+		return conditionState{no, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}
 	}
-	return conditionState{ok: true}
+	return conditionState{status: yes}
 }

@@ -178,7 +178,7 @@ func TestLedgerNotReadIsReported(t *testing.T) {
 	}
 	inBubble(t, arrange, func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "enforcing", "Unknown LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 

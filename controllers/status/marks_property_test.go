@@ -131,7 +131,7 @@ func newMarking(t *testing.T, compiler *engine.Compiler, seed int64) *marking {
 }
 
 func markSpec(mode string) string {
-	return fmt.Sprintf(`{mode: %s, rules: [{name: r, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", ttl: %s, override: {suspend: true}}]}`,
+	return fmt.Sprintf(`{mode: %s, rules: [{name: r, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", ttl: %s, overrideBounds: {allowSuspend: true}}]}`,
 		mode, markTTL)
 }
 
@@ -160,7 +160,7 @@ func (m *marking) step() {
 	case n < 48:
 		m.edit("team-a/own", suspendSpec(m.specs["team-a/own"] == suspendSpec(false)))
 	case n < 53:
-		m.edit("p", markSpec([]string{"Enforce", "Suspended", "Enforce", "DryRun"}[m.r.Intn(4)]))
+		m.edit("p", markSpec([]string{"Enforce", "Suspend", "Enforce", "DryRun"}[m.r.Intn(4)]))
 	case n < 60:
 		m.stop(false)
 		m.start()
@@ -370,13 +370,14 @@ func (mayAll) Check(context.Context, *policy.Rule) (time.Time, error) { return t
 func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind) (time.Time, error) {
 	return time.Now(), nil
 }
-func (mayAll) Known(*policy.Rule) (error, bool) { return nil, true }
-func (mayAll) Allowed(*policy.Rule) bool        { return true }
+func (mayAll) Known(*policy.Rule) (error, bool)                 { return nil, true }
+func (mayAll) Allowed(*policy.Rule) bool                        { return true }
+func (mayAll) Preferred(r *policy.Rule) schema.GroupVersionKind { return r.Kind }
 
 // policies returns all policies of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 	for name, spec := range m.specs {
-		u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+		u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
 		u.SetName(name)
 		if namespace, own, ok := strings.Cut(name, "/"); ok {
 			u.SetKind("RetentionPolicy")

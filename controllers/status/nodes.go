@@ -12,7 +12,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -142,20 +141,20 @@ func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionStat
 	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
 	switch {
 	case n.unread != nil:
-		return conditionState{false, n.unread.Reason, rbac.Line(n.unread.Message)}
+		return conditionState{no, n.unread.Reason, n.unread.Message}
 	case sum == nil:
-		return conditionState{false, "Listing", "Sunset is reading the NodeImageReports"}
+		return conditionState{unknown, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:
-		return conditionState{false, "RulesTooLarge", fmt.Sprintf(
+		return conditionState{no, "RulesTooLarge", fmt.Sprintf(
 			"the rules about images of all policies are longer than %d bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images", agentapi.MaxBytes)}
 	case n.sums.Nodes+n.sums.Stale == 0:
-		return conditionState{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
+		return conditionState{no, "NoAgents", "no node agent reports: install sunset-node-agent"}
 	case n.sums.Nodes == 0:
-		return conditionState{false, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
+		return conditionState{no, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
 	case waits && !n.sums.Settled():
-		return conditionState{false, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
+		return conditionState{unknown, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
 	case sum.Status.Nodes == 0 || waits && sum.Behind > 0:
-		return conditionState{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
+		return conditionState{unknown, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
 	case sum.Status.StaleNodes > 0:
 		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this version of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
 	}
@@ -177,15 +176,15 @@ func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
 // withheld returns why nodes remove no images for an enforced policy, even if its own rules are valid.
 func (n *nodesNow) withheld(p *policy.Policy) conditionState {
 	if !agentapi.OnNodes(p) {
-		return conditionState{ok: true}
+		return conditionState{status: yes}
 	}
 	if n.unwritten != nil {
-		return conditionState{false, "RulesNotWritten", rbac.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
+		return conditionState{no, "RulesNotWritten", "node agents do not receive changed rules, and keep their images: " + n.unwritten.Error()}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {
-			return conditionState{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
+			return conditionState{no, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
 		}
 	}
-	return conditionState{ok: true}
+	return conditionState{status: yes}
 }

@@ -119,7 +119,7 @@ func TestWhatNodesReportIsInTheStatus(t *testing.T) {
 	again := view.Status(p)
 	expect.Equal(t, "nodes while they are read", s.NodeImages, again.NodeImages)
 	expect.Equal(t, "deleted while they are read", []int64{103, 3}, []int64{again.Deleted, again.Rules[1].Deleted})
-	expect.Equal(t, "watching while they are read", "False Listing", condition(again, v1alpha1.ConditionWatching))
+	expect.Equal(t, "watching while they are read", "Unknown Listing", condition(again, v1alpha1.ConditionWatching))
 }
 
 func TestGatesWaitForNodes(t *testing.T) {
@@ -214,10 +214,10 @@ func TestNodeConditions(t *testing.T) {
 		"no problems":                           {nil, fleetOf(report), "True Watching", "True Enforcing", "Sunset lists and watches every target kind"},
 		"no node reports":                       {nil, fleetOf(), "False NoAgents", "True Enforcing", "no node agent reports: install sunset-node-agent"},
 		"all nodes are silent":                  {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "none of 1 node agents has reported for half an hour; check the DaemonSet sunset-node-agent"},
-		"all nodes are behind":                  {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
+		"all nodes are behind":                  {nil, fleetOf(late), "Unknown Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
 		"one node is behind":                    {nil, fleetOf(report, late), "True Watching", "True Enforcing", "Sunset lists and watches every target kind; 1 of 2 nodes do not report about this version of the policy"},
-		"a node is behind while the rule waits": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
-		"one node is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
+		"a node is behind while the rule waits": {ofImages, fleetOf(report, late), "Unknown Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
+		"one node is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "Unknown Counting", "True Enforcing",
 			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
 		"reports are not read": {nil, &fleet{unread: &retention.SourceError{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
 		"the rules are too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
@@ -252,7 +252,7 @@ func TestNodeConditions(t *testing.T) {
 
 // TestOnlyAnEnforcedPolicyWithholdsImages from other policies, if its rules do not fit.
 func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
-	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
+	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspend: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"
 		f := fleetOf(nodeReport("n-1", p, now, 2))

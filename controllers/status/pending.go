@@ -39,7 +39,7 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 			shown = before
 		}
 		hash := p.RulesHash(shown.Rules, shown.Since.Time)
-		if len(shown.Rules) == 0 || p.Approved == hash || !exceeds(all.Backlog) {
+		if len(shown.Rules) == 0 || p.Approved.Has(hash) || !exceeds(all.Backlog) {
 			return nil, nil
 		}
 		return nil, pendingOf(hash, all.Backlog, shown)

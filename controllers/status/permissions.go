@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -12,22 +13,50 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// lacking returns the message about the error of a kind. If Sunset lacks permissions, it includes roles to apply for every kind
-// of the policy.
+// missingPermissions returns the permissions that a policy needs and that are known to be missing.
+func (v *statusInput) missingPermissions(p *policy.Policy) (all []v1alpha1.MissingPermission) {
+	for _, missing := range slices.Concat(v.missingOfSunset(p), v.missingOfAccount(p), v.missingOfReferences(p)) {
+		all = append(all, missing.Status()...)
+	}
+	return all[:min(len(all), v1alpha1.MaxMissingPermissions)]
+}
+
+// lacking returns the message about the error of a kind.
 func (v *statusInput) lacking(p *policy.Policy, trouble *retention.SourceError) string {
 	if trouble.Resource.Empty() {
-		return rbac.Line(trouble.Message)
+		return trouble.Message
 	}
-	var missing []rbac.Permission
+	return granting(trouble.Message, v.missingOfSunset(p), commandOf("rbac", p))
+}
+
+// granting is a message, with the command that prints the roles for missing permissions.
+func granting(message string, missing []rbac.Permission, command string) string {
+	if len(missing) == 0 {
+		return message
+	}
+	return message + "; to grant what is missing, run " + command + " --missing | kubectl apply -f -"
+}
+
+// commandOf is a command about a policy.
+func commandOf(command string, p *policy.Policy) string {
+	text := "kubectl sunset " + command + " " + p.ObjectName()
+	if p.Namespace != "" {
+		text += " -n " + p.Namespace
+	}
+	return text
+}
+
+func (v *statusInput) missingOfSunset(p *policy.Policy) (missing []rbac.Permission) {
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		if resource := deniedOf(k, r); ok && !resource.Empty() {
 			missing = with(missing, rbac.OfSunset(p, policy.StoredAs(r.Kind), resource))
 		}
 	}
-	return rbac.Message(trouble.Message, missing...)
+	return missing
 }
 
 // deniedOf returns the resource on which a rule lacks permissions; empty if it lacks none.
@@ -45,12 +74,12 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 }
 
 // with adds a permission that is not in the list and has verbs.
-func with(rights []rbac.Permission, right rbac.Permission) []rbac.Permission {
-	known := slices.ContainsFunc(rights, func(r rbac.Permission) bool { return r.For == right.For })
-	if known || len(right.Verbs) == 0 {
-		return rights
+func with(all []rbac.Permission, p rbac.Permission) []rbac.Permission {
+	known := slices.ContainsFunc(all, func(q rbac.Permission) bool { return q.For == p.For })
+	if known || len(p.Verbs) == 0 {
+		return all
 	}
-	return append(rights, right)
+	return append(all, p)
 }
 
 // permitted returns whether the ServiceAccount of a policy has the permissions that its rules need.
@@ -63,28 +92,36 @@ func (v *statusInput) permitted(p *policy.Policy) conditionState {
 }
 
 func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
-	var first error
-	var missing []rbac.Permission
+	if len(p.Rules) == 0 || p.Namespace == "" {
+		return conditionState{}
+	}
 	for _, r := range p.Rules {
-		err := v.forbidden(r)
-		if err == nil || r.Invalid() {
-			continue
+		switch err := v.forbidden(r); {
+		case err == nil || r.Invalid():
+		case errors.Is(err, errNotAsked):
+			return conditionState{unknown, "PermissionsUnknown", err.Error()}
+		case errors.Is(err, permissions.ErrMissing):
+			return conditionState{no, "Forbidden", granting(err.Error(), v.missingOfAccount(p), commandOf("rbac", p))}
+		case meta.IsNoMatchError(err):
+			return conditionState{no, "KindNotFound", err.Error()}
+		default:
+			return conditionState{unknown, "PermissionsUnknown", err.Error()}
 		}
-		if first == nil {
-			first = err
-		}
-		if lack := (*permissions.Missing)(nil); errors.As(err, &lack) {
+	}
+	return conditionState{yes, "Permitted", "the ServiceAccount has every permission that the rules need"}
+}
+
+// missingOfAccount returns the permissions that the ServiceAccount of a RetentionPolicy lacks.
+func (v *statusInput) missingOfAccount(p *policy.Policy) (missing []rbac.Permission) {
+	for _, r := range p.Rules {
+		if lack := (*permissions.Missing)(nil); !r.Invalid() && errors.As(v.forbidden(r), &lack) {
 			missing = with(missing, rbac.OfAccount(p, policy.StoredAs(r.Kind), lack.Resource))
 		}
 	}
-	switch {
-	case first == nil:
-		return conditionState{true, "Permitted", "the ServiceAccount has every permission that the rules need"}
-	case len(missing) == 0:
-		return conditionState{false, "Forbidden", rbac.Line(first.Error())}
-	}
-	return conditionState{false, "Forbidden", rbac.Message(first.Error(), missing...)}
+	return missing
 }
+
+var errNotAsked = errors.New("not known yet")
 
 // forbidden returns which permission a rule of a RetentionPolicy lacks; nil if it has all, and for rules of
 // ClusterRetentionPolicies.
@@ -94,15 +131,17 @@ func (v *statusInput) forbidden(r *policy.Rule) error {
 	}
 	err, known := v.permissions(r)
 	if !known {
-		return fmt.Errorf("the permissions of ServiceAccount %s are not known yet", r.ServiceAccount)
+		return fmt.Errorf("the permissions of ServiceAccount %s are %w", r.ServiceAccount, errNotAsked)
 	}
 	return err
 }
 
-// unreferable returns why references are unknown. If Sunset lacks permissions, it includes roles to apply. These are for users
-// who may write ClusterRoles: the message of a RetentionPolicy reveals no more about the cluster than its namespace may know.
-func (v *statusInput) unreferable(p *policy.Policy, why string) string {
-	var missing []rbac.Permission
+// missingOfReferences returns the permissions that Sunset lacks to follow the references that rules of a ClusterRetentionPolicy
+// read. A RetentionPolicy shows no more about the cluster than its namespace may know.
+func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Permission) {
+	if p.Namespace != "" || !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads }) {
+		return nil
+	}
 	for _, q := range v.compiled.Snapshot.Policies() {
 		var referrers []schema.GroupResource
 		concerns := false
@@ -117,10 +156,7 @@ func (v *statusInput) unreferable(p *policy.Policy, why string) string {
 			missing = append(missing, rbac.OfReferences(q, referrers...))
 		}
 	}
-	if len(missing) == 0 || p.Namespace != "" {
-		return rbac.Line(why)
-	}
-	return rbac.Message(why, missing...)
+	return missing
 }
 
 // follows reports whether a kind is watched because of a policy, for the references of its objects.

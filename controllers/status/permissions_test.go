@@ -43,25 +43,31 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 			p.Rules[1].Mark = "m"
 			s := viewOf(compiledOf(p), test.kind).Status(p)
-			said := message(s, test.condition)
-			want := rbac.OfSunset(p, fixture.Jobs.GroupKind(), resource).YAML()
-			expect.Equal(t, "has the role", test.role, strings.Contains(said, "\n"+want))
-			if ready := message(s, v1alpha1.ConditionReady); strings.Contains(ready, "\n") || !strings.HasPrefix(ready, "Sunset may not ") {
+			const command = "; to grant what is missing, run kubectl sunset rbac p --missing | kubectl apply -f -"
+			expect.Equal(t, "has the command", test.role, strings.HasSuffix(message(s, test.condition), command))
+			want := rbac.OfSunset(p, fixture.Jobs.GroupKind(), resource).Status()
+			if !test.role {
+				want = nil
+			}
+			expect.Equal(t, "missing permissions", want, s.MissingPermissions)
+			if ready := message(s, v1alpha1.ConditionReady); !strings.HasPrefix(ready, "Sunset may not ") {
 				t.Errorf("ready: %s", ready)
 			}
 		})
 	}
 }
 
-func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
+func TestThePermissionsThatAnAccountLacks(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := status.View{Compiled: compiledOf(p), Permissions: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
-	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, fixture.Jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+	expect.Equal(t, "message", lack.What+"; to grant what is missing, run kubectl sunset rbac own -n team-a --missing | kubectl apply -f -", message(s, v1alpha1.ConditionPermitted))
+	expect.Equal(t, "missing permissions", []v1alpha1.MissingPermission{
+		{ServiceAccount: "cleaner", APIGroup: "batch", Resource: "jobs", Verbs: []string{"list", "delete"}, Namespace: "team-a"},
+	}, s.MissingPermissions)
 }
 
-// TestWhatAConditionSaysIsOneLine: users apply the roles in a message as they are, and the author of the policy chooses the
-// kind and the account.
+// TestWhatAConditionSaysIsOneLine, although authors of policies choose the names in it.
 func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
@@ -71,13 +77,14 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 		view.Permissions = func(*policy.Rule) (error, bool) { return err, true }
 		s := view.Status(p)
 		expect.Equal(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
-		expect.Equal(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
+		permitted, _, _ := strings.Cut(message(s, v1alpha1.ConditionPermitted), "; to grant")
+		expect.Equal(t, name+": permitted", said, permitted)
 	}
 }
 
-// TestTheRoleToFollowReferencesIsInTheCondition: the role of the policy that reads references, and that of a policy that
-// declares referrers which Sunset may not list.
-func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
+// TestThePermissionsToFollowReferences: those of the policy that reads references, and those of a policy that declares referrers
+// which Sunset may not list.
+func TestThePermissionsToFollowReferences(t *testing.T) {
 	app, pod := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	apps, pods := schema.GroupResource{Group: "example.com", Resource: "apps"}, schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
@@ -102,11 +109,14 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 				w.Use(e)
 				bubble.Pass(10 * time.Second)
 				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
-				expect.Equal(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
-				if roles := test.roles(p, q); len(roles) > 0 {
-					want = rbac.Message(want, roles...)
+				var missing []v1alpha1.MissingPermission
+				for _, r := range test.roles(p, q) {
+					missing = append(missing, r.Status()...)
+					want += "; to grant what is missing, run kubectl sunset rbac --missing | kubectl apply -f -"
 				}
+				expect.Equal(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
 				expect.Equal(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
+				expect.Equal(t, "missing permissions", missing, w.status().MissingPermissions)
 			})
 		})
 	}

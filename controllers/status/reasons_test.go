@@ -158,26 +158,29 @@ var addresses = []address{
 	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
 		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
-		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
-		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
-		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
-		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
-		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
+		"LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
+		"EntriesUnread":     {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"NoAgents":          {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
+		"AgentsSilent":      {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
+		"RulesNotWritten":   nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
 	}},
-	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]situation{
+	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
+		"LedgerNotRead": {ledger: &ledgers.State{}},
+	}},
+	{"author of the policy", "Enforcing=False", byReason + ", `LimitNotReached`", "SunsetLimitReached", 15, map[string]situation{
 		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
-	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
+	{"approver; or the author, who can change the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
 		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
 	}},
-	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
+	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
 		"Listing":  {kind: unlisted},
 		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
 	}},
 	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]situation{
-		"Suspended":   {p: inMode(v1alpha1.Suspended)},
-		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspended)(p); p.Terminating = true }},
+		"Suspended":   {p: inMode(v1alpha1.Suspend)},
+		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspend)(p); p.Terminating = true }},
 	}},
 	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
@@ -207,7 +210,7 @@ var addresses = []address{
 	}},
 	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]situation{
 		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
-		"Suspended":        {q: inMode(v1alpha1.Suspended), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+		"Suspended":        {q: inMode(v1alpha1.Suspend), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
 		"RuleInvalid": {q: func(q *policy.Policy) {
 			q.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
 			q.Rules[0].Problems = q.Problems
@@ -398,9 +401,10 @@ func capacity(max int) func(*policy.Policy) {
 var elsewhere = map[string]string{
 	"Ready": "normal", "AsExpected": "normal", "Valid": "normal", "Watching": "normal", "Enforcing": "normal",
 	"Permitted": "normal", "ReferencesKnown": "normal",
-	"DryRun":       "it is intended; the condition Enforcing has the numbers",
-	"NotSelected":  "no rule is about the object",
-	"StateNotKept": "images expire later, but deletions continue; the NodeImageReport shows it",
+	"DryRun":             "it is intended",
+	"NotSelected":        "no rule is about the object",
+	"PermissionsUnknown": "it ends with the first answer of the API server, or becomes Forbidden with its error",
+	"StateNotKept":       "images expire later, but deletions continue; the NodeImageReport shows it",
 }
 
 func TestEveryVerdictIsCounted(t *testing.T) {

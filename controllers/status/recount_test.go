@@ -47,7 +47,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
 		"its first count is not complete":           {first, v1alpha1.Enforce, 3, unlisted, nil, before, "", 0, nil},
 		"a dry run":                                 {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
-		"suspended":                                 {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
+		"suspended":                                 {nil, v1alpha1.Suspend, 6, nil, nil, before, "", 0, nil},
 		"nothing waits, and nothing is counted yet": {nil, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
 		"as many as before":                         {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
 		"more than before":                          {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},

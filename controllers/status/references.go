@@ -13,7 +13,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // References is the part of the references to ConfigMaps and Secrets that a Reporter reads.
@@ -94,20 +93,32 @@ func (v *statusInput) unsettled(r *policy.Rule) bool {
 	return at.IsZero() || v.now.Before(at)
 }
 
-// referencesKnown returns the condition of a policy with rules that read references; ok is false for any other policy.
-func (v *statusInput) referencesKnown(p *policy.Policy) (known conditionState, ok bool) {
-	known = conditionState{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
+// referencesKnown returns the condition of a policy with rules that read references; no condition for any other policy.
+func (v *statusInput) referencesKnown(p *policy.Policy) (known conditionState) {
 	for _, r := range p.Rules {
 		kind, asks := asks(r)
 		if !asks {
 			continue
 		}
-		ok = true
-		if k := v.referred[kind]; known.ok && k.doubt != nil {
-			known = conditionState{false, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
+		switch k := v.referred[kind]; {
+		case k.doubt != nil && k.isListing():
+			return conditionState{unknown, "Listing", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
+		case k.doubt != nil:
+			return conditionState{no, "ReferencesUnknown", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
+		}
+		known = conditionState{yes, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
+	}
+	return known
+}
+
+// isListing reports whether the only unknown references are those of kinds that have not been listed yet.
+func (k referred) isListing() bool {
+	for _, s := range k.sources {
+		if !errors.Is(s.Why, references.ErrUnlisted) {
+			return false
 		}
 	}
-	return known, ok
+	return len(k.sources) > 0
 }
 
 // absent names the declared kinds that the cluster does not have: a name may be misspelled.
@@ -122,7 +133,7 @@ func (v *statusInput) absent() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return rbac.Line("; the cluster does not have these kinds: " + strings.Join(names, ", "))
+	return "; the cluster does not have these kinds: " + strings.Join(names, ", ")
 }
 
 // message names the referrers whose references are unknown, and the reasons. Users of one namespace do not learn the names of

@@ -56,12 +56,12 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 			expect.Equal(t, when+": ready", ready, condition(w.status(), "Ready"))
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
-		say("before Pods are listed", "False ReferencesUnknown", "False ReferencesUnknown")
+		say("before Pods are listed", "Unknown Listing", "Unknown Listing")
 		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
-		say("once Pods are listed", "True ReferencesKnown", "True Ready")
+		say("once Pods are listed", "True ReferencesKnown", "True DryRun")
 		writes := len(w.written())
 		bubble.Pass(2 * time.Minute)
 		if more := len(w.written()) - writes; more > 1 { // one write is for the end of the quiet period
@@ -83,12 +83,12 @@ func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "of a policy that reads references", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "of a policy that reads references", "Unknown Listing", condition(w.status(), "ReferencesKnown"))
 		e.Snapshot = compiledOf(policyOf(v1alpha1.DryRun, rule("a"))).Snapshot
 		w.Use(e)
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "of a policy that no longer reads references", "", condition(w.status(), "ReferencesKnown"))
-		expect.Equal(t, "ready", "True Ready", condition(w.status(), "Ready"))
+		expect.Equal(t, "ready", "True DryRun", condition(w.status(), "Ready"))
 	})
 }
 

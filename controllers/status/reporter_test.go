@@ -92,7 +92,7 @@ func TestDeletionErrorIsReported(t *testing.T) {
 		"clock skew":                 {func(w *harness) { w.preflightErr = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
 		"a lost kind":                {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
 		"no permission to delete":    {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
-		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
+		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "Unknown Listing"},
 	}
 	for name, test := range tests {
 		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {
@@ -111,7 +111,7 @@ func TestDeletionErrorIsReported(t *testing.T) {
 func TestUseIsReportedSoon(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
-		p := policyOf(v1alpha1.Suspended, rule("a"))
+		p := policyOf(v1alpha1.Suspend, rule("a"))
 		p.Generation = 4
 		w.Use(compiledOf(p))
 		bubble.Pass(4 * time.Second)
@@ -185,7 +185,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
 		expect.Equal(t, "Outdated", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
-		suspended := policyOf(v1alpha1.Suspended, rule("a"))
+		suspended := policyOf(v1alpha1.Suspend, rule("a"))
 		later := compiledOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)

@@ -106,7 +106,6 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 		s.ClusterRules = v.clusterRules(p)
 	}
 	s.Previews, s.PendingApproval = v.previews(p, before)
-	s.Approved = v.approved(p, s, before)
 	s.Enforced = v.enforced(p, s, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
 	s.NextDueTime = timeOrNil(stats.NextDue)
@@ -162,23 +161,16 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
 	}
 	if program := v.compiled.Programs[r.Key]; program != nil && !r.Invalid() {
-		s.Reads = program.Reads()
+		s.Reads = first(readsShown, program.Reads())
 		if v.warnings != nil {
 			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
 		}
 	}
+	s.Problems, s.Warnings = first(problemsShown, s.Problems), first(problemsShown, s.Warnings)
 	if quotaErr := v.compiled.QuotaError; quotaErr != nil && r.Capacity.ByQuota {
 		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+quotaErr.Error())
 	}
 	return s
-}
-
-func lines(problems []policy.Problem) []string {
-	var out []string
-	for _, p := range problems {
-		out = append(out, p.String())
-	}
-	return out
 }
 
 // latest is the last time that RFC 3339 can represent.

@@ -1,8 +1,11 @@
 package status_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -37,21 +41,21 @@ func TestConditions(t *testing.T) {
 		"enforced": {v1alpha1.Enforce, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.ForcedDryRun = true }, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
-		"suspended": {v1alpha1.Suspended, nil, nil, nil,
-			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
+		"suspended": {v1alpha1.Suspend, nil, nil, nil,
+			[4]string{"True Valid", "True Watching", "False Suspended", "True Suspended"}},
 		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,
 			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},
 		"a dry run and invalid": {v1alpha1.DryRun, problem, nil, nil,
-			[4]string{"False RuleInvalid", "True Watching", "False DryRun", "False RuleInvalid"}},
+			[4]string{"False RuleInvalid", "True Watching", "", "False RuleInvalid"}},
 		"enforced, the kind does not exist": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
 			[4]string{"True Valid", "False KindNotFound", "True Enforcing", "False KindNotFound"}},
 		"a dry run, the kind does not exist": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
-			[4]string{"True Valid", "False KindNotFound", "False DryRun", "False KindNotFound"}},
+			[4]string{"True Valid", "False KindNotFound", "", "False KindNotFound"}},
 		"enforced and not listed yet": {v1alpha1.Enforce, nil, unlisted, nil,
-			[4]string{"True Valid", "False Listing", "True Enforcing", "False Listing"}},
+			[4]string{"True Valid", "Unknown Listing", "True Enforcing", "Unknown Listing"}},
 		"enforced, without permission to delete": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
 		"enforced, without permission to mark": {v1alpha1.Enforce, func(p *policy.Policy) { p.Rules[0].Mark = "m" }, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
@@ -59,11 +63,11 @@ func TestConditions(t *testing.T) {
 		"enforced, without permission to mark, which the rule does not need": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run, without permission to delete": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"enforced, with clock skew": {v1alpha1.Enforce, nil, nil, errors.New("clock skew"),
 			[4]string{"True Valid", "True Watching", "False Stale", "False Stale"}},
 		"a dry run, with clock skew": {v1alpha1.DryRun, nil, nil, errors.New("clock skew"),
-			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+			[4]string{"True Valid", "True Watching", "", "True DryRun"}},
 		"every problem at once": {v1alpha1.Enforce, func(p *policy.Policy) { p.Problems = []policy.Problem{{Path: "spec.mode"}} },
 			func(k *retention.KindState) { k.Lost, k.Undeletable = lost, undeletable }, errors.New("clock skew"),
 			[4]string{"False RuleInvalid", "False KindNotFound", "False Forbidden", "False RuleInvalid"}},
@@ -96,7 +100,7 @@ func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKi
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
-	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
+	expect.Equal(t, "watching", "Unknown Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
 func TestManyProblemsAreCutShort(t *testing.T) {
@@ -217,4 +221,34 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that are removed after 1m may be pulled again repeatedly (write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)",
 	}, s.Rules[1].Warnings)
+}
+
+// TestTheLargestStatusFitsIntoEtcd: 64 rules with many long problems, and every other list with its largest content.
+func TestTheLargestStatusFitsIntoEtcd(t *testing.T) {
+	problems := slices.Repeat([]policy.Problem{{Path: "spec.rules[0].eligible", Message: strings.Repeat("m", 5000)}}, 100)
+	var rules []*policy.Rule
+	for i := range 64 {
+		r := rule(fmt.Sprintf("%063d", i))
+		r.Problems = problems
+		rules = append(rules, r)
+	}
+	p := policyOf(v1alpha1.Enforce, rules...)
+	s := viewOf(compiledOf(p), nil).Status(p)
+	expect.Equal(t, "problems of a rule", 6, len(s.Rules[0].Problems))
+	expect.Equal(t, "the last one", "and 95 more", s.Rules[0].Problems[5])
+	namespace, name := strings.Repeat("n", 63), strings.Repeat("n", 253)
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		r.Warnings = r.Problems
+		r.Soonest = slices.Repeat([]v1alpha1.DueSample{{Namespace: namespace, Name: name, DueTime: timeOf(now), Owner: name}}, policy.SoonestKept)
+		r.ErrorSamples = slices.Repeat([]v1alpha1.ErrorSample{{Namespace: namespace, Name: name, Message: name}}, policy.FailingKept)
+		r.DistrustedMarks = slices.Repeat([]string{namespace}, v1alpha1.MaxDistrusted)
+		r.Outcomes = slices.Repeat([]v1alpha1.LedgerOutcome{{Name: namespace, LedgerCount: v1alpha1.LedgerCount{Deleted: 1e6, Gone: 1e6}}}, ledger.MaxOutcomes)
+	}
+	data, err := json.Marshal(s)
+	expect.NoError(t, err)
+	t.Logf("%d KiB", len(data)>>10)
+	if len(data) > 3<<19 {
+		t.Errorf("the status has %d bytes", len(data))
+	}
 }

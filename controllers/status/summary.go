@@ -29,7 +29,7 @@ type summary struct {
 // summaryOf returns the summary of a status.
 func summaryOf(s *v1alpha1.RetentionPolicyStatus) summary {
 	sum := summary{deleted: s.Deleted, due: s.Due.Now, held: s.Held, blocked: s.Blocked, failed: s.Errors}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
 		sum.notReady = c.Reason
 	}
 	var reasons []string

@@ -57,7 +57,7 @@ func TestTheSummaryHasReasons(t *testing.T) {
 		"another controller":                  {flagged(policy.OfFlux), `"reasons"="ManagedByFlux"`},
 		"an admission webhook":                {delayed("Refused"), `"reasons"="Refused"`},
 		"the pace, and another policy":        {situation{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
-		"a suspended policy":                  {situation{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
+		"a suspended policy":                  {situation{p: inMode(v1alpha1.Suspend)}, `"reasons"="Suspended"`},
 		"the pace":                            {situation{pace: 0.09}, `"reasons"="Paced"`},
 		"the reason of Ready is not repeated": {situation{doubt: errNo}, `"notReady"="Stale"`},
 	} {

@@ -27,7 +27,7 @@ func (v *statusInput) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatu
 func (v *statusInput) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRuleStatus {
 	s := v1alpha1.ClusterRuleStatus{Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: r.Mode, KeepNewest: int32(r.Keep)}
 	if r.Suspended {
-		s.Mode = v1alpha1.Suspended
+		s.Mode = v1alpha1.Suspend
 	}
 	if !r.HasTTLExpression && r.TTL >= 0 && !r.UnreadTTL() {
 		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
@@ -21,6 +22,7 @@ import (
 func ownPolicy(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	p := &policy.Policy{
 		Name: "team-a/own", Namespace: "team-a", UID: "uid-own", Generation: 2, Mode: mode, Namespaces: labels.Everything(), Rules: rules,
+		ServiceAccount: "cleaner",
 	}
 	for i, r := range rules {
 		r.ID.Policy, r.Namespace, r.PolicyUID, r.ServiceAccount, r.Mode, r.Index = p.Name, "team-a", p.UID, "cleaner", mode, i
@@ -80,7 +82,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				due(s, -28*time.Minute)
 				s.Messages = []string{"spec.overrides[0]: ttl 2m is shorter than the rule's 1h: it applies only in mode Enforce"}
 			})},
-		"suspended": {nil, overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), with(func(s *v1alpha1.ClusterRuleStatus) { s.Mode = v1alpha1.Suspended })},
+		"suspended": {nil, overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), with(func(s *v1alpha1.ClusterRuleStatus) { s.Mode = v1alpha1.Suspend })},
 		"a TTL of each object": {func(r *policy.Rule) { r.HasTTLExpression = true }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) {
 			s.TTL = ""
 			due(s, -30*time.Minute)
@@ -128,10 +130,10 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 
 // TestNobodyReadsThroughAPolicy: the status does not reveal what the ServiceAccount may not read.
 func TestNobodyReadsThroughAPolicy(t *testing.T) {
-	missing := errors.New("missing permission: ServiceAccount cleaner may not list jobs.batch")
+	missing := fmt.Errorf("%w: ServiceAccount cleaner may not list jobs.batch", permissions.ErrMissing)
 	problem := []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	tests := map[string]struct {
-		rights    map[string]error // of each rule; a rule that is missing here is not known yet
+		known     map[string]error // of each rule; a rule that is missing here is not known yet
 		invalid   bool             // rule b
 		tells     map[string]bool  // the rules whose numbers are shown
 		sums      bool
@@ -140,7 +142,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 		"all permissions":                     {map[string]error{"a": nil, "b": nil}, false, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
 		"none":                                {map[string]error{"a": missing, "b": missing}, false, nil, false, "False Forbidden"},
 		"one rule without permissions":        {map[string]error{"a": nil, "b": missing}, false, map[string]bool{"a": true}, false, "False Forbidden"},
-		"not known yet":                       {nil, false, nil, false, "False Forbidden"},
+		"not known yet":                       {nil, false, nil, false, "Unknown PermissionsUnknown"},
 		"an invalid rule without permissions": {map[string]error{"a": nil, "b": missing}, true, map[string]bool{"a": true}, false, "True Permitted"},
 		"an invalid rule with permissions":    {map[string]error{"a": nil, "b": nil}, true, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
 	}
@@ -150,15 +152,15 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 			if test.invalid {
 				p.Rules[1].Problems, p.Problems = problem, problem
 			}
-			rights := func(r *policy.Rule) (error, bool) {
-				err, known := test.rights[r.ID.Rule]
-				return err, known
+			answers := func(r *policy.Rule) (error, bool) {
+				err, isKnown := test.known[r.ID.Rule]
+				return err, isKnown
 			}
 			view := viewOf(compiledOf(p), nil,
 				row("secret-due", now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), yes(now.Add(-2*time.Hour))),
 				row("secret-failing", now, policy.Facts{Selected: true, Err: errors.New("secret")}, policy.Facts{Selected: true, Err: errors.New("secret")}),
 			)
-			view.Permissions = rights
+			view.Permissions = answers
 			s := view.Status(p)
 			expect.Equal(t, "permitted", test.permitted, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "sums", test.sums, s.Matched > 0)
@@ -179,17 +181,20 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 }
 
 func TestMissingPermissionsAreReported(t *testing.T) {
-	missing := errors.New("missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a")
+	missing := fmt.Errorf("%w: ServiceAccount cleaner may not delete jobs.batch in namespace team-a", permissions.ErrMissing)
+	failed := errors.New("check the permissions of ServiceAccount team-a/cleaner: timeout")
 	tests := map[string]struct {
 		own         *policy.Policy
-		rights      func(*policy.Rule) (error, bool)
+		known       func(*policy.Rule) (error, bool)
 		want, ready string
 		message     string
 	}{
 		"one is missing": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"not known yet": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, false },
-			"False Forbidden", "False Forbidden", "the permissions of ServiceAccount cleaner are not known yet"},
+			"Unknown PermissionsUnknown", "Unknown PermissionsUnknown", "the permissions of ServiceAccount cleaner are not known yet"},
+		"the API server does not answer": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return failed, true },
+			"Unknown PermissionsUnknown", "Unknown PermissionsUnknown", failed.Error()},
 		"in a dry run": {ownPolicy(v1alpha1.DryRun, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"all are granted": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, true },
@@ -203,7 +208,7 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 			e := compiledOf(test.own)
 			before := status.View{Compiled: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules before
 			view := viewOf(e, nil)
-			view.Permissions, view.Before = test.rights, before
+			view.Permissions, view.Before = test.known, before
 			s := view.Status(test.own)
 			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
@@ -242,7 +247,7 @@ func TestMissingPermissionIsWrittenWhenKnown(t *testing.T) {
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
-		w.set(func() { missing = errors.New("missing permission") })
+		w.set(func() { missing = permissions.ErrMissing })
 		w.Changed()
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))

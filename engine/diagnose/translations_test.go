@@ -17,7 +17,7 @@ func rule(eligible string) v1alpha1.Rule {
 	}
 }
 
-const clockHint = "(use startTime and ttl for conditions on time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
+const clockHint = "(use startTime and ttl for conditions on time: for example, instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
 	"write startTime: object.metadata.creationTimestamp and ttl: 24h)"
 
 // TestProblemsOfExpressions compares every message that an author may see with the library that causes it.

@@ -94,7 +94,7 @@ func (t *Received) Compare(now []metav1.PartialObjectMetadata) error {
 	for i := range now {
 		p := &now[i]
 		known, ok := t.known[p.UID]
-		if !ok || known.Generation != p.Generation || known.Approved != p.Annotations[v1alpha1.ApprovedAnnotation] {
+		if !ok || known.Generation != p.Generation {
 			return fmt.Errorf("policy %s has changed, and the controller has not updated NodeImageRules yet", p.Name)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // FuzzRead reads any data as rules for agents. It must not panic, and an incomplete rule must be invalid. An unknown field must
 // keep images: outside of a spec nothing is read, and inside a spec none of its rules is valid.
 func FuzzRead(f *testing.F) {
-	const rule = `{"name":"r","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"true","ttl":"1d"}`
+	const rule = `{"name":"r","target":{"apiVersion":"node.sunset-k8s.io/v1alpha1","kind":"Image"},"eligible":"true","ttl":"1d"}`
 	for _, text := range []string{
 		`{}`, `null`, `{"policies":null,"known":[{}]}`, `{"policies":[{"name":"p","uid":"u","hash":"h","spec":{"mode":"Enforce","rules":[` + rule + `]}}]}`,
 		`{"policies":[{"name":"p","unapproved":["r"],"spec":{"rules":[` + rule + `,` + rule + `,null]}}],"known":[{"name":"p","uid":"u","generation":3}]}`,

@@ -16,7 +16,7 @@ import (
 // written is the controller's object with one policy and two rules, one of which waits for approval.
 func written(t *testing.T) string {
 	t.Helper()
-	image := v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
+	image := v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}
 	data, err := json.Marshal(&v1alpha1.NodeImageRules{
 		ObjectMeta: metav1.ObjectMeta{Name: "rules"},
 		Policies: []v1alpha1.NodeImagePolicy{{
@@ -26,7 +26,7 @@ func written(t *testing.T) string {
 				{Name: "web", Target: image, Eligible: "true", TTL: "1d", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": "web"}}},
 			}},
 		}},
-		Known: []v1alpha1.NodeImageKnownPolicy{{Name: "p", UID: "1", Generation: 3}, {Name: "jobs", UID: "2", Generation: 1, Approved: "x"}},
+		Known: []v1alpha1.NodeImageKnownPolicy{{Name: "p", UID: "1", Generation: 3}, {Name: "jobs", UID: "2", Generation: 1}},
 	})
 	expect.NoError(t, err)
 	return string(data)
@@ -70,12 +70,8 @@ func TestWhatIsNotKnownIsNotRead(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	policy := func(uid types.UID, generation int64, approved string) metav1.PartialObjectMetadata {
-		o := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n" + string(uid), UID: uid, Generation: generation}}
-		if approved != "" {
-			o.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: approved}
-		}
-		return o
+	policy := func(uid types.UID, generation int64) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n" + string(uid), UID: uid, Generation: generation}}
 	}
 	told, err := agentapi.Read([]byte(written(t)))
 	expect.NoError(t, err)
@@ -83,11 +79,10 @@ func TestCompare(t *testing.T) {
 		now  []metav1.PartialObjectMetadata
 		want string // in the error; empty for none
 	}{
-		"unchanged":          {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x")}, ""},
-		"edited":             {[]metav1.PartialObjectMetadata{policy("1", 4, ""), policy("2", 1, "x")}, "n1 has changed"},
-		"approval withdrawn": {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "")}, "n2 has changed"},
-		"created":            {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x"), policy("3", 1, "")}, "n3 has changed"},
-		"deleted":            {[]metav1.PartialObjectMetadata{policy("1", 3, "")}, "1 policies were deleted"},
+		"unchanged": {[]metav1.PartialObjectMetadata{policy("1", 3), policy("2", 1)}, ""},
+		"edited":    {[]metav1.PartialObjectMetadata{policy("1", 4), policy("2", 1)}, "n1 has changed"},
+		"created":   {[]metav1.PartialObjectMetadata{policy("1", 3), policy("2", 1), policy("3", 1)}, "n3 has changed"},
+		"deleted":   {[]metav1.PartialObjectMetadata{policy("1", 3)}, "1 policies were deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := told.Compare(test.now)

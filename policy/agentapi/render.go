@@ -42,7 +42,7 @@ func Render(b *policy.Snapshot, most int) Rendered {
 		if p.Namespace != "" {
 			continue
 		}
-		r.Known = append(r.Known, v1alpha1.NodeImageKnownPolicy{Name: p.Name, UID: p.UID, Generation: p.Generation, Approved: p.Approved})
+		r.Known = append(r.Known, v1alpha1.NodeImageKnownPolicy{Name: p.Name, UID: p.UID, Generation: p.Generation})
 		if OnNodes(p) {
 			about = append(about, p)
 		}

@@ -18,7 +18,7 @@ import (
 
 var (
 	now    = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	images = v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
+	images = v1alpha1.Target{APIVersion: "node.sunset-k8s.io/v1alpha1", Kind: "Image"}
 	jobs   = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}
 )
 
@@ -41,7 +41,6 @@ func render(most int, policies ...*policy.Policy) agentapi.Rendered {
 
 func TestRender(t *testing.T) {
 	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
-	mixed.Approved = "4f2a"
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
 	expect.Equal(t, "rendered", agentapi.Rendered{
 		Policies: []v1alpha1.NodeImagePolicy{{
@@ -51,7 +50,7 @@ func TestRender(t *testing.T) {
 			},
 		}},
 		Known: []v1alpha1.NodeImageKnownPolicy{
-			{Name: "mixed", UID: "uid-mixed", Generation: 4, Approved: "4f2a"}, {Name: "others", UID: "uid-others", Generation: 4},
+			{Name: "mixed", UID: "uid-mixed", Generation: 4}, {Name: "others", UID: "uid-others", Generation: 4},
 		},
 	}, got)
 }
@@ -113,7 +112,7 @@ func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
 	long := about(images, "old")
 	long.Eligible = strings.Repeat("true || ", 1000) + "true"
 	dry, late := policyOf("a", v1alpha1.DryRun, long), policyOf("c", v1alpha1.Enforce, long)
-	in := policyOf("b", v1alpha1.Suspended, long)
+	in := policyOf("b", v1alpha1.Suspend, long)
 	for name, test := range map[string]struct {
 		most    int
 		missing []types.UID

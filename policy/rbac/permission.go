@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Permission is a permission: verbs on resources.
@@ -120,4 +121,12 @@ func (r Permission) And(verbs ...string) Permission {
 		}
 	}
 	return r
+}
+
+// Status is the permission as the status of the policy shows it, one entry for each resource.
+func (r Permission) Status() (all []v1alpha1.MissingPermission) {
+	for _, of := range r.Resources {
+		all = append(all, v1alpha1.MissingPermission{ServiceAccount: r.Account, APIGroup: of.Group, Resource: of.Resource, Verbs: r.Verbs, Namespace: r.Namespace})
+	}
+	return all
 }

@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // CollectedLabel adds a ClusterRole to those that the chart's ClusterRole sunset-kinds aggregates.
-const CollectedLabel = "rbac.sunset.x-k8s.io/aggregate-to-controller"
+const CollectedLabel = "rbac.sunset-k8s.io/aggregate-to-controller"
 
 // YAML is the role that grants the permission: an aggregated ClusterRole for Sunset, a Role with its RoleBinding for a
 // ServiceAccount. It ends with a line break.
@@ -53,46 +54,13 @@ func (r Permission) name() string {
 	return "sunset:" + of + ":" + r.For
 }
 
-// longest is below the maximum length of a condition message at the API server.
-const longest = 30_000
-
-// Message is a sentence, followed by the roles that grant the permissions. The whole text is YAML, because the sentence is a
-// comment. If there are too many roles, the message has the number of the others.
-func Message(sentence string, permissions ...Permission) string {
-	text := comment + Line(sentence) + "\n"
-	for i, r := range permissions {
-		document := r.YAML()
-		if i > 0 {
-			document = Between + document
-		}
-		if len(text)+len(document) > longest {
-			return text + comment + "and " + strconv.Itoa(len(permissions)-i) + " more\n"
-		}
-		text += document
-	}
-	return text
-}
-
-const comment = "# "
-
-// Line is a text with spaces instead of unprintable characters. Authors of policies and objects choose the names in the
-// sentences, and administrators apply the YAML next to a sentence, so no name may end a line. YAML ends a line at \n, \r, U+0085,
-// U+2028 and U+2029.
+// Line is a text with spaces instead of unprintable characters, because authors of policies and objects choose the names in
+// messages, and no name may end a line of a terminal or of YAML. YAML ends a line at \n, \r, U+0085, U+2028 and U+2029.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return ' '
 		}
 		return r
 	}, text)
-}
-
-// Sentence is the sentence of a Message; any other text is returned unchanged.
-func Sentence(message string) string {
-	commented, is := strings.CutPrefix(message, comment)
-	if !is {
-		return message
-	}
-	sentence, _, _ := strings.Cut(commented, "\n")
-	return sentence
 }

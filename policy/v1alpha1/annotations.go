@@ -3,18 +3,15 @@ package v1alpha1
 const (
 	// HoldAnnotation keeps the object that carries it, or all objects of the Namespace that carries it, despite every rule. Every
 	// value except "false" is a hold, also the empty one: a hold with a typing error still keeps the object.
-	HoldAnnotation = "sunset.x-k8s.io/hold"
+	HoldAnnotation = "sunset-k8s.io/hold"
 
 	// TTLAnnotation sets an object's own time to live, written as in a rule, if the rule allows it. A value that cannot be read
 	// keeps the object.
-	TTLAnnotation = "sunset.x-k8s.io/ttl"
+	TTLAnnotation = "sunset-k8s.io/ttl"
 
 	// EligibleSinceAnnotation is the time since which an object has been eligible under rules without startTime. Sunset writes
 	// it.
-	EligibleSinceAnnotation = "sunset.x-k8s.io/eligible-since"
-
-	// ApprovedAnnotation on a policy approves its backlog: the value is the hash that condition ApprovalRequired names.
-	ApprovedAnnotation = "sunset.x-k8s.io/approved"
+	EligibleSinceAnnotation = "sunset-k8s.io/eligible-since"
 
 	// MirrorPodAnnotation marks a mirror Pod: a static Pod that the kubelet runs from a file. The kubelet sets it. Sunset never
 	// deletes a mirror Pod, because that would not stop the static Pod.

@@ -2,9 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PendingApproval is a configuration change that would delete more than approval allows.
+// PendingApproval is a configuration change that would delete more than approval allows, or any object if approval is always
+// required.
 type PendingApproval struct {
-	// hash is the value of the annotation sunset.x-k8s.io/approved that approves the change.
+	// hash identifies the change. An approval of the change has the same hash.
 	Hash string `json:"hash"`
 	// due is the number of objects that Sunset would delete now because of the change.
 	Due int64 `json:"due"`
@@ -40,6 +41,11 @@ type EnforcedCount struct {
 	// week is the number of objects that were due within 7 days of that time, including due.
 	// +optional
 	Week int64 `json:"week,omitempty"`
+	// approvals are the hashes of the approvals by which the policy deletes. If one of them is deleted or expires, the policy
+	// waits for approval again.
+	// +optional
+	// +listType=atomic
+	Approvals []string `json:"approvals,omitempty"`
 }
 
 // Preview is a version of the spec whose effect Sunset has counted.

@@ -35,13 +35,13 @@ var chosen = []string{
 func IsChosen(reason string) bool { return slices.Contains(chosen, reason) }
 
 // StopsDeletions reports whether a condition of a policy shows that deletions are stopped. Ready includes Valid, Watching and
-// most reasons of Enforcing. Blocked counts unless IsChosen reports true for its reason.
+// the other reasons of Enforcing. Blocked counts unless IsChosen reports true for its reason.
 func StopsDeletions(c *metav1.Condition) bool {
 	switch c.Type {
 	case ConditionReady:
-		return c.Status == metav1.ConditionFalse
+		return c.Status != metav1.ConditionTrue && c.Reason != ReasonPending
 	case ConditionEnforcing:
-		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && (c.Reason == string(Suspended) || c.Reason == "Terminating")
+		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && slices.Contains([]string{"Suspended", "Terminating", "LimitReached"}, c.Reason)
 	case ConditionBlocked:
 		return c.Status == metav1.ConditionTrue && !IsChosen(c.Reason)
 	case ConditionDelayed, ConditionRecreated, ConditionNoOwner,

@@ -14,9 +14,9 @@ import (
 // +kubebuilder:printcolumn:name=Eligible,type=integer,priority=1,JSONPath=`.status.eligible`
 // +kubebuilder:printcolumn:name=Due,type=integer,JSONPath=`.status.due.now`
 // +kubebuilder:printcolumn:name=Blocked,type=integer,JSONPath=`.status.blocked`
-// +kubebuilder:printcolumn:name=Errors,type=integer,JSONPath=`.status.errors`
+// +kubebuilder:printcolumn:name=Errors,type=integer,priority=1,JSONPath=`.status.errors`
 // +kubebuilder:printcolumn:name=Deleted,type=integer,JSONPath=`.status.deleted`
-// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,JSONPath=`.status.nextDueTime`
+// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,priority=1,JSONPath=`.status.nextDueTime`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -29,6 +29,7 @@ type ClusterRetentionPolicy struct {
 	Spec ClusterRetentionPolicySpec `json:"spec"`
 	// status has the counts and conditions of the policy. Only the controller writes it.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "waiting for the controller", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status RetentionPolicyStatus `json:"status,omitempty"`
 }
 
@@ -46,7 +47,7 @@ type ClusterRetentionPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0",message="one of rules and references must be set"
 type ClusterRetentionPolicySpec struct {
 	// mode sets what the policy does with due objects. DryRun, the default, only counts: status shows what Enforce would
-	// delete. Enforce deletes the objects. Suspended deletes nothing, and no other policy deletes the objects that its rules
+	// delete. Enforce deletes the objects. Suspend deletes nothing, and no other policy deletes the objects that its rules
 	// find eligible.
 	// +optional
 	// +kubebuilder:default=DryRun
@@ -143,19 +144,21 @@ type Limits struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="1h"
 	Window string `json:"window"`
 }
 
 // Mode says what a policy does with objects that are due. The zero value means DryRun.
 //
-// +kubebuilder:validation:Enum=DryRun;Enforce;Suspended
+// +kubebuilder:validation:Enum=DryRun;Enforce;Suspend
 type Mode string
 
 const (
-	// DryRun counts and shows what Enforce would delete. It has no effect on any object.
+	// DryRun counts and shows what Enforce would delete. It deletes nothing.
 	DryRun Mode = "DryRun"
 	// Enforce deletes due objects.
 	Enforce Mode = "Enforce"
-	// Suspended deletes nothing, and keeps the objects that its rules find eligible.
-	Suspended Mode = "Suspended"
+	// Suspend deletes nothing, and keeps the objects that its rules find eligible.
+	Suspend Mode = "Suspend"
 )

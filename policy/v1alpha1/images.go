@@ -15,6 +15,7 @@ type Images struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
 	MinAge string `json:"minAge,omitempty"`
 	// highThresholdPercent is the disk usage of the filesystem of the images above which the agent removes eligible images
 	// before their time to live ends. It removes the images first that have been unused for the longest time. Absent means that
@@ -66,9 +67,6 @@ type NodeImageKnownPolicy struct {
 	UID types.UID `json:"uid"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// approved is its annotation sunset.x-k8s.io/approved.
-	// +optional
-	Approved string `json:"approved,omitempty"`
 }
 
 // NodeImageRulesName is the name of the one NodeImageRules.
@@ -109,7 +107,7 @@ type NodeImagePolicy struct {
 // node writes it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=nimages,categories=sunset
+// +kubebuilder:resource:scope=Cluster,shortName=nireport,categories=sunset
 // +kubebuilder:printcolumn:name=Images,type=integer,JSONPath=`.images`
 // +kubebuilder:printcolumn:name=Bytes,type=integer,JSONPath=`.bytes`
 // +kubebuilder:printcolumn:name=Used %,type=integer,JSONPath=`.filesystem.usedPercent`
@@ -217,9 +215,10 @@ type NodeImagePolicyReport struct {
 	Name string `json:"name"`
 	// uid of the policy.
 	UID types.UID `json:"uid"`
-	// generation and hash of the spec that the numbers are about.
-	Generation int64  `json:"generation"`
-	Hash       string `json:"hash"`
+	// generation of the policy that the numbers are about.
+	Generation int64 `json:"generation"`
+	// hash of the version of the spec that the numbers are about, as in status.previews of the policy.
+	Hash string `json:"hash"`
 	// matched is the number of images that its rules select. Each image counts once.
 	Matched int64 `json:"matched"`
 	// eligible is the number of these images that at least one rule finds eligible.

@@ -17,6 +17,7 @@ type Reference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="[object.spec.secretName]"
 	Names string `json:"names"`
 }
 
@@ -26,11 +27,13 @@ type Referrer struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([^/ ]+/)?[^/ ]+$`
 	APIVersion string `json:"apiVersion"`
 	// kind in CamelCase, such as Certificate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^\S+$`
 	Kind string `json:"kind"`
 }
 

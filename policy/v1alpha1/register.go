@@ -7,13 +7,19 @@ import (
 )
 
 // GroupVersion is the API group and version of every type in this package.
-var GroupVersion = schema.GroupVersion{Group: "sunset.x-k8s.io", Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: "sunset-k8s.io", Version: "v1alpha1"}
 
 // ClusterRetentionPolicyKind is the kind of a ClusterRetentionPolicy.
 var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 
 // RetentionPolicyKind is the kind of a RetentionPolicy.
 var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
+
+// ClusterRetentionApprovalKind is the kind of a ClusterRetentionApproval.
+var ClusterRetentionApprovalKind = GroupVersion.WithKind("ClusterRetentionApproval")
+
+// RetentionApprovalKind is the kind of a RetentionApproval.
+var RetentionApprovalKind = GroupVersion.WithKind("RetentionApproval")
 
 // RetentionLedgerKind is the kind of a RetentionLedger.
 var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
@@ -26,11 +32,12 @@ var NodeImageReportKind = GroupVersion.WithKind("NodeImageReport")
 
 // ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes carry out these
 // rules.
-var ImageKind = schema.GroupVersionKind{Group: "node.sunset.x-k8s.io", Version: "v1alpha1", Kind: "Image"}
+var ImageKind = schema.GroupVersionKind{Group: "node.sunset-k8s.io", Version: "v1alpha1", Kind: "Image"}
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
+		&ClusterRetentionApproval{}, &ClusterRetentionApprovalList{}, &RetentionApproval{}, &RetentionApprovalList{},
 		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -14,9 +14,9 @@ import (
 // +kubebuilder:printcolumn:name=Eligible,type=integer,priority=1,JSONPath=`.status.eligible`
 // +kubebuilder:printcolumn:name=Due,type=integer,JSONPath=`.status.due.now`
 // +kubebuilder:printcolumn:name=Blocked,type=integer,JSONPath=`.status.blocked`
-// +kubebuilder:printcolumn:name=Errors,type=integer,JSONPath=`.status.errors`
+// +kubebuilder:printcolumn:name=Errors,type=integer,priority=1,JSONPath=`.status.errors`
 // +kubebuilder:printcolumn:name=Deleted,type=integer,JSONPath=`.status.deleted`
-// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,JSONPath=`.status.nextDueTime`
+// +kubebuilder:printcolumn:name=Next,type=string,format=date-time,priority=1,JSONPath=`.status.nextDueTime`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -29,6 +29,7 @@ type RetentionPolicy struct {
 	Spec RetentionPolicySpec `json:"spec"`
 	// status has the counts and conditions of the policy. Only the controller writes it.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "waiting for the controller", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status RetentionPolicyStatus `json:"status,omitempty"`
 }
 
@@ -47,7 +48,7 @@ type RetentionPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0",message="one of overrides and rules must be set"
 type RetentionPolicySpec struct {
 	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the
-	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspended deletes nothing, and
+	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspend deletes nothing, and
 	// keeps the objects that the policy's own rules find eligible. Overrides that keep objects longer apply in every mode.
 	// +optional
 	// +kubebuilder:default=DryRun
@@ -78,6 +79,7 @@ type RetentionPolicySpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the bare name of a ServiceAccount of this namespace, without a namespace and without system:serviceaccount:"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// approval sets how many objects a change of the rules may delete without approval, if no dry run has counted the change.
@@ -107,6 +109,8 @@ type RuleOverride struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="4h"
 	TTL string `json:"ttl,omitempty"`
 	// suspend: true keeps the objects that the rule finds eligible in this namespace. false has no effect.
 	// +optional

@@ -33,21 +33,26 @@ type Rule struct {
 	// +required
 	Target Target `json:"target"`
 
-	// eligible is CEL -> bool: true if Sunset may delete the object when it is due. Sunset evaluates it first. If it is false,
-	// Sunset evaluates no other expression of the rule. If it fails, Sunset keeps the object.
-	// +required
+	// eligible is CEL -> bool: true if Sunset may delete the object when it is due. Absent means true: Sunset may delete every
+	// object that target selects. Sunset evaluates it first. If it is false, Sunset evaluates no other expression of the rule.
+	// If it fails, Sunset keeps the object. A rule with null, such as YAML reads from !finished(object) without quotes, is
+	// invalid.
+	// +optional
+	// +nullable
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
-	Eligible string `json:"eligible"`
+	// +kubebuilder:example="finished(object)"
+	Eligible string `json:"eligible,omitempty"`
 
 	// startTime is CEL -> timestamp or optional(timestamp): the start of the time to live. With optional.none() the rule does
 	// not apply to the object. Sunset uses the creationTimestamp of the object if the result is earlier. Without this field,
 	// the start is the time when Sunset first saw the object eligible. Sunset writes this time on the object (annotation
-	// sunset.x-k8s.io/eligible-since), and removes it when the object is no longer eligible. An image has no annotations:
+	// sunset-k8s.io/eligible-since), and removes it when the object is no longer eligible. An image has no annotations:
 	// without this field, its start is the later of its status.firstSeen and status.lastUsed, and no start can be earlier.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="finishedAt(object)"
 	StartTime string `json:"startTime,omitempty"`
 
 	// ttl is the time to live after the start, in Go units plus d (24h) and w (7d): "90m", "1d12h", "2w". With "0s", an
@@ -55,6 +60,8 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="7d"
 	TTL string `json:"ttl,omitempty"`
 
 	// ttlExpression is CEL -> duration or optional(duration), instead of ttl. With optional.none() the object is never due, and
@@ -62,6 +69,7 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="failed(object) ? days(7) : days(1)"
 	TTLExpression string `json:"ttlExpression,omitempty"`
 
 	// keepNewest keeps the newest eligible objects, even if they are due.
@@ -72,10 +80,10 @@ type Rule struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// override sets what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep objects
-	// longer, put a hold on them, or suspend the rule.
+	// overrideBounds limits what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep
+	// objects longer, put a hold on them, or suspend the rule.
 	// +optional
-	Override *Override `json:"override,omitempty"`
+	OverrideBounds *OverrideBounds `json:"overrideBounds,omitempty"`
 
 	// images has more settings, if the target is an Image of a node.
 	// +optional
@@ -91,6 +99,7 @@ type Rule struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="succeeded(object) ? 'Succeeded' : 'Failed'"
 	Outcome string `json:"outcome,omitempty"`
 
 	// delete sets which object the rule deletes, and how.
@@ -105,15 +114,20 @@ type Rule struct {
 
 // Target is a kind of object, with an optional label selector.
 type Target struct {
-	// apiVersion of the kind, such as batch/v1 or v1.
+	// apiVersion of the kind, such as batch/v1 or v1. Sunset reads each kind in one version: the one that rules of
+	// ClusterRetentionPolicies name, or otherwise the one that the API server prefers. A rule with another version is invalid.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([^/ ]+/)?[^/ ]+$`
+	// +kubebuilder:example="batch/v1"
 	APIVersion string `json:"apiVersion"`
 	// kind in CamelCase, such as Job.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^\S+$`
+	// +kubebuilder:example="Job"
 	Kind string `json:"kind"`
 	// selector limits the rule to objects with these labels. Absent and {} mean all.
 	// +optional
@@ -133,6 +147,7 @@ type KeepNewest struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="object.metadata.?labels[?'app'].orValue('')"
 	GroupBy string `json:"groupBy,omitempty"`
 }
 
@@ -170,58 +185,67 @@ const (
 	ShareFair Share = "Fair"
 )
 
-// Override sets what RetentionPolicies and annotations can change in a rule.
-type Override struct {
-	// ttl bounds the time to live that a RetentionPolicy or the annotation of an object can set. If a value is outside of the
-	// bounds, Sunset uses the nearest bound.
+// OverrideBounds limits what a RetentionPolicy and the annotations of an object can change in a rule.
+type OverrideBounds struct {
+	// minTTL is the shortest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
+	// of a shorter one. Absent means the time of the rule, so that they can only set a longer one.
 	// +optional
-	TTL *TTLBounds `json:"ttl,omitempty"`
-	// annotation sets whether the annotation sunset.x-k8s.io/ttl of an object can set its time to live. true: to any value
-	// within the bounds. false: Sunset ignores the annotation. Absent: only to a longer time.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	MinTTL string `json:"minTTL,omitempty"`
+	// maxTTL is the longest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
+	// of a longer one. Absent means no maximum.
 	// +optional
-	Annotation *bool `json:"annotation,omitempty"`
-	// suspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	MaxTTL string `json:"maxTTL,omitempty"`
+	// ttlAnnotation sets which time to live the annotation sunset-k8s.io/ttl of an object can set. Longer, the default: only a
+	// longer one, up to maxTTL. WithinBounds: each that a RetentionPolicy can set. Ignore: none.
 	// +optional
-	Suspend *bool `json:"suspend,omitempty"`
-	// keepNewest is the minimum count that a RetentionPolicy can set. Absent means the count of the rule, so that a
+	TTLAnnotation TTLAnnotationEffect `json:"ttlAnnotation,omitempty"`
+	// allowSuspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
+	// +optional
+	AllowSuspend *bool `json:"allowSuspend,omitempty"`
+	// minKeepNewest is the minimum of keepNewest that a RetentionPolicy can set. Absent means the count of the rule, so that a
 	// RetentionPolicy can only keep more.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	KeepNewest *int32 `json:"keepNewest,omitempty"`
+	MinKeepNewest *int32 `json:"minKeepNewest,omitempty"`
 }
 
-// TTLBounds bounds a time to live.
-type TTLBounds struct {
-	// min is the shortest time to live that an override can set. Absent means the time of the rule, so that an override can
-	// only be longer.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Min string `json:"min,omitempty"`
-	// max is the longest time to live that an override can set. Absent means no maximum.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Max string `json:"max,omitempty"`
-}
+// TTLAnnotationEffect says which time to live the annotation of an object can set. The zero value means Longer.
+//
+// +kubebuilder:validation:Enum=Longer;WithinBounds;Ignore
+type TTLAnnotationEffect string
+
+const (
+	// TTLAnnotationLonger allows only a longer time to live, up to maxTTL.
+	TTLAnnotationLonger TTLAnnotationEffect = "Longer"
+	// TTLAnnotationWithinBounds allows each time to live that a RetentionPolicy can set.
+	TTLAnnotationWithinBounds TTLAnnotationEffect = "WithinBounds"
+	// TTLAnnotationIgnore ignores the annotation.
+	TTLAnnotationIgnore TTLAnnotationEffect = "Ignore"
+)
 
 // Delete sets which object a rule deletes, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner applies only to owners: set what: Owner"
-// +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would keep the object when its owner is deleted: set Background or Foreground"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.target) && self.target == 'Owner'",message="allowUnfinishedOwner applies only to owners: set target: Owner"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || self.target != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would keep the object when its owner is deleted: set Background or Foreground"
 type Delete struct {
-	// what to delete: with Subject, the default, the object itself. With Owner, the controller of the object, such as the Job
-	// of a Workload; garbage collection then deletes the object, as all dependents of the owner. The owner must have finished,
-	// must not have a hold or be protected, and no rule about its own kind may keep it. Sunset keeps an object without a
-	// controller.
+	// target sets which object the rule deletes: with Object, the default, the object itself. With Owner, the controller of the
+	// object, such as the Job of a Workload; garbage collection then deletes the object, as all dependents of the owner. The
+	// owner must have finished, must not have a hold or be protected, and no rule about its own kind may keep it. Sunset keeps
+	// an object without a controller.
 	// +optional
-	What DeleteWhat `json:"what,omitempty"`
+	Target DeleteTarget `json:"target,omitempty"`
 	// allowUnfinishedOwner lets the rule delete an owner that has not finished, or whose kind does not show whether it has.
-	// Needs what: Owner.
+	// Needs target: Owner.
 	// +optional
 	AllowUnfinishedOwner bool `json:"allowUnfinishedOwner,omitempty"`
 	// allowManaged lets the rule delete objects that another controller would re-create or still needs: those that MultiKueue
-	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With what: Owner it applies to the owner too.
+	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With target: Owner it applies to the owner too.
 	// +optional
 	AllowManaged bool `json:"allowManaged,omitempty"`
 	// propagationPolicy sets what happens to dependents: Background (the default) and Foreground delete them, Orphan keeps
@@ -231,16 +255,16 @@ type Delete struct {
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 }
 
-// DeleteWhat says which object a rule deletes. The zero value means Subject.
+// DeleteTarget says which object a rule deletes. The zero value means Object.
 //
-// +kubebuilder:validation:Enum=Subject;Owner
-type DeleteWhat string
+// +kubebuilder:validation:Enum=Object;Owner
+type DeleteTarget string
 
 const (
-	// DeleteSubject deletes the object that the rule selects.
-	DeleteSubject DeleteWhat = "Subject"
-	// DeleteOwner deletes its controller.
-	DeleteOwner DeleteWhat = "Owner"
+	// TargetObject deletes the object that the rule selects.
+	TargetObject DeleteTarget = "Object"
+	// TargetOwner deletes its controller.
+	TargetOwner DeleteTarget = "Owner"
 )
 
 // EventMode says how Events report deletions. The zero value means Aggregate.

@@ -7,18 +7,21 @@ import (
 // Condition types of a policy.
 const (
 	// ConditionReady is True when every rule is valid, its kind is fully listed, and the policy does what its mode says.
-	// Otherwise its reason names the first obstacle.
+	// Otherwise it is Unknown or False, and its reason names the obstacle. It has the meaning that kstatus expects.
 	ConditionReady = "Ready"
 	// ConditionValid is False when a rule is invalid; the message says where and what to do.
 	ConditionValid = "Valid"
-	// ConditionWatching is False while a target kind cannot be listed and watched; the message names the verb and resource.
+	// ConditionWatching is Unknown until every target kind has been listed, and False while one cannot be listed and watched; the
+	// message names the verb and resource.
 	ConditionWatching = "Watching"
-	// ConditionEnforcing is True while the policy deletes due objects. Otherwise its reason says why not.
+	// ConditionEnforcing is True while the policy deletes due objects, and Unknown while Sunset still counts the effect of a
+	// change. Otherwise its reason says why not. A policy whose mode is DryRun does not have it.
 	ConditionEnforcing = "Enforcing"
-	// ConditionApprovalRequired is True while a change would delete more than approval allows and no dry run has counted it; the
-	// message has the count, and the hash to approve.
+	// ConditionApprovalRequired is True while a change would delete more than approval allows. The message has the count, and the
+	// hash to approve.
 	ConditionApprovalRequired = "ApprovalRequired"
-	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need.
+	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need, and Unknown
+	// while the API server has not answered that.
 	ConditionPermitted = "Permitted"
 	// ConditionReferencesKnown is False while Sunset does not know all references to the ConfigMaps or Secrets that rules ask
 	// about. The message names the referrers that are unknown, and why. Until then, the rules keep all these ConfigMaps or
@@ -31,6 +34,9 @@ const (
 	// condition is absent.
 	ConditionDelayed = "Delayed"
 )
+
+// ReasonPending is the reason of condition Ready, which is Unknown, until the controller has written the first status.
+const ReasonPending = "Pending"
 
 // RetentionPolicyStatus is the observed state of a policy. Its size does not depend on the number of objects.
 type RetentionPolicyStatus struct {
@@ -108,22 +114,45 @@ type RetentionPolicyStatus struct {
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
-	// approved is the approval of this version of the spec, after you have given it. The annotation may name the approval of a
-	// later change since then. If you remove the annotation, you withdraw both approvals.
-	// +optional
-	Approved string `json:"approved,omitempty"`
-
 	// enforced is the last count of due objects while no change of this policy waited. A new leader compares its first count
 	// with it. Absent on a dry run.
 	// +optional
 	Enforced *EnforcedCount `json:"enforced,omitempty"`
 
-	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while a change waits for approval; Permitted on a
-	// RetentionPolicy with rules of its own; ReferencesKnown if rules read references.
+	// missingPermissions lists at most 32 permissions that the policy needs and that Sunset, or the ServiceAccount of a
+	// RetentionPolicy, lacks. To print roles that grant them, run kubectl sunset rbac.
+	// +optional
+	// +listType=atomic
+	MissingPermissions []MissingPermission `json:"missingPermissions,omitempty"`
+
+	// conditions: Ready, Valid and Watching; Enforcing, unless mode is DryRun; Permitted on a RetentionPolicy with rules of its own;
+	// ReferencesKnown if rules read references. These are there only while they are True: ApprovalRequired, Blocked, Delayed, and
+	// those about objects that the policy does not delete, such as Recreated, NoOwner or ManagedByArgoCD.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MaxMissingPermissions is the maximum number of entries in RetentionPolicyStatus.MissingPermissions.
+const MaxMissingPermissions = 32
+
+// MissingPermission is a permission on one resource that is not granted completely.
+type MissingPermission struct {
+	// serviceAccount of the namespace of a RetentionPolicy that needs the permission; absent if Sunset needs it.
+	// +optional
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// apiGroup of the resource; empty for the core group.
+	// +optional
+	APIGroup string `json:"apiGroup"`
+	// resource in plural, such as jobs.
+	Resource string `json:"resource"`
+	// verbs that the policy needs on the resource. At least one of them is not allowed.
+	// +listType=atomic
+	Verbs []string `json:"verbs"`
+	// namespace where the permission is needed; absent for all namespaces.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // LedgerStatus summarizes the RetentionLedger of a policy.
@@ -147,7 +176,7 @@ type ClusterRuleStatus struct {
 	Policy string `json:"policy"`
 	// rule is the name of the rule.
 	Rule string `json:"rule"`
-	// mode of the rule in this namespace: Suspended if an override suspends it.
+	// mode of the rule in this namespace: Suspend if an override suspends it.
 	Mode Mode `json:"mode"`
 	// ttl of the rule in this namespace; empty if it differs between objects, or if there is none.
 	// +optional
@@ -253,17 +282,18 @@ type RuleStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Outcomes []LedgerOutcome `json:"outcomes,omitempty"`
-	// problems say why the rule is invalid. An invalid rule deletes nothing, and keeps all objects that it may select.
+	// problems say why the rule is invalid. An invalid rule deletes nothing, and keeps all objects that it may select. The list
+	// has the first five; kubectl sunset validate shows all of them.
 	// +optional
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty"`
 	// warnings show possible mistakes, such as a field that is not in the schema of the kind, or a rule that removes images
-	// after less than an hour. Warnings do not change what the rule does.
+	// after less than an hour. Warnings do not change what the rule does. The list has the first five.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
-	// reads lists the object fields that the expressions of the rule read. If all of them are in metadata, Sunset watches only
-	// metadata.
+	// reads lists the first fifty object fields that the expressions of the rule read. If all fields are in metadata, Sunset
+	// watches only metadata.
 	// +optional
 	// +listType=atomic
 	Reads []string `json:"reads,omitempty"`

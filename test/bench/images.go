@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/containerd"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -25,7 +26,7 @@ const imagesPolicy = `
   mode: Enforce
   rules:
   - name: unused
-    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: object.spec.tags.all(t, t.startsWith('bench.test/'))
     ttl: 30d
     images: {minAge: 1s}
@@ -83,9 +84,7 @@ func (b *imageBench) allDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	approved := p.DeepCopy()
-	approved.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: (&policy.Policy{UID: p.UID, Hash: told.Hash}).ApprovalHash()}
-	if err := b.policy.Patch(ctx, approved, client.MergeFrom(p)); err != nil {
+	if err := b.policy.Create(ctx, fixture.Approval(p, (&policy.Policy{UID: p.UID, Hash: told.Hash}).ApprovalHash())); err != nil {
 		return err
 	}
 	_, err = b.rulesRead(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Hash == told.Hash && len(t.Unapproved) == 0 })

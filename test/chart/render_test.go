@@ -57,10 +57,10 @@ func TestTheChartPassesLint(t *testing.T) {
 func TestTheSchemaRefuses(t *testing.T) {
 	for name, set := range map[string]string{
 		"an unknown value":                "controller.replica=3",
-		"an unknown value of a kind":      `rights.kinds.jobs\.batch.deletes=true`,
-		"a permission for every kind":     "rights.kinds.*.get=true",
-		"references of every kind":        "rights.references.kinds={*}",
-		"a kind and its version":          `rights.kinds.batch/v1.get=true`,
+		"an unknown value of a kind":      `rbac.kinds.jobs\.batch.deletes=true`,
+		"a permission for every kind":     "rbac.kinds.*.get=true",
+		"references of every kind":        "rbac.references.kinds={*}",
+		"a kind and its version":          `rbac.kinds.batch/v1.get=true`,
 		"a feature that is not a boolean": "featureGates.References=off",
 		"text for a number":               "controller.maxInFlight=many",
 		"a path that is none":             "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",

@@ -33,7 +33,7 @@ func read(t *testing.T, name string) []byte {
 // TestTheChartCarriesWhatTheRepositoryHas: a chart can only use files in its folder, so it contains copies.
 func TestTheChartCarriesWhatTheRepositoryHas(t *testing.T) {
 	for _, part := range []struct{ from, to, files string }{
-		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rights.yaml"},
+		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rbac.yaml"},
 	} {
 		want, got := texts(t, part.from, part.files), texts(t, filepath.Join(chart, part.to), "*")
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -123,7 +123,7 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 			page = append(page, "\n---\napiVersion: "+text...)
 		}
 	}
-	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rights.references.enabled=true"))
+	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true"))
 	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references"} {
 		kind := "ClusterRole"
 		if name == "sunset-lease" {
@@ -145,7 +145,7 @@ func allows(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) boo
 func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, object := range rendered {
-		if object.GetLabels()["rbac.sunset.x-k8s.io/aggregate-to-controller"] == "true" {
+		if object.GetLabels()["rbac.sunset-k8s.io/aggregate-to-controller"] == "true" {
 			all = append(all, rulesOf(t, object)...)
 		}
 	}
@@ -155,14 +155,14 @@ func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv
 // TestTheKindsOfTheSamplesHaveRoles: every kind of the samples has a role, except an invented kind and Secrets, which must
 // be enabled explicitly.
 func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
-	rules := collected(t, objects(t, render(t, "--set", "rights.kinds.secrets.enabled=true")))
+	rules := collected(t, objects(t, render(t, "--set", "rbac.kinds.secrets.enabled=true")))
 	files, err := filepath.Glob("../../samples/*/policy.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("only %d samples: %v", len(files), err)
 	}
 	var needed, said bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &needed, ErrOut: &said}
-	args := append([]string{"rights", "--local", "--owners=jobs.batch", "-f"}, files...)
+	args := append([]string{"rbac", "--local", "--owners=jobs.batch", "-f"}, files...)
 	if code := command.Run(t.Context(), args, streams, time.Time{}); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
@@ -186,7 +186,7 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 }
 
 func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
-	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rights.references.enabled=true")), "ClusterRole", "sunset-references"))
+	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rbac.references.enabled=true")), "ClusterRole", "sunset-references"))
 	for _, declared := range references.BuiltIn() {
 		plural := resourceOf(declared.From)
 		if !allows(rules, "list", plural.GroupResource()) || !allows(rules, "watch", plural.GroupResource()) {

@@ -107,6 +107,7 @@ func (c *Cluster) begin(ctx context.Context, s *server) error {
 		Path: c.paths[s.component.program()],
 		Dir:  c.scratch.dir,
 		Log:  filepath.Join(c.logs, string(s.component)+".log"),
+		Env:  s.env,
 	}
 	if err := s.start(ctx); err != nil {
 		return err

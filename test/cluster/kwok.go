@@ -23,6 +23,9 @@ func (c *Cluster) kwok() *server {
 		component: Kwok,
 		scheme:    "https",
 		ready:     c.healthy("/healthz"),
+		// kwok v0.8.0 compiles its stages concurrently, and they share a map without a lock. On more than one thread, it has crashed
+		// with "concurrent map read and map write".
+		env: []string{"GOMAXPROCS=1"},
 		args: func(port int) []string {
 			return []string{
 				"--kubeconfig=" + c.Kubeconfig(),

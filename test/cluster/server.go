@@ -24,6 +24,7 @@ type server struct {
 	program   Program                                   // without Args
 	prepare   func(ctx context.Context, port int) error // runs before each start; may be nil
 	args      func(port int) []string
+	env       []string                                  // in addition to the usual variables
 	ready     func(ctx context.Context, port int) error // must recognise this server, not any server on port
 	scheme    string
 	port      int // zero until the first start

@@ -13,7 +13,7 @@ import (
 func TestF30BombsDelayNobodyElse(t *testing.T) {
 	d := newDay(t, 30)
 	p := firstPlan
-	p.jobsTTL, p.idleTTL, p.audit = time.Second, time.Second, v1alpha1.Suspended
+	p.jobsTTL, p.idleTTL, p.audit = time.Second, time.Second, v1alpha1.Suspend
 	p.also = " && object.?spec.list.orValue([]).all(a, object.spec.list.all(b, a + b >= 0))"
 	d.plans = []dated{p.dated(d.compiler)}
 	d.begin()

@@ -181,7 +181,7 @@ func (m *model) dueJob(o *thing, p plan) (at time.Time, keeps string) {
 	}
 	start, isAudited := later(o.finished, o.created), o.labels["audit"] == "true"
 	switch {
-	case p.jobs == v1alpha1.Suspended, isAudited && p.audit == v1alpha1.Suspended:
+	case p.jobs == v1alpha1.Suspend, isAudited && p.audit == v1alpha1.Suspend:
 		return at, "a rule is suspended"
 	case p.jobs == v1alpha1.Enforce:
 		ttl := p.jobsTTL

@@ -51,7 +51,7 @@ spec:
     eligible: finished(object)%[9]s
     startTime: finishedAt(object)
     ttl: %[2]s
-    override: {annotation: true, ttl: {min: 5m, max: 6h}}
+    overrideBounds: {ttlAnnotation: WithinBounds, minTTL: 5m, maxTTL: 6h}
 ---
 metadata: {name: audit, uid: uid-audit}
 spec:

@@ -181,7 +181,7 @@ func (d *day) take(kind schema.GroupVersionKind) {
 // edit changes the plan as an administrator. A running process receives the change within a second.
 func (d *day) edit() {
 	pick := func(ttl ...time.Duration) time.Duration { return ttl[d.users.IntN(len(ttl))] }
-	mode := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspended, v1alpha1.DryRun}[d.users.IntN(4)]
+	mode := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspend, v1alpha1.DryRun}[d.users.IntN(4)]
 	p := d.plan()
 	switch d.users.IntN(7) {
 	case 0:
@@ -192,7 +192,7 @@ func (d *day) edit() {
 		p.audit = mode
 	case 3:
 		if p.idle = mode; mode == v1alpha1.DryRun {
-			p.idle = v1alpha1.Suspended
+			p.idle = v1alpha1.Suspend
 		}
 	case 4:
 		p.idleTTL = pick(10*time.Minute, 40*time.Minute, 90*time.Minute)

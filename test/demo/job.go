@@ -69,7 +69,7 @@ func (j job) kept(r rules) string {
 		return "still running"
 	case j.held:
 		return "held"
-	case r.mode == v1alpha1.Suspended:
+	case r.mode == v1alpha1.Suspend:
 		return "policy suspended"
 	}
 	if _, ok := j.ttl(r); !ok {

@@ -58,7 +58,7 @@ func help(kubeconfig string) []string {
 		"In another terminal:  export KUBECONFIG=" + kubeconfig,
 		"  kubectl get cret batch -o yaml                            # the whole status",
 		"  kubectl edit cret batch                                   # change a TTL or mode",
-		"  kubectl -n shop annotate job NAME sunset.x-k8s.io/hold=   # keep a Job",
+		"  kubectl -n shop annotate job NAME sunset-k8s.io/hold=     # keep a Job",
 		"  kubectl -n shop create -f test/demo/job.yaml              # create a Job",
 		"Ctrl-C stops everything.",
 	}

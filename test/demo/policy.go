@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	policiesPath = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	policiesPath = "/apis/sunset-k8s.io/v1alpha1/clusterretentionpolicies"
 	policyName   = "batch"
 )
 

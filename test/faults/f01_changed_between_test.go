@@ -18,7 +18,7 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	scenario.Short(t)
 	s := scenario.New(t, scenario.Options{})
 	leads, waits := pair(s, scenario.Start{})
-	s.Policy("previews", previews("Enforce", "2s")+"  override: {annotation: true}\n")
+	s.Policy("previews", previews("Enforce", "2s")+"  overrideBounds: {ttlAnnotation: WithinBounds}\n")
 	held := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("delete", "configmaps").And(proxy.In(s.Namespace)), Hold: true})
 	refuses(s, http.StatusConflict, leads)
 	s.Expect(held)

@@ -19,6 +19,8 @@ type change struct {
 	how func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy)
 	// mark is scenario.Short or scenario.Long.
 	mark func(t *testing.T)
+	// approved means that the policy deletes only with an approval.
+	approved bool
 }
 
 // TestF04APolicyChangesInTheMiddle changes a policy in the middle of a backlog, while the watches of policies are frozen.
@@ -27,22 +29,33 @@ func TestF04APolicyChangesInTheMiddle(t *testing.T) {
 		return func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
 	}
 	inTheMiddle(t, map[string]change{
-		"suspended":    {edit(suspends), scenario.Short},
-		"a dry run":    {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scenario.Long},
-		"a longer TTL": {edit(enforcesAfter("1h")), scenario.Long},
-		"another rule keeps": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+		"suspended":    {how: edit(suspends), mark: scenario.Short},
+		"a dry run":    {how: edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), mark: scenario.Long},
+		"a longer TTL": {how: edit(enforcesAfter("1h")), mark: scenario.Long},
+		"another rule keeps": {how: edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) {
 			keeps := *spec.Rules[0].DeepCopy()
 			keeps.Name, keeps.TTL, keeps.TTLExpression = "keeps", "", "optional.none()"
 			spec.Rules = append(spec.Rules, keeps)
-		}), scenario.Long},
-		"its namespace is excluded": {func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
+		}), mark: scenario.Long},
+		"its namespace is excluded": {how: func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
-		}, scenario.Long},
-		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scenario.Long},
-		"another policy suspended": {func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) {
-			s.Policy("veto", previews("Suspended", "0s"))
-		}, scenario.Long},
-		"deleted": {func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, scenario.Long},
+		}, mark: scenario.Long},
+		"invalid": {how: edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), mark: scenario.Long},
+		"another policy suspended": {how: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) {
+			s.Policy("veto", previews("Suspend", "0s"))
+		}, mark: scenario.Long},
+		"deleted": {how: func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, mark: scenario.Long},
+		"its approval is deleted": {how: func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
+			approvals := &v1alpha1.ClusterRetentionApprovalList{}
+			if err := s.List(s.Context(), approvals); err != nil {
+				s.Fatal(err)
+			}
+			for i := range approvals.Items {
+				if approvals.Items[i].Spec.Policy.UID == p.UID {
+					s.Remove(&approvals.Items[i])
+				}
+			}
+		}, mark: scenario.Long, approved: true},
 	})
 }
 
@@ -54,11 +67,10 @@ func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
 		}
 	}
 	inTheMiddle(t, map[string]change{
-		"a longer TTL":            {override("ttl: 1h"), scenario.Long},
-		"a suspension":            {override("suspend: true"), scenario.Long},
-		"an invalid TTL":          {override("ttl: 2 days"), scenario.Long},
-		"an unknown field":        {override("ttl: 0s, unless: sunday"), scenario.Long},
-		"a hold on its namespace": {func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scenario.Long},
+		"a longer TTL":            {how: override("ttl: 1h"), mark: scenario.Long},
+		"a suspension":            {how: override("suspend: true"), mark: scenario.Long},
+		"an unknown field":        {how: override("ttl: 0s, unless: sunday"), mark: scenario.Long},
+		"a hold on its namespace": {how: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, mark: scenario.Long},
 	})
 }
 
@@ -76,10 +88,17 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			s := scenario.New(t, scenario.Options{})
 			configMaps(s, "cm", backlog, preview)
 			leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=30"}})
-			p := s.Policy("previews", previews("Enforce", "0s"))
+			spec := previews("Enforce", "0s")
+			if change.approved {
+				spec += "approval: {required: Always}\n"
+			}
+			p := s.Policy("previews", spec)
+			if change.approved {
+				approve(s, p)
+			}
 			atMost(s, preview, backlog-20)
 			var thaws []func()
-			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
+			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "clusterretentionapprovals", "namespaces"} {
 				thaws = append(thaws, leads.Proxy.Freeze(proxy.Requests("watch", resource)))
 			}
 			befell(s, leads, "events that were held back", func(t proxy.Counts) int { return t.HeldBack })

@@ -98,7 +98,7 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 func overridesDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	for _, file := range crds.Files() {
-		if file.Name == "retentionpolicies.sunset.x-k8s.io" {
+		if file.Name == "retentionpolicies.sunset-k8s.io" {
 			definition := &apiextensionsv1.CustomResourceDefinition{}
 			expect.NoError(t, yaml.UnmarshalStrict(file.YAML, definition))
 			return definition

@@ -94,7 +94,7 @@ func relisted(s *scenario.Scenario, r *scenario.Replica) {
 	s.Helper()
 	bystander := s.ConfigMap("bystander", nil)
 	recorded := map[string]func() []proxy.Entry{}
-	for _, resource := range []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "namespaces"} {
+	for _, resource := range []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "clusterretentionapprovals", "retentionapprovals", "namespaces"} {
 		recorded[resource] = r.Proxy.Record(relists(resource))
 	}
 	watches := r.Proxy.Record(proxy.Requests("watch", ""))

@@ -27,7 +27,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 	elsewhere, held := s.More("elsewhere"), s.More("held")
 	p := s.Policy("previews", previews("Enforce", "3s"))
 	pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
-	veto := s.Policy("veto", labelled("vetoed", "Suspended", "0s"))
+	veto := s.Policy("veto", labelled("vetoed", "Suspend", "0s"))
 	s.Policy("vetoed", labelled("vetoed", "Enforce", "3s"))
 	namespace := &corev1.Namespace{}
 	expect.NoError(t, s.Get(s.Context(), types.NamespacedName{Name: held}, namespace))

@@ -33,7 +33,7 @@ func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 	})
 	armed := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("get", "jobs").And(proxy.In(s.Namespace)), Answer: notFound})
 	s.Expect(armed)
-	s.Policy("previews", previews("Enforce", "0s")+"  delete: {what: Owner}\n")
+	s.Policy("previews", previews("Enforce", "0s")+"  delete: {target: Owner}\n")
 	fired(s, armed)
 	silent(t, 3*time.Second, leads, waits)
 	s.Stays(0, job, cm)

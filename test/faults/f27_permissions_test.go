@@ -44,6 +44,7 @@ var (
 	// needed contains the permissions that Sunset needs regardless of policies.
 	needed = []rbacv1.PolicyRule{
 		rule(v1alpha1.GroupVersion.Group, []string{"clusterretentionpolicies", "retentionpolicies"}, reads),
+		rule(v1alpha1.GroupVersion.Group, []string{"clusterretentionapprovals", "retentionapprovals"}, []string{"get", "list", "watch"}),
 		rule(v1alpha1.GroupVersion.Group, []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, []string{"patch"}),
 		rule(v1alpha1.GroupVersion.Group, []string{"retentionledgers"}, []string{"get", "list", "watch", "create", "update", "delete"}),
 		rule("", []string{"namespaces"}, reads),

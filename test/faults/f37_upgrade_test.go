@@ -22,7 +22,7 @@ import (
 // version takes over from the other with a DELETE in flight.
 func TestF37UpgradedDowngradedAndUpgradedAgain(t *testing.T) {
 	scenario.Long(t)
-	earlier, today := build.Earlier(t, build.BeforeReferences), build.Today(t)
+	earlier, today := build.Earlier(t), build.Today(t)
 	u := newRollout(scenario.New(t, scenario.Options{Own: true}), earlier)
 	one, other := pair(u.Scenario, scenario.Start{Failover: true, Binary: earlier.Controller, Flags: []string{"--max-deletions-per-second=8"}})
 	u.runs[one], u.runs[other] = earlier, earlier
@@ -66,7 +66,7 @@ type rollout struct {
 	previews *v1alpha1.ClusterRetentionPolicy // deletes all the time
 	bounded  *v1alpha1.ClusterRetentionPolicy // uses up its limit early
 	steady   *v1alpha1.ClusterRetentionPolicy // may delete every few seconds
-	declares *v1alpha1.ClusterRetentionPolicy // has a field that only today's version supports
+	newer    *v1alpha1.ClusterRetentionPolicy // has a field that only today's version supports
 	pause    *v1alpha1.RetentionPolicy
 
 	made   int                 // number of previews so far
@@ -84,12 +84,7 @@ func newRollout(s *scenario.Scenario, version build.Version) *rollout {
 	u.previews = s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 	u.bounded = s.Policy("bounded", labelled("bounded", "Enforce", "0s")+limited(bound)+byDefault)
 	u.steady = s.Policy("steady", labelled("steady", "Enforce", "0s")+"limits: {maxDeletions: 6, window: 20s}\n")
-	u.declares = s.Policy("declares", labelled("spare", "Enforce", "0s")+`
-references:
-- from: {apiVersion: v1, kind: Pod}
-  to: ConfigMap
-  names: "[object.metadata.name]"
-`)
+	u.newer = s.Policy("newer", labelled("spare", "Enforce", "0s")+"  events: Aggregate\n")
 	s.Policy("retired", `
 mode: Enforce
 rules:
@@ -186,7 +181,7 @@ func (u *rollout) reads(version build.Version) {
 		u.spare = nil
 		return
 	}
-	tells(u.Scenario, u.declares, v1alpha1.ConditionValid, "RuleInvalid", "references")
+	tells(u.Scenario, u.newer, v1alpha1.ConditionValid, "RuleInvalid", "events")
 	u.Stays(time.Second, u.spare...)
 }
 
@@ -245,7 +240,6 @@ func (u *rollout) settles() {
 	u.Quiet()
 	u.counts(u.previews, int64(u.made))
 	u.counts(u.bounded, bound)
-	u.approved() // the earlier version does not write the counted number of objects into the status
 	tells(u.Scenario, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
 	u.Eventually(func() error {
 		l, gone := u.Ledger(u.steady), int64(stock-u.Left(&corev1.ConfigMapList{}, env("steady")))

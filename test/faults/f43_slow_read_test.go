@@ -18,7 +18,7 @@ import (
 func TestF43AnOwnerBehindASlowRead(t *testing.T) {
 	scenario.Long(t)
 	s := scenario.New(t, scenario.Options{})
-	p := s.Policy("previews", previews("Enforce", "1h")+"  delete: {what: Owner}\n")
+	p := s.Policy("previews", previews("Enforce", "1h")+"  delete: {target: Owner}\n")
 	job := s.FinishedJob("job")
 	cm := s.ConfigMap("owned", preview, func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}

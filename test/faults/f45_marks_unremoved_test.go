@@ -21,7 +21,7 @@ rules:
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
   eligible: object.metadata.labels.retired == 'yes'
   ttl: %s
-  override: {suspend: true}
+  overrideBounds: {allowSuspend: true}
 `
 
 // TestF45AMarkThatCouldNotBeRemoved has a leader that sees an object in use and cannot remove its mark, because the namespace

@@ -21,7 +21,7 @@ import (
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 	const due = 20
 	suspended := func(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
-		return s.Policy("veto", previews("Suspended", "0s"))
+		return s.Policy("veto", previews("Suspend", "0s"))
 	}
 	ways := map[string]struct {
 		rule  string // added to the rule

@@ -8,12 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/fixture"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -71,8 +73,10 @@ rules:
 				if err := s.Get(s.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 					return err
 				}
-				if waits := status.PendingApproval; waits != nil && o.GetAnnotations()[v1alpha1.ApprovedAnnotation] != waits.Hash {
-					s.Change(o, func() { o.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: waits.Hash}) })
+				if waits := status.PendingApproval; waits != nil {
+					if err := s.Create(s.Context(), fixture.Approval(o, waits.Hash)); !apierrors.IsAlreadyExists(err) && err != nil {
+						return err
+					}
 				}
 			}
 			n := left()

@@ -42,7 +42,7 @@ rules:
   eligible: "true"
   startTime: object.metadata.creationTimestamp
   ttl: 0s
-  delete: {what: Owner}
+  delete: {target: Owner}
 - name: by-quota
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: crowd}}}
   eligible: "true"

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/fixture"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -59,7 +60,7 @@ func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
 	}
 }
 
-func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspended }
+func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspend }
 
 // counted waits until a policy's status has matched the given number of objects.
 func counted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
@@ -69,12 +70,12 @@ func counted(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, matched i
 	})
 }
 
-// tells waits until a condition of a policy is False for a reason and its message contains words.
+// tells waits until a condition of a policy is not True, for a reason, and its message contains words.
 func tells(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, condition, reason string, words ...string) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		c := scenario.Condition(status, condition)
-		if c.Status != metav1.ConditionFalse || c.Reason != reason {
+		if c.Status == metav1.ConditionTrue || c.Reason != reason {
 			return fmt.Errorf("%s is %s, %s", condition, c.Status, c.Reason)
 		}
 		for _, word := range words {
@@ -97,7 +98,7 @@ func approve(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 		hash = status.PendingApproval.Hash
 		return nil
 	})
-	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
+	s.MustCreate(fixture.Approval(p, hash))
 }
 
 // with returns the entries that the API server answered with a code.

@@ -42,7 +42,7 @@ func (w *env) serverless() {
 	})
 }
 
-var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionpolicies"},
+var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"retentionpolicies"},
 	Verbs: []string{"get", "create", "update", "patch", "delete"}}
 
 // tenant is a client of a user with these permissions in the test's namespace and no others.
@@ -140,7 +140,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	w.create(w.own("p", ownRules))
-	weak := w.tenant("weak", writesPolicies)
+	weak := w.tenant("weak", writesPolicies, createsApprovals)
 	rule := `{"name":"%s","target":{"apiVersion":"v1","kind":"ConfigMap"},"eligible":"true","ttl":"%s"}`
 	for _, patch := range []string{
 		`{"spec":{"mode":"Enforce"}}`,
@@ -149,9 +149,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 		`{"spec":{"approval":{"backlogCount":100000}}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
-		`{"spec":{"mode":"Suspended","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
-		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}}}`,
-		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspended"}}`,
+		`{"spec":{"mode":"Suspend","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 	} {
 		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
 			t.Errorf("%s: %v", patch, err)
@@ -160,7 +158,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"a":"b"}}}`,
 		`{"spec":{"overrides":[{"policy":"batch","ttl":"5h"}]}}`,
-		`{"spec":{"mode":"Suspended"}}`,
+		`{"spec":{"mode":"Suspend"}}`,
 		`{"spec":{"mode":"DryRun"}}`,
 		`{"spec":{"rules":[]}}`,
 	} {
@@ -194,19 +192,21 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 		"in delete":                   {"rules/0/delete", "{gracePeriod: 3}", "rule previews, delete: gracePeriod"},
 		"in keepNewest":               {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
 		"in capacity":                 {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
-		"in override":                 {"rules/0/override", "{ttls: {}}", "override: ttls"},
-		"in bounds":                   {"rules/0/override", "{ttl: {least: 1h}}", "override.ttl: least"},
+		"in overrideBounds":           {"rules/0/overrideBounds", "{least: 1h}", "overrideBounds: least"},
 		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
 		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
 		"in approval":                 {"approval", "{backlog: 3}", "approval: backlog"},
-		"ttl":                         {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
-		"ttl of an override":          {"overrides/0/ttl", "1y", "not a time to live: 1y"},
-		"bound":                       {"rules/0/override", "{ttl: {max: forever}}", "not a time to live: forever"},
+		"ttl":                         {"rules/0/ttl", "1 day", "should match"},
+		"ttl of an override":          {"overrides/0/ttl", "1y", "should match"},
+		"bound":                       {"rules/0/overrideBounds", "{maxTTL: forever}", "should match"},
 		"operator":                    {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
 		"values":                      {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
-		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
+		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "target.apiVersion in body should match"},
+		"kind":                        {"rules/0/target/kind", "' '", "target.kind in body should match"},
 		"blank":                       {"rules/0/eligible", "' '", "such as finished(object)"},
-		"our own kinds":               {"rules/0/target", "{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
+		"a tag of YAML":               {"rules/0/eligible", "!finished(object)", "at least 1 chars long"},
+		"null":                        {"rules/0/eligible", "null", "such as finished(object)"},
+		"our own kinds":               {"rules/0/target", "{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
 		"roles":                       {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
 		"leases":                      {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
 		"the namespace":               {"rules/0/target", "{apiVersion: v1, kind: Namespace}", "may not delete Namespace"},
@@ -239,7 +239,7 @@ rules:
   ttl: 1.5h
   keepNewest: {count: 3, groupBy: "'a'"}
   capacity: {max: 5, share: PerNamespace}
-  override: {ttl: {min: "0", max: 2w}, annotation: true, suspend: true, keepNewest: 1}
+  overrideBounds: {minTTL: "0", maxTTL: 2w, ttlAnnotation: WithinBounds, allowSuspend: true, minKeepNewest: 1}
   delete: {propagationPolicy: Background}
   events: Aggregate
 `
@@ -288,7 +288,7 @@ func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
 	if err := author.Update(t.Context(), object); err != nil {
 		t.Error(err)
 	}
-	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspended"}}`)); err != nil {
+	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspend"}}`)); err != nil {
 		t.Error(err)
 	}
 }

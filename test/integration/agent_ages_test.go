@@ -22,11 +22,11 @@ const agedImages = `
 mode: Enforce
 rules:
 - name: old
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('old.test/'))
   ttl: 1h
 - name: quick
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('quick.test/'))
   ttl: 1s
   images: {minAge: 1s}

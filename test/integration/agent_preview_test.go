@@ -19,7 +19,7 @@ func imagesByTTL(ttls map[string]string) string {
 	for name, ttl := range ttls {
 		fmt.Fprintf(&spec, `
 - name: %[1]s
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('%[1]s.test/'))
   ttl: %[2]s
   images: {minAge: 1s}

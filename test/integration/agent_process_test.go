@@ -27,7 +27,7 @@ const allImages = `
 mode: Enforce
 rules:
 - name: unused
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: "true"
   ttl: 5s
   images: {minAge: 1s, allowUnpullable: true}

@@ -15,7 +15,7 @@ const pulledImages = `
 mode: Enforce
 rules:
 - name: unused
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('127.0.0.1:'))
   ttl: 2s
   images: {minAge: 1s}

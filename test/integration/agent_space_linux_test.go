@@ -19,7 +19,7 @@ const fullFilesystem = `
 mode: DryRun
 rules:
 - name: space
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
   images: {minAge: 1s, highThresholdPercent: 70, lowThresholdPercent: 60}
 `

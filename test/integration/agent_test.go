@@ -19,17 +19,17 @@ const unusedImages = `
 mode: Enforce
 rules:
 - name: unused
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
   ttl: 3s
   images: {minAge: 1s}
 - name: loaded
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('free.test/') || t.startsWith('sunset.test/'))
   ttl: 3s
   images: {minAge: 1s, allowUnpullable: true}
 - name: young
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('young.test/'))
   ttl: 1s
   images: {minAge: 1h}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // defaultApproval is the default approval of policies.
@@ -44,7 +45,7 @@ func (w *env) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash strin
 
 func (w *env) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.Helper()
-	w.setAnnotation(p, v1alpha1.ApprovedAnnotation, fmt.Sprintf("%q", hash))
+	w.temporary(fixture.Approval(p, hash))
 }
 
 // TestNothingBigGoesByRulesNobodyPreviewed: a large backlog under new rules waits for an approval, also after a restart.
@@ -58,7 +59,7 @@ func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 	stop()
 	w.sunset()
 	w.stays(2*time.Second, all...)
-	w.approve(p, "0123456789abcdef")
+	w.approve(p, "0123456789abcdef0123456789abcdef")
 	w.stays(time.Second, all...)
 	w.approve(p, hash)
 	w.left()

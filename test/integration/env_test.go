@@ -146,7 +146,7 @@ func (w *env) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	object := w.clusterPolicy(name, spec)
 	w.temporary(object)
-	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
+	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID()}}
 }
 
 // clusterPolicy is a ClusterRetentionPolicy, for the test's namespace unless its spec has a namespaceSelector.

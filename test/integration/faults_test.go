@@ -111,7 +111,7 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, g := behindProxy(t)
 			const n = 60
-			p := w.policy("previews", fmt.Sprintf(previews, "Suspended", "0s"))
+			p := w.policy("previews", fmt.Sprintf(previews, "Suspend", "0s"))
 			for i := range n {
 				w.configMap(fmt.Sprintf("cm-%d", i), preview)
 			}
@@ -169,7 +169,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	})
 	thaw := g.Freeze(nil)
 	defer thaw()
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
 	w.stays(8*time.Second, cm)
 	thaw()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })

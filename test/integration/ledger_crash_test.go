@@ -40,7 +40,7 @@ func crashObjects(t *testing.T) (w *env, p *v1alpha1.ClusterRetentionPolicy) {
 	}
 	held := &corev1.ConfigMap{}
 	held.Namespace, held.Name, held.Labels = w.namespace, "held", preview
-	held.Annotations = map[string]string{"sunset.x-k8s.io/hold": "true"}
+	held.Annotations = map[string]string{"sunset-k8s.io/hold": "true"}
 	w.create(held)
 	w.configMap("bystander", nil)
 	p = w.policy("crash", crashing)

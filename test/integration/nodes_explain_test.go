@@ -36,11 +36,11 @@ const explainedImages = `
 mode: Enforce
 rules:
 - name: unused
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
   ttl: 7d
 - name: elsewhere
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   nodeSelector: {matchLabels: {no: such}}
   eligible: "true"
   ttl: 1d
@@ -106,12 +106,12 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 
 // policyAboutNothing needs no permission to list the policies of the cluster.
 const policyAboutNothing = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: nothing}
 spec:
   rules:
-  - {name: none, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "false", ttl: 7d}
+  - {name: none, target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}, eligible: "false", ttl: 7d}
 `
 
 // explained is the parsed output of explain.

@@ -36,7 +36,7 @@ func (w *env) agents() {
 		object.Object = nil
 		expect.NoError(w, json.Unmarshal([]byte(strings.ReplaceAll(string(text), "sunset-system", w.namespace)), &object.Object))
 	}
-	w.apply("../nodes/rights.yaml", here)
+	w.apply("../nodes/rbac.yaml", here)
 	w.apply("../nodes/agent.yaml", here)
 	w.apply("reports.yaml", here)
 	cluster.Eventually(w, patience, func() error {

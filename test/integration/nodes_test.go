@@ -23,7 +23,7 @@ mode: Enforce
 approval: {backlogCount: 3, backlogPercent: 100}
 rules:
 - name: old
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: "!object.status.inUse"
   startTime: object.status.lastUsed
   ttl: 30d
@@ -179,7 +179,7 @@ func (w *env) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	good := w.rules()
 	for _, patch := range []string{
-		`[{"op": "replace", "path": "/policies/0/spec/mode", "value": "Suspended"}]`,
+		`[{"op": "replace", "path": "/policies/0/spec/mode", "value": "Suspend"}]`,
 		`[{"op": "add", "path": "/policies/0/spec/rules/0/images", "value": {"allowUnpullable": true}}]`,
 		`[{"op": "add", "path": "/policies/0/spec/rules/0/unheardOf", "value": true}]`,
 		`[{"op": "remove", "path": "/known"}]`,

@@ -104,14 +104,14 @@ func TestDryRunCountsAndDeletesNothing(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(previews, "DryRun", "0s"))
 	due, other := w.configMap("due", preview), w.configMap("other", nil)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		c := w.condition(s, v1alpha1.ConditionEnforcing)
+		ready := w.condition(s, v1alpha1.ConditionReady)
 		switch {
 		case s.Matched != 1, s.Eligible != 1, s.Due.Now != 1, s.Deleted != 0, s.NextDueTime == nil:
 			return errors.New("wrong counts")
 		case len(s.Rules) != 1 || len(s.Rules[0].Soonest) != 1 || s.Rules[0].Soonest[0].Name != "due":
 			return errors.New("wrong sample")
-		case c.Status != metav1.ConditionFalse || c.Reason != "DryRun":
-			return errors.New("wrong Enforcing condition")
+		case ready.Status != metav1.ConditionTrue || ready.Reason != "DryRun":
+			return errors.New("wrong Ready condition")
 		}
 		return contains(fmt.Sprint(s.Rules[0].Reads), "metadata.creationTimestamp", "metadata.labels")
 	})
@@ -237,7 +237,7 @@ func (w *env) setAnnotation(object client.Object, key, value string) {
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspended", "0s"))
+	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspend", "0s"))
 	w.status(keeps, func(s v1alpha1.RetentionPolicyStatus) error {
 		return cluster.Want(w.condition(s, v1alpha1.ConditionReady).Status == metav1.ConditionTrue, "not ready")
 	})

@@ -58,15 +58,15 @@ func clusterRule(s v1alpha1.RetentionPolicyStatus) (v1alpha1.ClusterRuleStatus, 
 }
 
 // bounded is previews with bounds for namespaces and objects.
-func bounded(mode, ttl, override string) string {
-	return fmt.Sprintf(previews, mode, ttl) + "  override: " + override + "\n"
+func bounded(mode, ttl, bounds string) string {
+	return fmt.Sprintf(previews, mode, ttl) + "  overrideBounds: " + bounds + "\n"
 }
 
 // TestANamespaceChangesARuleWithinItsBounds: a namespace may shorten the TTL to the minimum of the rule, and no further.
 func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 2s}}"))
+	p := w.policy("previews", bounded("Enforce", "1h", "{minTTL: 2s}"))
 	cm := w.configMap("cm", preview)
 	w.stays(time.Second, cm)
 	team := w.team("defaults", fmt.Sprintf("mode: Enforce\noverrides: [{policy: %s, rule: previews, ttl: 1s}]", p.Name))
@@ -140,10 +140,10 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "2s"))
-	team := w.team("typo", fmt.Sprintf("overrides: [{policy: %s, ttl: 30dd}]", p.Name))
+	team := w.team("typo", fmt.Sprintf("overrides: [{policy: %s, ttl: 30d, keepAll: true}]", p.Name))
 	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
 		rule, err := clusterRule(s)
-		if err == nil && rule.Mode != v1alpha1.Suspended {
+		if err == nil && rule.Mode != v1alpha1.Suspend {
 			err = errors.New("not suspended")
 		}
 		return err
@@ -156,7 +156,7 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 1s, max: 2h}, annotation: true}"))
+	p := w.policy("previews", bounded("Enforce", "1h", "{minTTL: 1s, maxTTL: 2h, ttlAnnotation: WithinBounds}"))
 	early := w.configMap("early", preview)
 	malformed := w.configMap("malformed", preview)
 	plain := w.configMap("plain", preview)

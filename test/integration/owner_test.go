@@ -32,7 +32,7 @@ rules:
   eligible: "true"
   startTime: object.metadata.creationTimestamp
   ttl: 0s
-  delete: {what: Owner%s}
+  delete: {target: Owner%s}
 `
 
 const andUnfinished = ", allowUnfinishedOwner: true"
@@ -129,7 +129,7 @@ func TestWhatKeepsAnOwner(t *testing.T) {
 		"a rule for its kind": {
 			job: func(w *env) *batchv1.Job { return w.finishedJob("job") },
 			other: `
-mode: Suspended
+mode: Suspend
 rules:
 - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 0s}
 `,
@@ -240,14 +240,14 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	}
 	finishedJob := func(w *env) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
 	team := func(w *env, more string) {
-		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {what: Owner"+more+"}\n")
+		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {target: Owner"+more+"}\n")
 	}
 	everything := onConfigMaps("*")
 	for name, test := range map[string]struct {
-		owner  func(*env) (client.Object, string, string)
-		rights []rbacv1.PolicyRule
-		policy func(*env)
-		goes   bool
+		owner       func(*env) (client.Object, string, string)
+		permissions []rbacv1.PolicyRule
+		policy      func(*env)
+		goes        bool
 	}{
 		"with every permission": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *env) { team(w, "") }, true},
 		"an owner that the account may not delete": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get")},
@@ -281,7 +281,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t)
 			w.sunset()
-			w.account("cleaner", test.rights...)
+			w.account("cleaner", test.permissions...)
 			owner, apiVersion, kind := test.owner(w)
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: "forged", Labels: preview, OwnerReferences: []metav1.OwnerReference{reference(owner, apiVersion, kind)},

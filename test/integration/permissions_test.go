@@ -39,8 +39,9 @@ func (w *env) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func(
 
 // core are the permissions that Sunset needs for any policies.
 var core = []rbacv1.PolicyRule{
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
+	{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"clusterretentionapprovals", "retentionapprovals"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
 	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}},
@@ -103,13 +104,13 @@ func TestPermissionsThatAreRevokedAndGranted(t *testing.T) {
 	w.gone(between)
 }
 
-// expect waits until a condition is False with this reason and these parts of its message.
+// expect waits until a condition is not True, with this reason and these parts of its message.
 func (w *env) expect(p *v1alpha1.ClusterRetentionPolicy, name, reason string, message ...string) {
 	w.Helper()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, name)
-		if c.Status != metav1.ConditionFalse || c.Reason != reason {
-			return errors.New(name + " is not False for reason " + reason)
+		if c.Status == metav1.ConditionTrue || c.Reason != reason {
+			return errors.New(name + " does not have reason " + reason)
 		}
 		return contains(c.Message, message...)
 	})

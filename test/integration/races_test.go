@@ -74,7 +74,7 @@ func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
 	cm := w.configMap("cm", preview)
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
 	w.stays(5*time.Second, cm)
 	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 }

@@ -61,7 +61,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 }
 
 const unusedPolicy = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: unused-of-the-command-line}
 spec:
@@ -80,7 +80,7 @@ func (w *env) mayListAllButPods(user string) {
 			{APIGroups: []string{""}, Verbs: read, Resources: []string{
 				"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
 			}},
-			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "sunset.x-k8s.io"}, Verbs: read, Resources: []string{"*"}},
+			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "sunset-k8s.io"}, Verbs: read, Resources: []string{"*"}},
 		},
 	}
 	w.create(role)

@@ -64,7 +64,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	config, err := w.plane.UserConfig(user)
 	expect.NoError(w, err)
 	w.grant(user, "core", core...)
-	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
+	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
 	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
 	w.halfway()
 	g := proxy.New(t, config)

@@ -184,14 +184,14 @@ func TestTheWebhookRefuses(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"several mistakes at once": {author, strings.NewReplacer(`"true"`, "finshed(object)", "ttl: 1h", "ttl: 1y", "kind: ConfigMap", "kind: Secret").Replace(ownRules),
-			[]string{"spec.rules[0].ttl: ", "author may not list and delete secrets in namespace " + w.namespace}},
+		"several mistakes at once": {author, strings.Replace(ownRules, "kind: ConfigMap", "kind: Secret", 1) + "  keepNewestt: {count: 3}\n",
+			[]string{"spec.rules[0].keepNewestt: unknown", "author may not list and delete secrets in namespace " + w.namespace}},
 		"a wrong expression":                      {author, strings.Replace(ownRules, `"true"`, "finshed(object)", 1), []string{"spec.rules[0].eligible:1:", "finished"}},
 		"an unknown field":                        {author, ownRules + "  keepNewestt: {count: 3}\n", []string{"spec.rules[0].keepNewestt: unknown"}},
 		"an account that the user may not use":    {weak, ownRules, []string{"spec.serviceAccountName: the rules act as service account cleaner, and", "weak may neither create Pods"}},
 		"a kind that the user may not delete":     {author, targeting("{apiVersion: batch/v1, kind: Job}"), []string{"spec.rules[0].target.kind: ", "may not list and delete jobs.batch in"}},
 		"a cluster-scoped kind":                   {author, targeting("{apiVersion: storage.k8s.io/v1, kind: StorageClass}"), []string{"StorageClass.storage.k8s.io objects are cluster-scoped"}},
-		"our own kinds":                           {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
+		"our own kinds":                           {author, targeting("{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
 		"an unknown kind":                         {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
 		"a kind of another group":                 {author, targeting("{apiVersion: v1, kind: Job}"), []string{"no matches for kind \"Job\" in version \"v1\" (did you mean apiVersion: batch/v1?)"}},
 		"a kind of a group that is not installed": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{`no matches for kind "JobSet"`, "CustomResourceDefinition"}},
@@ -262,13 +262,13 @@ func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
 	w.create(w.own("p", "mode: Enforce"+ownRules))
 	author := w.tenant("author", writesPolicies)
 	h.stop()
-	if err := w.Patch(t.Context(), p, edit(`{"spec":{"mode":"DryRun"}}`)); !apierrors.IsInternalError(err) || contains(err.Error(), "review.sunset.x-k8s.io") != nil {
+	if err := w.Patch(t.Context(), p, edit(`{"spec":{"mode":"DryRun"}}`)); !apierrors.IsInternalError(err) || contains(err.Error(), "review.sunset-k8s.io") != nil {
 		t.Errorf("the webhook did not check an edit: %v", err)
 	}
 	if err := w.Create(t.Context(), w.own("new", ownRules)); !apierrors.IsInternalError(err) {
 		t.Errorf("the webhook did not check a new policy: %v", err)
 	}
-	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspended"}}`} {
+	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspend"}}`} {
 		if err := w.Patch(t.Context(), p, edit(patch)); err != nil {
 			t.Errorf("cluster policy: %s: %v", patch, err)
 		}

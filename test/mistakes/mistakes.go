@@ -16,7 +16,7 @@ import (
 // rule is the part of the policy that mistakes in expressions replace.
 const rule = "eligible: finished(object)"
 
-const policy = `apiVersion: sunset.x-k8s.io/v1alpha1
+const policy = `apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata:
   name: pods

@@ -115,7 +115,7 @@ var changeTable = map[string]Mutant{
 	"changing what a rule deletes needs no approval": {
 		File: "policy/load_settings.go", Test: "./policy TestEveryFieldOfASpecIsInItsHash",
 		Old: "same == (v1alpha1.Delete{}) {",
-		New: "same.What != v1alpha1.DeleteOwner || !same.AllowUnfinishedOwner {",
+		New: "same.Target != v1alpha1.TargetOwner || !same.AllowUnfinishedOwner {",
 	},
 	"a change needs no approval while results of other policies are unknown": {
 		File: "policy/backlog.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",
@@ -157,25 +157,55 @@ var changeTable = map[string]Mutant{
 		Old: "soon, later := quietBy(policy, t.now), t.now.Add(horizon)",
 		New: "soon, later := t.now, t.now.Add(horizon)",
 	},
-	"the approval of a difference approves the whole spec": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestApprovalOfADifferenceApprovesNothingElse",
-		Old: "before.policy.Accepted && before.policy.Hash == p.Hash",
-		New: "before.gate() != nil && before.gate().Hash == p.Approved",
-	},
-	"the status approves a spec whose approval annotation was removed": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAFormStaysApproved",
-		Old: "\tcase p.Approved == \"\":\n\t\treturn false\n",
+	"an approval of another namespace counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
+		Old: " && a.Namespace == p.GetNamespace()",
 		New: "",
 	},
-	"the status approves another spec": {
-		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAFormStaysApproved",
-		Old: "|| status.Approved == p.ApprovalHash()",
-		New: "|| status.Approved != \"\"",
+	"an approval with the name of another policy counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalNamesItsPolicy",
+		Old: " && a.policy.Name == p.GetName()",
+		New: "",
+	},
+	"an approval with a misspelt field counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalWithAnUnknownFieldDoesNotCount",
+		Old: "FromUnstructuredWithValidation(object.Object, read, true)",
+		New: "FromUnstructuredWithValidation(object.Object, read, false)",
+	},
+	"an approval that is being deleted counts": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalIsForOnePolicyOfItsNamespace",
+		Old: "if list.Items[i].DeletionTimestamp == nil {",
+		New: "if true {",
+	},
+	"an approval never expires": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAnApprovalExpires",
+		Old: "a.listed.Has(v.UID) && !v.hasExpired(now)",
+		New: "a.listed.Has(v.UID)",
+	},
+	"a withdrawn approval counts until the cache shows that it is gone": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAWithdrawnApprovalStopsTheNextCheck",
+		Old: "a.listed.Has(v.UID) && !v.hasExpired(now)",
+		New: "!v.hasExpired(now)",
+	},
+	"a withdrawn approval leaves the count that it permitted": {
+		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAWithdrawnApprovalOfACountedVersion",
+		Old: "\t\tall.withdrawn(p, now)\n",
+		New: "",
+	},
+	"a new leader does not know by which approvals a policy deletes": {
+		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAWithdrawnApprovalOfACountedVersion",
+		Old: "before == nil && enforced != nil && enforced.Hash == p.Hash",
+		New: "before == nil && enforced != nil && enforced.Hash == \"\"",
+	},
+	"an approval that a list lacks is gone": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestAListThatLacksAnApprovalWithdrawsNone",
+		Old: "a.listed.Has(uid) && !in[uid]",
+		New: "false && a.listed.Has(uid) && !in[uid]",
 	},
 	"the approval of a spec covers rules that were not counted": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestApprovalOfAFormCountsForTheRulesThatWereCounted",
-		Old: "if p.Accepted && r.OnNodes() {",
-		New: "if p.Accepted {",
+		Old: "if p.Accepted() && r.OnNodes() {",
+		New: "if p.Accepted() {",
 	},
 	"the approval of rules covers other rules that were not counted": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestWhatACountShows",
@@ -200,7 +230,7 @@ var changeTable = map[string]Mutant{
 	"a dry run that is enforced without a leader is compared with nothing": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestADryRunIsCountedAgainAfterOtherChanges",
 		Old: "if known, ok := byHash[p.Hash]; ok {",
-		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspended {",
+		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspend {",
 	},
 	"rules that cannot be counted during a change are never counted": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestWhatACountShows",
@@ -234,8 +264,8 @@ var changeTable = map[string]Mutant{
 	},
 	"an earlier count approves a later change of a dry run": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAnEarlierNumberApprovesNoLaterChange",
-		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
-		New: "case !all.outdated.IsZero() && p.Approved != \"\":",
+		Old: "case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):",
+		New: "case !all.outdated.IsZero() && p.Approved.Len() > 0:",
 	},
 	"a restart forgets an approval": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestARestartForgetsNoApproval",
@@ -245,17 +275,12 @@ var changeTable = map[string]Mutant{
 	"a restart forgets that a dry run would delete more than the approval covers": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestARestartRemembersThatADryRunCouldDeleteMore",
 		Old: "return status.ObservedGeneration > 0",
-		New: "return status.ObservedGeneration > 0 && status.Approved != p.Approved",
-	},
-	"the next leader does not recount a spec that was approved before": {
-		File: "controllers/status/approval.go", Test: "./controllers/status TestTheStatusKnowsTheFormThatWasApproved",
-		Old: "(counted || v.compiled.Outdated[p.UID].IsZero())",
-		New: "(counted || true)",
+		New: "return false",
 	},
 	"the approval of a nonexistent change approves a spec": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestAnApprovalOfNothingApprovesNothing",
-		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
-		New: "case p.Approved == p.RecountHash(all.outdated):",
+		Old: "case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):",
+		New: "case p.Approved.Has(p.RecountHash(all.outdated)):",
 	},
 	"a preview includes objects that wait for approval": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestAPreviewLacksWhatWaitsForApproval",
@@ -274,8 +299,8 @@ var changeTable = map[string]Mutant{
 	},
 	"a rule that cannot be counted requests an approval": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestARuleThatCannotBeCountedAsksForNoApproval",
-		Old: "len(shown.Rules) == 0 || p.Approved == hash",
-		New: "p.Approved == hash",
+		Old: "len(shown.Rules) == 0 || p.Approved.Has(hash)",
+		New: "p.Approved.Has(hash)",
 	},
 	"a dry run is compared with the rules before its last count": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestADryRunIsComparedWithItsLastCount",

@@ -82,11 +82,6 @@ var policyTable = map[string]Mutant{
 		Old: "case !r.Known:\n\t\tv.reason = Stale\n",
 		New: "case !r.Known:\n\t\treturn vote{}\n",
 	},
-	"a rule without permission decides the API version": {
-		File: "policy/versions.go", Test: "./policy TestAKindIsReadAtOneVersion",
-		Old: "case own && r.Unpermitted != o.Unpermitted:",
-		New: "case false:",
-	},
 	"a TTL of zero in an override is ignored": {
 		File: "policy/override.go", Test: "./policy TestLoadOfARetentionPolicy",
 		Old: "\t\to.TTL = &ttl\n",
@@ -119,8 +114,8 @@ var policyTable = map[string]Mutant{
 	},
 	"an annotation counts where the policy forbids it": {
 		File: "policy/lifetime.go", Test: "./policy TestLifetime",
-		Old: "case allowed != nil && !*allowed:\n",
-		New: "case allowed != nil && !*allowed && own < l.TTL:\n",
+		Old: "case v1alpha1.TTLAnnotationIgnore:\n\t\treturn l\n",
+		New: "case v1alpha1.TTLAnnotationIgnore:\n\t\tif own < l.TTL {\n\t\t\treturn l\n\t\t}\n",
 	},
 	"a TTL annotation of zero is ignored": {
 		File: "policy/lifetime.go", Test: "./policy TestLifetime",
@@ -197,10 +192,10 @@ var policyTable = map[string]Mutant{
 		Old: "if since, ok := r.MarksSinceIn[namespace]; ok {",
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
-	"the newer of two policies decides the API version": {
+	"a rule of a RetentionPolicy decides the API version": {
 		File: "policy/versions.go", Test: "./policy TestAKindIsReadAtOneVersion",
-		Old: "return r.PolicyCreated.Before(o.PolicyCreated)",
-		New: "return o.PolicyCreated.Before(r.PolicyCreated)",
+		Old: "return earlier.by == nil && !r.Preferred.Empty()",
+		New: "return !r.Preferred.Empty()",
 	},
 	"a long list of namespaces with distrusted marks is truncated": {
 		File: "policy/eligible_since.go", Test: "./policy TestMoreNamespacesThanAreListedAreAll",

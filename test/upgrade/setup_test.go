@@ -21,7 +21,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -32,6 +34,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
@@ -66,11 +69,11 @@ rules:
 mode: Enforce
 rules:
 - name: old
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('old.test/'))
   ttl: 1h
 - name: quick
-  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: object.spec.tags.exists(t, t.startsWith('quick.test/'))
   ttl: 1s
   images: {minAge: 1s}
@@ -93,7 +96,9 @@ func newSetup(t *testing.T, crds string) *setup {
 	t.Cleanup(func() { _ = plane.Stop() })
 	_, err = envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	expect.NoError(t, err)
-	c, err := client.New(plane.Config(), client.Options{})
+	scheme := runtime.NewScheme()
+	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
+	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
 	expect.NoError(t, err)
 	s := &setup{T: t, Client: c, plane: plane, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	expect.NoError(t, cluster.WriteKubeconfig(s.kubeconfig, s.withoutAnswer()))
@@ -233,8 +238,8 @@ func (s *setup) approve(name string) {
 	p := &unstructured.Unstructured{}
 	p.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	p.SetName(name)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ApprovedAnnotation, hash)
-	expect.NoError(s.T, s.Patch(s.Context(), p, client.RawPatch(types.MergePatchType, patch)))
+	expect.NoError(s.T, s.Get(s.Context(), client.ObjectKeyFromObject(p), p))
+	expect.NoError(s.T, s.Create(s.Context(), fixture.Approval(p, hash)))
 }
 
 func (s *setup) eventually(check func() error) {

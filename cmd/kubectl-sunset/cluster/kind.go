@@ -65,6 +65,15 @@ func (c *Cluster) byKind(name string) (*meta.RESTMapping, error) {
 	return c.mapper.RESTMapping(group)
 }
 
+// Preferred returns the version of a kind that the cluster prefers; zero if it does not serve the kind, or cannot be asked.
+func (c *Cluster) Preferred(kind schema.GroupKind) schema.GroupVersionKind {
+	m, err := c.mapper.RESTMapping(kind)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	return m.GroupVersionKind
+}
+
 // At returns the same kind at another version, or under another name for the same objects. It returns kind if the cluster does
 // not serve that version.
 func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {

@@ -1,18 +1,24 @@
 package command
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -20,28 +26,55 @@ import (
 type approveCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
+	hash       string
+	yes        bool
+	expiresIn  lifetime
 	dryRun     choice
+	output     choice
 	connection connectionFlags
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
-	a := &approveCommand{streams: streams, dryRun: dryRunFlag()}
+	a := &approveCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client", "server"}}, output: choice{value: "text", of: []string{"text", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "approve POLICY [-n NAMESPACE]",
-		Short:   "Approve the backlog of a policy",
+		Short:   "Approve what a policy would delete",
 		Long:    approveHelp,
 		Example: approveExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), args) },
 	}
-	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
-	c.Flags().Var(&a.dryRun, "dry-run", "client: show what would be approved, without changing the policy")
+	flags := c.Flags()
+	flags.StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
+	flags.StringVar(&a.hash, "hash", "", "approve only the change with this hash, which condition ApprovalRequired shows")
+	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	flags.Var(&a.expiresIn, "expires-in", "how long the approval counts, such as 12h or 30d, then the policy waits again; without it, the approval does not expire")
+	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")
+	flags.VarP(&a.output, "output", "o", "yaml: print the approval and do not create it")
 	a.connection.add(c)
 	c.ValidArgsFunction = completePolicies(&a.connection, &a.namespace)
 	return c
 }
 
-// dryRunFlag has the values of kubectl's flag that apply here.
-func dryRunFlag() choice { return choice{value: "none", of: []string{"none", "client"}} }
+// lifetime is a flag with a duration as in policies, such as 30d.
+type lifetime time.Duration
+
+// Set implements pflag.Value.
+func (l *lifetime) Set(text string) error {
+	d, err := policy.ParseTTL(text)
+	*l = lifetime(d)
+	return err
+}
+
+// String implements pflag.Value.
+func (l *lifetime) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
+
+// Type implements pflag.Value.
+func (*lifetime) Type() string { return "duration" }
 
 func (a *approveCommand) run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
@@ -54,47 +87,142 @@ func (a *approveCommand) run(ctx context.Context, args []string) error {
 	return a.approve(ctx, c, args[0])
 }
 
-// attempts is the number of attempts to change an object that others change at the same time.
-const attempts = 5
-
 func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name string) error {
-	shown := ""
-	for range attempts {
-		p, err := readBacklog(ctx, c, a.namespace, name)
+	p, err := a.waiting(ctx, c, name, a.hash)
+	if err != nil || p == nil {
+		return err
+	}
+	if a.output.value == "yaml" { // another user may create it
+		text, err := yaml.Marshal(p.approval("", time.Duration(a.expiresIn)))
+		if err == nil {
+			_, err = a.streams.Out.Write(text)
+		}
+		return err
+	}
+	p.describe(a.streams)
+	if a.dryRun.value == "none" && !a.yes {
+		if err := a.ask(); err != nil {
+			return err
+		}
+		before := p.pending
+		if p, err = a.waiting(ctx, c, name, before.Hash); err != nil || p == nil {
+			return err
+		}
+		if p.pending.Week > before.Week {
+			return fmt.Errorf("%s would now delete %d objects within 7 days, more than it showed; run the command again", p, p.pending.Week)
+		}
+	}
+	if a.dryRun.value != "client" {
+		user, err := c.Username(ctx)
 		if err != nil {
 			return err
 		}
-		switch {
-		case p.pending == nil && (p.counting || p.isOutdated()):
-			return fmt.Errorf("the controller is still counting what %s would delete; run the command again in a few seconds", p)
-		case p.pending == nil:
-			fmt.Fprintf(a.streams.Out, "%s does not wait for approval\n", p)
-			return nil
-		case p.version.Annotations[v1alpha1.ApprovedAnnotation] == p.pending.Hash:
-			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
-			return nil
-		case p.isOutdated():
-			return fmt.Errorf("%s changed after the controller counted its backlog; run the command again in a few seconds", p)
-		case shown != "" && shown != p.pending.Hash:
-			return fmt.Errorf("the backlog of %s changed; review and approve it again", p)
-		case shown == "":
-			p.describe(a.streams)
-			shown = p.pending.Hash
-		}
-		if a.dryRun.value == "client" {
-			fmt.Fprintf(a.streams.Out, "%s approved (dry run)\n", p)
-			return nil
-		}
-		err = c.Annotate(ctx, p.kind, p.version, v1alpha1.ApprovedAnnotation, &shown)
-		if err == nil {
-			fmt.Fprintf(a.streams.Out, "%s approved\n", p)
-			return nil
-		}
-		if !apierrors.IsConflict(err) {
+		isNew, err := a.create(ctx, c, p, user)
+		if err != nil {
 			return fmt.Errorf("approve %s: %w", p, err)
 		}
+		if !isNew {
+			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
+			return nil
+		}
 	}
-	return fmt.Errorf("%s was not approved: it changed during each of several attempts; run the command again", name)
+	suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[a.dryRun.value]
+	fmt.Fprintf(a.streams.Out, "%s approved%s\n", p, suffix)
+	return nil
+}
+
+// create creates an approval, and reports whether it did: not if the change is approved already. It uses another name if there
+// is an approval that no longer counts.
+func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *backlog, user string) (isNew bool, err error) {
+	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, time.Duration(a.expiresIn))
+	meta := object["metadata"].(map[string]any)
+	name := meta["name"].(string)
+	for i := 2; ; i++ {
+		err := c.Create(ctx, kind, object, a.dryRun.value == "server")
+		if !apierrors.IsAlreadyExists(err) {
+			return err == nil, err
+		}
+		known, err := c.Get(ctx, kind, a.namespace, meta["name"].(string))
+		switch {
+		case apierrors.IsNotFound(err): // it was deleted in the meantime
+		case err != nil:
+			return false, err
+		case p.isApprovedBy(known):
+			return false, nil
+		}
+		meta["name"] = fmt.Sprintf("%s-%d", name, i)
+	}
+}
+
+// isApprovedBy reports whether an approval is for the policy, and counts now.
+func (b *backlog) isApprovedBy(object map[string]any) bool {
+	var known v1alpha1.RetentionApproval // a ClusterRetentionApproval has the same fields
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, &known) != nil {
+		return false
+	}
+	end := known.Spec.ExpirationTime
+	return known.DeletionTimestamp == nil && known.Spec.Policy.UID == b.version.UID && known.Spec.Hash == b.pending.Hash &&
+		(end == nil || end.After(time.Now()))
+}
+
+// waiting returns what waits for approval; nil if nothing waits. With a hash, another change is an error.
+func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, hash string) (*backlog, error) {
+	p, err := readBacklog(ctx, c, a.namespace, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.pending == nil && (p.counting || p.isOutdated()):
+		return nil, fmt.Errorf("the controller is still counting what %s would delete; run the command again in a few seconds", p)
+	case p.pending == nil:
+		fmt.Fprintf(a.streams.Out, "%s does not wait for approval\n", p)
+		return nil, nil
+	case p.isOutdated():
+		return nil, fmt.Errorf("%s changed after the controller counted its backlog; run the command again in a few seconds", p)
+	case hash != "" && hash != p.pending.Hash:
+		return nil, fmt.Errorf("%s now waits for approval of another change, with hash %s instead of %s; review it first", p, p.pending.Hash, hash)
+	}
+	return p, nil
+}
+
+// ask asks the user to confirm.
+func (a *approveCommand) ask() error {
+	fmt.Fprint(a.streams.Out, "Approve? [y/N]: ")
+	answer, err := bufio.NewReader(a.streams.In).ReadString('\n')
+	switch text := strings.ToLower(strings.TrimSpace(answer)); {
+	case text == "y" || text == "yes":
+		return nil
+	case err != nil && text == "":
+		return errors.New("not approved: no answer; add --yes to approve without a question")
+	default:
+		return errors.New("not approved")
+	}
+}
+
+// maxPolicyName leaves room for the hash in the name of an approval.
+const maxPolicyName = 253 - len("-") - 32 - len("-9999")
+
+// approval returns the approval of the change as an object. It goes away with the policy.
+func (b *backlog) approval(user string, expiresIn time.Duration) map[string]any {
+	name := b.version.Name
+	if len(name) > maxPolicyName {
+		name = strings.TrimRight(name[:maxPolicyName], "-.")
+	}
+	spec := v1alpha1.ApprovalSpec{
+		Policy: v1alpha1.ApprovedPolicy{Name: b.version.Name, UID: b.version.UID}, Hash: b.pending.Hash, Objects: b.pending.Week,
+		Namespaces: b.pending.Namespaces, Rules: b.pending.Rules, ApprovedBy: user,
+	}
+	if expiresIn > 0 {
+		spec.ExpirationTime = &metav1.Time{Time: time.Now().Add(expiresIn)}
+	}
+	written, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec) // every type that has JSON can be converted
+	metadata := map[string]any{"name": name + "-" + b.pending.Hash, "ownerReferences": []any{map[string]any{
+		"apiVersion": b.kind.GroupVersion().String(), "kind": b.kind.Kind, "name": b.version.Name, "uid": string(b.version.UID),
+	}}}
+	if b.version.Namespace != "" {
+		metadata["namespace"] = b.version.Namespace
+	}
+	kind := cluster.ApprovalKind(b.version.Namespace)
+	return map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "metadata": metadata, "spec": written}
 }
 
 // backlog is the backlog of one version of a policy.
@@ -144,18 +272,27 @@ func (b *backlog) describe(streams genericiooptions.IOStreams) {
 		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)
 }
 
-const approveHelp = `Approve the backlog of a policy that waits with condition ApprovalRequired, because it would delete more objects than
-spec.approval allows. Review the objects with preview or explain first. The command prints what it approves, and writes
-the hash of status.pendingApproval to annotation sunset.x-k8s.io/approved of the policy. The approval covers only the
-present version of the rules, or if the policy waits because of namespaces, only these namespaces. If the policy changes
-while the command runs, the command does not approve it.
+const approveHelp = `Approve what a policy would delete because of a change, if it waits with condition ApprovalRequired. Review the
+objects with preview or explain first. The command shows what it approves, asks, and creates a ClusterRetentionApproval,
+or with -n a RetentionApproval. The approval covers only the present version of the policy, or if the policy waits
+because of rules or namespaces, only these. If the policy changes while the command runs, it is not approved. To
+withdraw an approval, delete the object.
 
-Exit codes: 0 approved, or the policy does not wait for approval; 2 wrong usage, no such policy, a policy that changed
-after the controller counted it, or a request that the API server rejects.`
+Exit codes: 0 approved, or the policy does not wait for approval; 2 wrong usage, not confirmed, no such policy, a policy
+that changed, or a request that the API server rejects.`
 
 const approveExamples = `  # What would be approved?
   kubectl sunset approve batch --dry-run=client
 
-  # Approve the backlog of a ClusterRetentionPolicy and of a RetentionPolicy
+  # Approve what a ClusterRetentionPolicy and a RetentionPolicy would delete
   kubectl sunset approve batch
-  kubectl sunset approve cleanup -n team-a`
+  kubectl sunset approve cleanup -n team-a
+
+  # Approve exactly the change that condition ApprovalRequired shows, without a question, for 30 days
+  kubectl sunset approve batch --hash=9f2c1d40b7a3e8155d0c6e2f8a914b37 --yes --expires-in=30d
+
+  # Write the approval to a file, for a repository
+  kubectl sunset approve batch -o yaml > approval.yaml
+
+  # Who approved what?
+  kubectl get clusterretentionapprovals`

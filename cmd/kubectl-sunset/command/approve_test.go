@@ -6,102 +6,139 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
-	batchPath   = policiesPath + "/batch"
-	cleanupPath = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies/cleanup"
+	batchPath            = policiesPath + "/batch"
+	cleanupPath          = "/apis/sunset-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies/cleanup"
+	clusterApprovalsPath = "/apis/sunset-k8s.io/v1alpha1/clusterretentionapprovals"
 )
 
-// waiting is a policy whose status has a backlog that waits for approval.
-func waiting(kind, name, resourceVersion, pending string) string {
+// waiting is a policy whose status has a change that waits for approval.
+func waiting(kind, name, pending string) string {
 	namespace := ""
 	if kind == "RetentionPolicy" {
 		namespace = "team-a"
 	}
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":"u-1","resourceVersion":%q,"generation":4},
-		"spec":{"mode":"Enforce"},"status":{"observedGeneration":4%s}}`, kind, name, namespace, resourceVersion, pending)
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":"u-1","resourceVersion":"7","generation":4},
+		"spec":{"mode":"Enforce"},"status":{"observedGeneration":4%s}}`, kind, name, namespace, pending)
 }
 
-const pending = `,"pendingApproval":{"hash":"3f2a","due":412,"selected":1630}`
+const pending = `,"pendingApproval":{"hash":"3f2a","due":412,"week":420,"selected":1630}`
 
 func newWaiting(t *testing.T) *apiServer {
 	s := newAPIServer(t)
-	s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "7", pending))
+	s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", pending))
 	return s
 }
 
 func TestApprove(t *testing.T) {
 	s := newWaiting(t)
-	golden(t, "approve", s.run(t, "", "approve", "batch"))
-	if got := s.annotations(t, batchPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
-		t.Errorf("approved is %q", got)
+	golden(t, "approve", s.run(t, "y\n", "approve", "batch"))
+	expect.Equal(t, "created", []string{clusterApprovalsPath + `? {"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionApproval","metadata":{` +
+		`"name":"batch-3f2a","ownerReferences":[{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","name":"batch","uid":"u-1"}]},` +
+		`"spec":{"approvedBy":"alice","hash":"3f2a","objects":420,"policy":{"name":"batch","uid":"u-1"}}}` + "\n"}, s.created)
+	wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "is already approved")
+}
+
+// TestApproveAgain: an approval of the change exists, but does not count.
+func TestApproveAgain(t *testing.T) {
+	for name, spec := range map[string]string{
+		"expired":                    `{"policy":{"name":"batch","uid":"u-1"},"hash":"3f2a","objects":420,"expirationTime":"2026-03-01T00:00:00Z"}`,
+		"of a policy of this name":   `{"policy":{"name":"batch","uid":"u-0"},"hash":"3f2a","objects":420}`,
+		"its name says another hash": `{"policy":{"name":"batch","uid":"u-1"},"hash":"77aa","objects":420}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newWaiting(t)
+			s.store(clusterApprovalsPath+"/batch-3f2a", `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionApproval","metadata":{"name":"batch-3f2a"},"spec":`+spec+`}`)
+			wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "batch approved")
+			if len(s.created) != 1 || !strings.Contains(s.created[0], `"name":"batch-3f2a-2"`) {
+				t.Errorf("created %v", s.created)
+			}
+			wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitOK, "is already approved")
+		})
 	}
-	if len(s.patches) != 1 || !strings.Contains(s.patches[0], `"resourceVersion":"7"`) {
-		t.Errorf("want one patch of the version that was read: %v", s.patches)
-	}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitOK, "is already approved")
 }
 
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
-	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
-	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitOK, "a change in these namespaces: the rules now apply there, or no longer keep objects there: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
-	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
-		t.Errorf("approved is %q", got)
+	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
+	wants(t, s.run(t, "yes\n", "approve", "cleanup", "-n", "team-a", "--expires-in=1h"), command.ExitOK,
+		"a change in these namespaces: the rules now apply there, or no longer keep objects there: team-a", "retentionpolicy.sunset-k8s.io/cleanup approved")
+	for _, want := range []string{"namespaces/team-a/retentionapprovals", `"namespaces":["team-a"]`, `"expirationTime":"`} {
+		if !strings.Contains(s.created[0], want) {
+			t.Errorf("%s lacks %s", s.created[0], want)
+		}
 	}
 }
 
-func TestApproveChangesNothingWhere(t *testing.T) {
+func TestApproveCreatesNothing(t *testing.T) {
+	waits := waiting("ClusterRetentionPolicy", "batch", pending)
 	for name, test := range map[string]struct {
 		policy string
+		answer string
 		args   []string
 		code   int
 		wants  string
 	}{
-		"no backlog":                                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitOK, "does not wait for approval"},
-		"a backlog of one object":                   {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
-		"a dry run":                                 {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitOK, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
-		"a count of an earlier spec":                {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitError, "changed after the controller counted its backlog"},
-		"a missing policy":                          {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitError, "error: "},
-		"no argument":                               {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitError, "name one policy"},
-		"a server-side dry run":                     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitError, "none, client"},
-		"a ClusterRetentionPolicy with a namespace": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitError, "error: "},
+		"no change waits":      {waiting("ClusterRetentionPolicy", "batch", ""), "", []string{"batch"}, command.ExitOK, "does not wait for approval"},
+		"one object":           {waiting("ClusterRetentionPolicy", "batch", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), "", []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
+		"a dry run":            {waits, "", []string{"batch", "--dry-run=client"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch approved (dry run)"},
+		"the approval as YAML": {waits, "", []string{"batch", "-o", "yaml"}, command.ExitOK, "kind: ClusterRetentionApproval\n"},
+		"the answer is no":     {waits, "n\n", []string{"batch"}, command.ExitError, "error: not approved"},
+		"the answer is empty":  {waits, "\n", []string{"batch"}, command.ExitError, "error: not approved"},
+		"nobody answers":       {waits, "", []string{"batch"}, command.ExitError, "add --yes"},
+		"another hash":         {waits, "", []string{"batch", "--yes", "--hash=77aa"}, command.ExitError, "another change, with hash 3f2a instead of 77aa"},
+		"a count of an earlier spec": {strings.Replace(waits, `"generation":4`, `"generation":5`, 1), "", []string{"batch", "--yes"}, command.ExitError,
+			"changed after the controller counted its backlog"},
+		"a missing policy":   {waits, "", []string{"other"}, command.ExitError, "error: "},
+		"no argument":        {waits, "", nil, command.ExitError, "name one policy"},
+		"an end in the past": {waits, "", []string{"batch", "--expires-in=-1h"}, command.ExitError, `"-1h" is not a duration`},
+		"a ClusterRetentionPolicy with a namespace": {waits, "", []string{"batch", "-n", "team-a"}, command.ExitError, "error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAPIServer(t)
 			s.store(batchPath, test.policy)
-			wants(t, s.run(t, "", "approve", test.args...), test.code, test.wants)
-			if len(s.patches) > 0 {
-				t.Errorf("sent %v", s.patches)
+			wants(t, s.run(t, test.answer, "approve", test.args...), test.code, test.wants)
+			if len(s.created) > 0 {
+				t.Errorf("created %v", s.created)
 			}
 		})
 	}
 }
 
-func TestApproveWhileThePolicyChanges(t *testing.T) {
+func TestApproveWithTheCheckOfTheServer(t *testing.T) {
 	s := newWaiting(t)
-	recounted := func() { s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", pending)) }
-	s.before[batchPath] = []func(){recounted}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitOK, "batch approved\n")
-	if len(s.patches) != 2 {
-		t.Errorf("sent %v", s.patches)
+	wants(t, s.run(t, "", "approve", "batch", "--dry-run=server"), command.ExitOK, "approved (server dry run)")
+	if len(s.created) != 1 || !strings.HasPrefix(s.created[0], clusterApprovalsPath+"?All ") {
+		t.Errorf("created %v", s.created)
 	}
+}
 
-	s = newWaiting(t)
-	another := func() {
-		s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", strings.Replace(pending, "3f2a", "77aa", 1)))
-	}
-	s.before[batchPath] = []func(){another}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitError, "the backlog of clusterretentionpolicy.sunset.x-k8s.io/batch changed")
-	if got := s.annotations(t, batchPath); len(got) > 0 {
-		t.Errorf("approved a backlog that the command has not printed: %v", got)
+// TestApproveOnlyWhatItHasShown: the policy changes while the user decides.
+func TestApproveOnlyWhatItHasShown(t *testing.T) {
+	for name, test := range map[string]struct {
+		pending string
+		code    int
+		wants   string
+	}{
+		"fewer objects":  {strings.Replace(pending, "420", "410", 1), command.ExitOK, "batch approved\n"},
+		"more objects":   {strings.Replace(pending, "420", "421", 1), command.ExitError, "421 objects within 7 days, more than it showed"},
+		"another change": {strings.Replace(pending, "3f2a", "77aa", 1), command.ExitError, "another change, with hash 77aa instead of 3f2a"},
+		"no change":      {"", command.ExitOK, "does not wait for approval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newWaiting(t)
+			s.after[batchPath] = []func(){func() { s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", test.pending)) }}
+			wants(t, s.run(t, "y\n", "approve", "batch"), test.code, test.wants)
+			expect.Equal(t, "approvals", test.wants == "batch approved\n", len(s.created) == 1)
+		})
 	}
 }
 
 func TestApproveIsRefused(t *testing.T) {
 	s := newWaiting(t)
-	s.before[batchPath] = []func(){func() { s.store(batchPath, forbidden) }}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitError, "error: approve clusterretentionpolicy.sunset.x-k8s.io/batch: not for you")
+	s.store(clusterApprovalsPath, forbidden)
+	wants(t, s.run(t, "", "approve", "batch", "--yes"), command.ExitError, "error: approve clusterretentionpolicy.sunset-k8s.io/batch: not for you")
 }

@@ -56,7 +56,7 @@ func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, on
 
 // grantPolicies holds the commands by which an administrator grants a user permission to read policies and namespaces.
 var grantPolicies = []string{
-	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset.x-k8s.io,retentionpolicies.sunset.x-k8s.io,namespaces",
+	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset-k8s.io,retentionpolicies.sunset-k8s.io,namespaces",
 	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
 }
 
@@ -95,8 +95,13 @@ func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
 }
 
 // addTo adds the cluster's policies to those of the files, which replace policies of the same name. A replacement gets the UID
-// of the policy that it replaces, because the marks of its rules depend on the UID.
-func (f *clusterPolicies) addTo(in *load.Contents, loader *load.Loader) {
+// of the policy that it replaces, because the marks of its rules depend on the UID. All learn which versions the cluster prefers.
+func (f *clusterPolicies) addTo(in *load.Contents, c *cluster.Cluster, loader *load.Loader) {
+	for _, r := range rulesOf(in.Rules(), f.policies) {
+		if r.Namespace != "" {
+			r.Preferred = c.Preferred(policy.StoredAs(r.Kind))
+		}
+	}
 	fromFiles := in.Policies
 	for _, p := range f.policies {
 		i := slices.IndexFunc(fromFiles, func(o load.Policy) bool { return o.Name == p.Name })

@@ -13,7 +13,7 @@ import (
 
 // inForce sets the cluster's policies.
 func (s *apiServer) inForce(policies ...string) {
-	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", policies)
+	s.list(policiesPath, "sunset-k8s.io/v1alpha1", "ClusterRetentionPolicy", policies)
 }
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`

@@ -60,7 +60,7 @@ func names(t *testing.T, lists map[string][]string) (server string, agents func(
 }
 
 func TestWordsAreCompleted(t *testing.T) {
-	const policies = "/apis/sunset.x-k8s.io/v1alpha1"
+	const policies = "/apis/sunset-k8s.io/v1alpha1"
 	server, agents := names(t, map[string][]string{
 		policies + "/clusterretentionpolicies":            {"batch", "pods"},
 		policies + "/namespaces/team-a/retentionpolicies": {"cleanup"},
@@ -89,7 +89,7 @@ func TestWordsAreCompleted(t *testing.T) {
 		"one object only":                 {[]string{"explain", "--server", server, "job/report", ""}, ""},
 		"nothing for an unknown kind":     {[]string{"explain", "--server", server, "widget/"}, ""},
 		"nodes":                           {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
-		"contexts":                        {[]string{"rights", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
+		"contexts":                        {[]string{"rbac", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
 		"files that are read":             {[]string{"validate", "-f", ""}, "yaml yml json"},
 		"directories with tests":          {[]string{"test", ""}, ""},
 		"nothing without a cluster":       {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},

@@ -6,7 +6,7 @@ other rules for the kind do not select the object, what blocks its deletion, and
 nothing.
 
 KIND is a kind, resource or short name, as for kubectl get. The command reads the object from the cluster and evaluates
-the policies of the cluster, each in its own mode. Policies in files are treated as Enforce, unless they are Suspended,
+the policies of the cluster, each in its own mode. Policies in files are treated as Enforce, unless their mode is Suspend,
 and replace those with the same name. If a rule ranks objects (keepNewest, capacity), the command also reads the other
 objects of the kind, and shows the present rank.
 

@@ -40,7 +40,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 		return nil, err
 	}
 	current.applyStatus()
-	current.addTo(in, e.loader)
+	current.addTo(in, c, e.loader)
 	input := e.input(in.Rules(), namespace)
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
 	about := rulesAbout(input.Kinds, input.Policies)
@@ -90,7 +90,7 @@ func (f *clusterPolicies) applyStatus() {
 			r.Unpermitted = forbidden
 		}
 		pending := status.PendingApproval
-		if pending == nil || p.Mode != v1alpha1.Enforce || p.Approved == pending.Hash {
+		if pending == nil || p.Mode != v1alpha1.Enforce {
 			continue
 		}
 		p.Gate = &policy.ApprovalGate{Hash: pending.Hash}

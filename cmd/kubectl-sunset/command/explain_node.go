@@ -28,7 +28,7 @@ func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what obj
 		return nil, err
 	}
 	current.applyStatus()
-	current.addTo(in, e.loader)
+	current.addTo(in, c, e.loader)
 	seen, err := e.node.readImages(ctx, c, e.at.now, say)
 	if err != nil {
 		return nil, err

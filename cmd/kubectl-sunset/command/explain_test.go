@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	teamPoliciesPath = "/apis/sunset.x-k8s.io/v1alpha1/retentionpolicies"
-	devPoliciesPath  = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/dev/retentionpolicies"
+	teamPoliciesPath = "/apis/sunset-k8s.io/v1alpha1/retentionpolicies"
+	devPoliciesPath  = "/apis/sunset-k8s.io/v1alpha1/namespaces/dev/retentionpolicies"
 	devJobsPath      = "/apis/batch/v1/namespaces/dev/jobs"
 )
 
 // ranking is a policy that keeps the newest two Jobs of each app. more contains further fields of the object, after spec.
 func ranking(mode, more string) string {
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch","uid":"u-batch"},
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch","uid":"u-batch"},
 		"spec":{"mode":%q,"rules":[{"name":"jobs","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"object.metadata.name != 'running'",
 		"startTime":"object.metadata.creationTimestamp","ttl":"3d","keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},
-		"override":{"ttl":{"min":"1h"},"keepNewest":1}}]}%s}`, mode, more)
+		"overrideBounds":{"minTTL":"1h","minKeepNewest":1}}]}%s}`, mode, more)
 }
 
 // overriding is a RetentionPolicy of namespace dev.
 func overriding(name, mode, override string) string {
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":%q,"namespace":"dev"},
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":%q,"namespace":"dev"},
 		"spec":{"mode":%q,"overrides":[{"policy":"batch","rule":"jobs",%s}]}}`, name, mode, override)
 }
 
@@ -59,7 +59,7 @@ func newExplained(t *testing.T, policies ...string) *apiServer {
 
 // teams sets the RetentionPolicies.
 func (s *apiServer) teams(policies ...string) {
-	s.list(teamPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", policies)
+	s.list(teamPoliciesPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", policies)
 }
 
 func (s *apiServer) explain(t *testing.T, stdin string, args ...string) ran {
@@ -132,8 +132,6 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
-	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset.x-k8s.io/approved":"77aa"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
 	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))
@@ -141,7 +139,7 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 }
 
 func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
-	own := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev"},"spec":{"mode":"Enforce","serviceAccountName":"cleaner",
+	own := `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev"},"spec":{"mode":"Enforce","serviceAccountName":"cleaner",
 		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`
 	s := newExplained(t)
 	s.teams(fmt.Sprintf(own, ""))
@@ -163,10 +161,10 @@ func TestExplainBesideAFileKeepsMarks(t *testing.T) {
 	unmarked := strings.Replace(ranking("Enforce", ""), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	alone := strings.Replace(unmarked, `"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},`, "", 1)
 	s := newExplained(t, alone)
-	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset.x-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
+	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
 	s.store(devJobsPath+"/a", object)
 	s.list(jobsPath, "batch/v1", "Job", []string{object})
-	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset-k8s.io/eligible-since")
 	file := strings.NewReplacer(`,"uid":"u-batch"`, "", `"3d"`, `"2d"`).Replace(alone)
 	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitOK, "expires at 2026-03-03T06:00:00Z")
 	wants(t, s.preview(t, file, "-f", "-"), command.ExitOK, "(2026-03-03T06:00:00Z)   batch/jobs")
@@ -220,25 +218,25 @@ func TestExplainWithoutTheClustersPolicies(t *testing.T) {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,
 			"message":"%[1]s is forbidden: User \"dev\" cannot list resource \"%[1]s\" at the %[2]s scope"}`, resource, scope)
 	}
-	s.store(policiesPath, denied("clusterretentionpolicies.sunset.x-k8s.io", "cluster"))
-	s.store(teamPoliciesPath, denied("retentionpolicies.sunset.x-k8s.io", "cluster"))
+	s.store(policiesPath, denied("clusterretentionpolicies.sunset-k8s.io", "cluster"))
+	s.store(teamPoliciesPath, denied("retentionpolicies.sunset-k8s.io", "cluster"))
 	s.store(namespacesPath, denied("namespaces", "cluster"))
 	s.store(namespacesPath+"/dev", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev","labels":{"env":"dev"}}}`)
-	own := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev","uid":"own"},
+	own := `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev","uid":"own"},
 		"spec":{"mode":"Enforce","serviceAccountName":"cleaner","rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","ttl":"3d"}]}}`
-	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{own})
+	s.list(devPoliciesPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", []string{own})
 	page := s.explain(t, "", "job/a", "-n", "dev")
 	wants(t, page, command.ExitFindings, "dev/own/r, mode Enforce", "\nINCOMPLETE: ",
-		"list the cluster's policies: clusterretentionpolicies.sunset.x-k8s.io is\n      forbidden: User \"dev\" cannot list",
+		"list the cluster's policies: clusterretentionpolicies.sunset-k8s.io is\n      forbidden: User \"dev\" cannot list",
 		"  kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER\n")
 	if strings.Contains(page.out, "namespaces is forbidden") || strings.Contains(page.out, "  list the cluster's policies: retentionpolicies") {
 		t.Errorf("the page reports a missing permission for resources that it read:\n%s", page.out)
 	}
 	wants(t, s.explain(t, "", "job/a", "-n", "dev", "-o", "json"), command.ExitFindings, `"incomplete": {`, `"errors": [`)
-	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "1 error:", "clusterretentionpolicies.sunset.x-k8s.io is forbidden", "dev/own/r", "--user=USER")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "1 error:", "clusterretentionpolicies.sunset-k8s.io is forbidden", "dev/own/r", "--user=USER")
 	wants(t, s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-n", "dev", "-f", "-"), command.ExitOK, "p/r", "note: list the cluster's policies: clusterretentionpolicies")
 
-	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", nil)
+	s.list(devPoliciesPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", nil)
 	s.store(namespacesPath+"/dev", denied("namespaces", "cluster"))
 	wants(t, s.explain(t, "", "job/a", "-n", "dev"), command.ExitFindings, "No rule that you can read targets its kind.", "\nINCOMPLETE: ", "namespaces is forbidden")
 	wants(t, s.preview(t, "", "-n", "dev"), command.ExitError, "error: no policy that you can read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
@@ -274,7 +272,7 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 			replace: []string{"team: c", "team: a", "has(object.status)", "'true'"},
 		},
 		"an invalid time to live": {
-			ttl: "sunset.x-k8s.io/ttl: soon", eligible: "'true'", wants: "  - fix or remove annotation sunset.x-k8s.io/ttl of the object\n", replace: []string{"sunset.x-k8s.io/ttl: soon", ""},
+			ttl: "sunset-k8s.io/ttl: soon", eligible: "'true'", wants: "  - fix or remove annotation sunset-k8s.io/ttl of the object\n", replace: []string{"sunset-k8s.io/ttl: soon", ""},
 		},
 		"overrides that suspend": {
 			overrides: "[{policy: p, suspend: true}, {policy: p, rule: r, suspend: true, ttl: 2h}]", eligible: "'true'",
@@ -289,12 +287,12 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := fmt.Sprintf("apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: p}\n"+
+			files := fmt.Sprintf("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: p}\n"+
 				"spec:\n  rules:\n  - {name: r, target: {apiVersion: batch/v1, kind: Job, %s}, eligible: %s, startTime: object.metadata.creationTimestamp, ttl: 1h}\n"+
 				"---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: dev, uid: u, creationTimestamp: '2026-02-01T00:00:00Z', labels: {%s}, annotations: {%s}}\n",
 				test.selector, test.eligible, test.labels, test.ttl)
 			if test.overrides != "" {
-				files += "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: own, namespace: dev}\nspec: {mode: Enforce, overrides: " + test.overrides + "}\n"
+				files += "---\napiVersion: sunset-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: own, namespace: dev}\nspec: {mode: Enforce, overrides: " + test.overrides + "}\n"
 			}
 			page := run(t, files, "explain", "job/a", "-n", "dev", "-f", "-")
 			if _, suggested, _ := strings.Cut(page.out, "Possible changes:\n"); suggested != test.wants {

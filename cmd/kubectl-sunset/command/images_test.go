@@ -23,7 +23,7 @@ func TestExplainImage(t *testing.T) {
 	golden(t, "explain-image", run(t, "", "explain", "-f", samples+"/image-keep-in-release",
 		"image/registry.example.com/shop/search:2026.07"))
 	golden(t, "explain-image-group", run(t, "", "explain", "-f", samples+"/image-keep-newest-per-repository",
-		"images.node.sunset.x-k8s.io", "registry.example.com:5000/mirror/cart:v43"))
+		"images.node.sunset-k8s.io", "registry.example.com:5000/mirror/cart:v43"))
 	wants(t, run(t, "", "explain", "-f", buildNodes, "image/sha256:f12e69f5a2db19887d5f1f3e1ba9ee87bb865502f7134f18a018f72f08a4df98"),
 		command.ExitOK, "(NodeNotSelected)", "image-build-nodes/build-nodes")
 }
@@ -59,18 +59,18 @@ func TestImageErrors(t *testing.T) {
 
 func TestValidateOfRulesAboutImages(t *testing.T) {
 	policy := write(t, t.TempDir(), "policy.yaml", `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: nodes}
 spec:
   rules:
   - name: misspelt
-    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: object.spec.tag.size() > 0
     ttl: 7d
-    delete: {what: Owner}
+    delete: {target: Owner}
   - name: short
-    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
     eligible: "true"
     ttl: 5m
 `)

@@ -84,7 +84,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 	if err != nil {
 		return nil, err
 	}
-	current.addTo(in, loader)
+	current.addTo(in, c, loader)
 	switch {
 	case len(in.Policies) == 0 && len(current.forbidden) > 0:
 		return nil, fmt.Errorf("no policy that you can read: %w; %s", current.forbidden[0], grantHint())

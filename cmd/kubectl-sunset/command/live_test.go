@@ -27,8 +27,9 @@ type apiServer struct {
 	mu      sync.Mutex
 	asked   []string // method, path, Accept header and query
 	patches []string // path and body
-	// before is called before the response to a PATCH of a path, once for each function.
-	before map[string][]func()
+	created []string // path, query and body
+	// before is called before the response to a PATCH of a path, and after the response to a GET, once for each function.
+	before, after map[string][]func()
 }
 
 const discoveryDocuments = `{
@@ -51,7 +52,7 @@ const discoveryDocuments = `{
 }`
 
 func newAPIServer(t *testing.T) *apiServer {
-	s := &apiServer{pages: map[string][]string{}, before: map[string][]func(){}}
+	s := &apiServer{pages: map[string][]string{}, before: map[string][]func(){}, after: map[string][]func(){}}
 	var documents map[string]json.RawMessage
 	expect.NoError(t, json.Unmarshal([]byte(discoveryDocuments), &documents))
 	for path, document := range documents {
@@ -74,10 +75,15 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.warning != "" {
 		w.Header().Set("Warning", fmt.Sprintf("299 - %q", s.warning))
 	}
-	if r.Method == http.MethodPatch {
+	switch r.Method {
+	case http.MethodPatch:
 		s.patch(w, r)
 		return
+	case http.MethodPost:
+		s.create(w, r)
+		return
 	}
+	defer s.runFirst(s.after, r.URL.Path)
 	pages, found := s.pages[r.URL.Path+"?"+r.URL.Query().Get("fieldSelector")]
 	if !found {
 		pages, found = s.pages[r.URL.Path]
@@ -103,6 +109,43 @@ func fail(w http.ResponseWriter, code int, reason string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"not for you: %s"}`, reason, code, reason)
 }
 
+// runFirst runs the first function of a path, and drops it.
+func (s *apiServer) runFirst(of map[string][]func(), path string) {
+	if first := of[path]; len(first) > 0 {
+		of[path] = first[1:]
+		first[0]()
+	}
+}
+
+// create stores an object, unless there is one of its name. The name of the user is alice.
+func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") {
+		fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"alice"}}}`)
+		return
+	}
+	sent, _ := io.ReadAll(r.Body)
+	object := &unstructured.Unstructured{}
+	if object.UnmarshalJSON(sent) != nil {
+		fail(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	path := r.URL.Path + "/" + object.GetName()
+	switch {
+	case s.pages[r.URL.Path] != nil: // a Status
+		fail(w, http.StatusForbidden, "Forbidden")
+		return
+	case s.pages[path] != nil:
+		fail(w, http.StatusConflict, "AlreadyExists")
+		return
+	case r.URL.Query().Get("dryRun") == "":
+		s.pages[path] = []string{string(sent)}
+	}
+	s.created = append(s.created, r.URL.Path+"?"+r.URL.Query().Get("dryRun")+" "+string(sent))
+	fmt.Fprint(w, string(sent))
+}
+
 // patch changes annotations of the object, if the patch has its resource version.
 func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
@@ -110,10 +153,7 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	sent, _ := io.ReadAll(r.Body)
 	s.patches = append(s.patches, path+" "+string(sent))
-	if first := s.before[path]; len(first) > 0 {
-		s.before[path] = first[1:]
-		first[0]()
-	}
+	s.runFirst(s.before, path)
 	stored, found := s.pages[path]
 	if !found {
 		fail(w, http.StatusNotFound, "NotFound")
@@ -180,7 +220,7 @@ const (
 	podsPath       = "/api/v1/pods"
 	secretsPath    = "/api/v1/secrets"
 	namespacesPath = "/api/v1/namespaces"
-	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	policiesPath   = "/apis/sunset-k8s.io/v1alpha1/clusterretentionpolicies"
 )
 
 func object(name, namespace, rest string) string {
@@ -192,7 +232,7 @@ func livePolicy(name, mode, kind, ttl string) string {
 	if kind == "Job" {
 		apiVersion, eligible = "batch/v1", "!finished(object)" // reads more than metadata
 	}
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q},"spec":{"mode":%q,
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q},"spec":{"mode":%q,
 		"namespaceSelector":{"matchLabels":{"env":"dev"}},
 		"rules":[{"name":"r","target":{"apiVersion":%q,"kind":%q},"eligible":%q,"startTime":"object.metadata.creationTimestamp","ttl":%q}]}}`,
 		name, mode, apiVersion, kind, eligible, ttl)

@@ -31,9 +31,9 @@ func agentPod(name, phase, port string) string {
 
 // aboutImages is a policy for images. One of its rules does not select worker-1.
 func aboutImages(mode string) string {
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"nodes"},"spec":{"mode":%q,"rules":[
-		{"name":"unused","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"node.labels.pool == 'web'","ttl":"7d"},
-		{"name":"build","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"nodeSelector":{"matchLabels":{"pool":"build"}},
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"nodes"},"spec":{"mode":%q,"rules":[
+		{"name":"unused","target":{"apiVersion":"node.sunset-k8s.io/v1alpha1","kind":"Image"},"eligible":"node.labels.pool == 'web'","ttl":"7d"},
+		{"name":"build","target":{"apiVersion":"node.sunset-k8s.io/v1alpha1","kind":"Image"},"nodeSelector":{"matchLabels":{"pool":"build"}},
 		 "eligible":"true","ttl":"1d"}]}}`, mode)
 }
 

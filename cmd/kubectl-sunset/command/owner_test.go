@@ -41,9 +41,9 @@ func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 }
 
 const (
-	deletingOwners = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
+	deletingOwners = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
 		"spec":{"mode":"Enforce","rules":[{"name":"pods","target":{"apiVersion":"v1","kind":"Pod"},"eligible":"true",
-		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"what":"Owner"}}]}}`
+		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"target":"Owner"}}]}}`
 	ownedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"dev","uid":"u-p","resourceVersion":"5",
 		"creationTimestamp":"2026-02-28T01:00:00Z","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"u-j","controller":true}]}}`
 )

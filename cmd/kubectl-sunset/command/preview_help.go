@@ -8,7 +8,7 @@ kubernetes.io/metadata.name. Files may be large: the command evaluates objects w
 With policies alone in the files, the command evaluates the objects of the cluster, of the kinds that the policies target.
 Without files, it evaluates the objects of the cluster with the policies of the cluster.
 
-Policies in files are treated as Enforce, unless they are Suspended. They replace the policies of the cluster that have
+Policies in files are treated as Enforce, unless their mode is Suspend. They replace the policies of the cluster that have
 the same name; all other policies of the cluster keep their own mode. An object that only a dry run would delete is Keep
 with reason DryRun, and with its due time. An invalid policy keeps the objects that it may select (reason RuleInvalid);
 the command prints its problems to standard error.

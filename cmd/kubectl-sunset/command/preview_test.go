@@ -36,7 +36,7 @@ metadata: {name: b, namespace: two, creationTimestamp: "2026-02-28T12:00:00Z"}
 `
 
 const podPolicy = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: pods}
 spec:
@@ -59,7 +59,7 @@ func TestPreview(t *testing.T) {
 		"one namespace":                      {stdin: podPolicy + pods, args: []string{"-n", "two"}, wants: []string{"Pod    b"}, lacks: "Pod    a"},
 		"a namespace and all namespaces":     {stdin: podPolicy + pods, args: []string{"-n", "two", "-A"}, wants: []string{"Pod    a", "Pod    b"}},
 		"a selector":                         {stdin: podPolicy + pods, args: []string{"-l", "team=data"}, wants: []string{"Pod    a"}, lacks: "Pod    b"},
-		"a suspended policy stays suspended": {stdin: strings.Replace(podPolicy, "spec:", "spec:\n  mode: Suspended", 1) + pods, wants: []string{"Keep     Suspended"}},
+		"a suspended policy stays suspended": {stdin: strings.Replace(podPolicy, "spec:", "spec:\n  mode: Suspend", 1) + pods, wants: []string{"Keep     Suspended"}},
 		"no selected object":                 {stdin: strings.Replace(podPolicy, "kind: Pod}", "kind: Secret}", 1) + pods, wants: []string{"No rule selects any object.", "pods/pods          0"}},
 		"an object at another version": {
 			stdin: podPolicy + strings.Replace(pods, "apiVersion: v1\n", "apiVersion: v2\n", 1), wants: []string{"Pod    b", "one/a"},

@@ -25,7 +25,7 @@ func writeProblems(w io.Writer, policies []load.Policy) {
 
 const (
 	noPolicy     = "no policy and no CustomResourceDefinition"
-	noPolicyHint = "check that apiVersion is sunset.x-k8s.io/v1alpha1, and name files that contain policies"
+	noPolicyHint = "check that apiVersion is sunset-k8s.io/v1alpha1, and name files that contain policies"
 )
 
 // writeNoPolicies writes the named files and directories that contain nothing to validate.
@@ -61,7 +61,7 @@ type validation struct {
 	Skipped  int           `json:"skipped"`           // number of objects that are not policies
 	Problems []problem     `json:"problems"`
 	Warnings []problem     `json:"warnings,omitempty"`
-	Missing  []missingRole `json:"missingRights,omitempty"`
+	Missing  []missingRole `json:"missingPermissions,omitempty"`
 }
 
 type problem struct {

@@ -24,7 +24,7 @@ const (
 
 // unused is a policy for unreferenced ConfigMaps or Secrets. more contains further fields of spec.
 func unused(name, mode, kind, more string) string {
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q,"uid":"u-%s"},"spec":{"mode":%q,
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q,"uid":"u-%s"},"spec":{"mode":%q,
 		"rules":[{"name":"r","target":{"apiVersion":"v1","kind":%q},"eligible":"references.count == 0","ttl":"1d"}]%s}}`, name, name, mode, kind, more)
 }
 
@@ -176,7 +176,7 @@ func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
 	text := unused("maps", "Enforce", "ConfigMap", "")
 	s := newReferring(t, text)
 	s.store(devConfigMapsPath+"/free", strings.Replace(s.pages[devConfigMapsPath+"/free"][0], `"name":"free"`,
-		fmt.Sprintf(`"name":"free","annotations":{"sunset.x-k8s.io/eligible-since":%q}`, `{"`+markOf(t, text)+`":"2026-03-01T06:00:00Z"}`), 1))
+		fmt.Sprintf(`"name":"free","annotations":{"sunset-k8s.io/eligible-since":%q}`, `{"`+markOf(t, text)+`":"2026-03-01T06:00:00Z"}`), 1))
 	wants(t, s.explain(t, "", "cm/free"), command.ExitOK, "Referenced by:\n  nothing; marked eligible by maps/r since 2026-03-01T06:00:00Z, 6h ago\n")
 	wants(t, s.explain(t, "", "cm/used"), command.ExitOK, "Referenced by:\n  Pod dev/web-0\n  Pod dev/web-1\n")
 }
@@ -186,7 +186,7 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	root := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"dev","uid":"u-root"}}`
 	policies := unused("maps", "Enforce", "ConfigMap", "")
 	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitOK,
-		"stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)", "Blocked by:\n  Held: Pods verify the API server with it\n")
+		"stays: Held (annotation sunset-k8s.io/hold, or something needs it)", "Blocked by:\n  Held: Pods verify the API server with it\n")
 	wants(t, run(t, policies+root, "preview", "-f", "-", "-o", "json"), command.ExitOK, `"reason":"Held"`, `"message":"Pods verify the API server with it"`)
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
 	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
@@ -231,7 +231,7 @@ func TestAMisspeltReferrerIsTold(t *testing.T) {
 // TestAPolicyThatOnlyDeclaresIsCompared: declarations of a policy without rules affect the comparison with the rules in force.
 func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
-	only := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
+	only := `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
 		"spec":{"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]}}`
 	wants(t, run(t, only, "validate", "-f", "-"), command.ExitOK, "no problems\n")
 	wants(t, s.preview(t, only, "-f", "-"), command.ExitOK, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")

@@ -46,7 +46,7 @@ func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) []
 		}
 	}
 	if len(f.unknown) > 0 {
-		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rights` with --local", strings.Join(sets.List(f.unknown), ", "))
+		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rbac` with --local", strings.Join(sets.List(f.unknown), ", "))
 	}
 	return all
 }

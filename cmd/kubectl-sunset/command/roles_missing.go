@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// missingRights returns the permissions that the API server denies. It checks the account sunset, unless a permission names
+// missingPermissions returns the permissions that the API server denies. It checks the account sunset, unless a permission names
 // another account. It checks the permissions of a policy's ServiceAccount only in its namespace.
-func missingRights(ctx context.Context, c *cluster.Cluster, sunset types.NamespacedName, needed []rbac.Permission) ([]rbac.Missing, error) {
+func missingPermissions(ctx context.Context, c *cluster.Cluster, sunset types.NamespacedName, needed []rbac.Permission) ([]rbac.Missing, error) {
 	var all []rbac.Missing
 	for _, right := range needed {
 		who := sunset

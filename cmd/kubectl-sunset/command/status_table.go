@@ -69,7 +69,7 @@ func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error)
 func (p *policyStatus) ready() string {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
-	case c == nil:
+	case c == nil || c.Reason == v1alpha1.ReasonPending:
 		return "-"
 	case p.Status.ObservedGeneration != p.Generation:
 		return "Unknown"
@@ -84,7 +84,7 @@ func (p *policyStatus) ready() string {
 func (p *policyStatus) problems() []metav1.Condition {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
-	case ready == nil:
+	case ready == nil || ready.Reason == v1alpha1.ReasonPending:
 		return []metav1.Condition{{Reason: "NoStatus", Message: "the policy has no status yet; if this persists, check that the controller is running"}}
 	case p.Status.ObservedGeneration != p.Generation:
 		return []metav1.Condition{{Reason: "OutdatedStatus", Message: "the status is that of an earlier version of the policy; if this persists, check that the controller is running"}}

@@ -10,12 +10,12 @@ import (
 
 // told is a policy with a status.
 func told(kind, namespace, name, spec, status string) string {
-	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"generation":4},"spec":{%s},"status":{%s}}`,
+	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"generation":4},"spec":{%s},"status":{%s}}`,
 		kind, name, namespace, spec, status)
 }
 
 const (
-	teamPath = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
+	teamPath = "/apis/sunset-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
 	enforced = `"mode":"Enforce"`
 	isReady  = `"observedGeneration":4,"matched":20,"due":{"now":3},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"}]`
 )
@@ -36,7 +36,7 @@ func TestStatus(t *testing.T) {
 func TestStatusOfANamespace(t *testing.T) {
 	s := newAPIServer(t)
 	s.proxied = map[string]http.HandlerFunc{policiesPath: func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
-	s.list(teamPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady)})
+	s.list(teamPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady)})
 	wants(t, s.run(t, "", "status", "-n", "team-a"), command.ExitOK, "team-a      own    DryRun   True", "412")
 	wants(t, s.run(t, "", "status", "-n", "team-b"), command.ExitOK, "No policies found.")
 }

@@ -30,7 +30,7 @@ type unmarkCommand struct {
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
-	u := &unmarkCommand{streams: streams, dryRun: dryRunFlag()}
+	u := &unmarkCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client"}}}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
 		Short:   "Remove the marks of Sunset from objects, after you stop or uninstall it",

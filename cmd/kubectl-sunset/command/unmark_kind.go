@@ -11,6 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// attempts is the number of attempts to change an object that others change at the same time.
+const attempts = 5
+
 // inFlight is the maximum number of concurrent changes.
 const inFlight = 16
 
@@ -69,7 +72,7 @@ func removeMark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, vers
 	return err
 }
 
-const unmarkHelp = `Remove annotation sunset.x-k8s.io/eligible-since from objects. Rules without startTime set it, to record since when an
+const unmarkHelp = `Remove annotation sunset-k8s.io/eligible-since from objects. Rules without startTime set it, to record since when an
 object is eligible. After you uninstall Sunset, nothing uses the annotation. If you remove it while Sunset runs, the TTL
 of these rules starts again.
 

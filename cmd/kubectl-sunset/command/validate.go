@@ -18,7 +18,7 @@ type validateCommand struct {
 	protection protectionFlags
 	output     choice
 	strict     bool // warnings count as problems
-	rights     bool
+	rbac       bool
 	account    accountFlag
 	connection connectionFlags
 }
@@ -36,7 +36,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	v.protection.add(c.Flags())
 	c.Flags().VarP(&v.output, "output", "o", "output format")
 	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "exit with code 1 if there are warnings")
-	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which permissions are missing, and print roles that grant them")
+	c.Flags().BoolVar(&v.rbac, "rbac", false, "ask the cluster which permissions are missing, and print roles that grant them")
 	v.account.add(c.Flags())
 	v.connection.add(c)
 	return c
@@ -69,7 +69,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 
 // missing returns the missing permissions for the policies, in the order of the policies.
 func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
-	if !v.rights {
+	if !v.rbac {
 		return nil, nil
 	}
 	c, err := v.connection.connect()
@@ -78,7 +78,7 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 	}
 	finder := roleFinder{resources: c.Resource}
 	needed := finder.ofAll(in.Rules(), notes{v.streams.ErrOut}, "; validate does not check the permissions for the owners")
-	return missingRights(ctx, c, v.account.NamespacedName, needed)
+	return missingPermissions(ctx, c, v.account.NamespacedName, needed)
 }
 
 func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
@@ -104,9 +104,9 @@ does not have, a startTime that reads text other than a time, text that YAML rea
 that do not exist. The command knows the kinds and fields of the Kubernetes version that it was built with, and those of
 the CustomResourceDefinitions in the files. With --warnings-as-errors, warnings cause exit code 1 too.
 
-The command connects to a cluster only with --rights. It then prints the permissions that are missing for Sunset and, for
+The command connects to a cluster only with --rbac. It then prints the permissions that are missing for Sunset and, for
 RetentionPolicies, for their own ServiceAccounts, each with a role that grants it. To print only roles, use the command
-kubectl sunset rights.
+kubectl sunset rbac.
 
 Exit codes: 0 every policy is valid; 1 there are problems, permissions are missing, or a file or directory that you name
 contains no policy; 2 wrong usage, or a file or cluster that cannot be read.`
@@ -118,7 +118,7 @@ const validateExamples = `  # Check one file
   kubectl sunset validate -R -f policies/ -o json
 
   # Does Sunset have the permissions that the policy needs?
-  kubectl sunset validate -f policy.yaml --rights
+  kubectl sunset validate -f policy.yaml --rbac
 
   # Check the output of a Helm chart
   helm template ./chart | kubectl sunset validate -f -`

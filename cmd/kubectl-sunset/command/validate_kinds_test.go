@@ -24,7 +24,7 @@ spec:
 }
 
 func cluster(target, eligible string) string {
-	return strings.Replace(about("ClusterRetentionPolicy", "sunset.x-k8s.io/v1alpha1", target, eligible), ", namespace: ", "", 1)
+	return strings.Replace(about("ClusterRetentionPolicy", "sunset-k8s.io/v1alpha1", target, eligible), ", namespace: ", "", 1)
 }
 
 const (
@@ -54,7 +54,7 @@ spec:
               tags: {type: object, additionalProperties: {type: string}}
 `
 	overridesOf = `---
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: RetentionPolicy
 metadata: {name: o, namespace: team}
 spec: {overrides: [{policy: %s, rule: %s, ttl: 2d}]}
@@ -91,7 +91,7 @@ func TestValidateKnowsKindsAndFields(t *testing.T) {
 		"an override of an unknown rule":         {cluster(job, "true") + fmt.Sprintf(overridesOf, "a", "jobs"), "o: spec.overrides[0].rule: warning: policy a has no rule \"jobs\"\n"},
 		"an override of an unknown policy":       {strings.Replace(cluster(job, "true"), "name: a", "name: batch", 1) + fmt.Sprintf(overridesOf, "bacth", "r"), "ClusterRetentionPolicy \"bacth\" does not exist\n    hint: did you mean batch?\n"},
 		"an override of a policy in the cluster": {cluster(job, "true") + fmt.Sprintf(overridesOf, "elsewhere", "r"), ""},
-		"a field in a RetentionPolicy":           {about("RetentionPolicy", "sunset.x-k8s.io/v1alpha1", job, "object.status.succeded == 1") + "  serviceAccountName: x\n", "hint: did you mean succeeded?\n"},
+		"a field in a RetentionPolicy":           {about("RetentionPolicy", "sunset-k8s.io/v1alpha1", job, "object.status.succeded == 1") + "  serviceAccountName: x\n", "hint: did you mean succeeded?\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.want == "" {
@@ -122,12 +122,12 @@ func TestValidateFindsNoPolicy(t *testing.T) {
 }
 
 func TestValidateKnowsItsOwnKinds(t *testing.T) {
-	right := "hint: did you mean apiVersion: sunset.x-k8s.io/v1alpha1 and kind: "
+	right := "hint: did you mean apiVersion: sunset-k8s.io/v1alpha1 and kind: "
 	for name, test := range map[string]struct{ kind, apiVersion, want string }{
 		"a wrong group":                  {"ClusterRetentionPolicy", "sunset.k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
 		"no group":                       {"RetentionPolicy", "v1alpha1", right + "RetentionPolicy?"},
-		"a misspelled group":             {"ClusterRetentionPolicy", "sunst.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
-		"a misspelled kind":              {"ClusterRetentionPolcy", "sunset.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
+		"a misspelled group":             {"ClusterRetentionPolicy", "sunst-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
+		"a misspelled kind":              {"ClusterRetentionPolcy", "sunset-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
 		"a kind in the plural, no group": {"RetentionPolicies", "sunset.io/v1", right + "RetentionPolicy?"},
 		"a policy of another project":    {"RetentionPolicy", "storage.kubestash.com/v1alpha1", "no policy and no CustomResourceDefinition"},
 		"a kind with a similar name":     {"ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", "no policy and no CustomResourceDefinition"},
@@ -139,7 +139,7 @@ func TestValidateKnowsItsOwnKinds(t *testing.T) {
 }
 
 func TestValidateRefusesATeamsRuleAboutTheCluster(t *testing.T) {
-	text := about("RetentionPolicy", "sunset.x-k8s.io/v1alpha1", "apiVersion: storage.k8s.io/v1, kind: StorageClass", "true") + "  serviceAccountName: x\n"
+	text := about("RetentionPolicy", "sunset-k8s.io/v1alpha1", "apiVersion: storage.k8s.io/v1, kind: StorageClass", "true") + "  serviceAccountName: x\n"
 	wants(t, run(t, text, "validate", "-f", "-"), command.ExitFindings, "a: spec.rules[0].target.kind: StorageClass.storage.k8s.io objects are cluster-scoped",
 		"hint: only a ClusterRetentionPolicy can target them")
 }

@@ -31,7 +31,7 @@ func TestValidateForPrograms(t *testing.T) {
 	}
 }
 
-const fine = `apiVersion: sunset.x-k8s.io/v1alpha1
+const fine = `apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: fine}
 spec:
@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 		"standard input": {stdin: fine, args: []string{"-f", "-"}, wants: []string{"1 policy in 1 file: no problems\n"}},
 		"only other objects": {
 			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin: no policy and no CustomResourceDefinition\n    hint: check that apiVersion is sunset.x-k8s.io/v1alpha1", "0 policies in 1 file: 1 problem; 1 other object skipped"},
+			wants: []string{"stdin: no policy and no CustomResourceDefinition\n    hint: check that apiVersion is sunset-k8s.io/v1alpha1", "0 policies in 1 file: 1 problem; 1 other object skipped"},
 		},
 		"references": {
 			stdin: fine + "  references:\n  - from: {apiVersion: cert-manager.io/v1, kind: Certificate}\n    to: Secret\n    names: |-\n      [\n        objekt.spec.secretName]\n    as: x\n",
@@ -63,7 +63,7 @@ func TestValidate(t *testing.T) {
 				"      ^\n", "2 problems"},
 		},
 		"a list of policies": {
-			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset.x-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
+			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
 			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin:7: a: spec.rules: "},
 		},
 		"the same name twice": {
@@ -93,27 +93,27 @@ func TestValidate(t *testing.T) {
 			wants: []string{"stdin:8: fine: spec.mode: repeated field"},
 		},
 		"no name": {
-			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nspec: {}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			stdin: "apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nspec: {}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin:1: -: metadata.name: missing"},
 		},
 		"an unknown version": {
-			stdin: "apiVersion: sunset.x-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not supported", "hint: did you mean apiVersion: sunset.x-k8s.io/v1alpha1 and kind: ClusterRetentionPolicy?"},
+			stdin: "apiVersion: sunset-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"a: apiVersion: sunset-k8s.io/v1 ClusterRetentionPolicy is not supported", "hint: did you mean apiVersion: sunset-k8s.io/v1alpha1 and kind: ClusterRetentionPolicy?"},
 		},
 		"an unknown kind": {
-			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 QuotaPolicy is not supported"},
+			stdin: "apiVersion: sunset-k8s.io/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"a: kind: sunset-k8s.io/v1alpha1 QuotaPolicy is not supported"},
 		},
 		"a spec that is an array": {
-			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			stdin: "apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin:4: a: spec: array given, object expected"},
 		},
 		"a protected kind": {
-			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
+			stdin: `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
 			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"spec.rules[0].target.kind: ", "--allow-kinds=Namespace"},
 		},
 		"a protected kind that is allowed": {
-			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
+			stdin: `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
 			args:  []string{"-f", "-", "--allow-kinds", "Namespace"}, wants: []string{"no problems"},
 		},
 	} {

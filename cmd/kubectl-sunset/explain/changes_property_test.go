@@ -193,7 +193,7 @@ func randomInput(r *rand.Rand) Input {
 	}
 	isImage := b.oneIn(6)
 	b.object(isImage)
-	modes := []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspended}
+	modes := []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspend}
 	policies := map[int]v1alpha1.Mode{}
 	waits := r.Intn(4)
 	for i := range r.Intn(4) {

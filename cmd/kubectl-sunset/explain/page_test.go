@@ -145,7 +145,7 @@ func TestSettings(t *testing.T) {
 			policy.Rule{TTL: time.Hour, Namespace: "team-a", ServiceAccount: "cleaner"}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
-				{Name: "rights", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
+				{Name: "permissions", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
 			},
 		},
 		"an invalid override": {
@@ -156,11 +156,11 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"a mark": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Start: at}, []explain.Setting{
-			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "annotation sunset.x-k8s.io/eligible-since"},
+			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "annotation sunset-k8s.io/eligible-since"},
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 		"no mark at all": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true}, []explain.Setting{
-			{Name: "start", Value: "none", From: "annotation sunset.x-k8s.io/eligible-since"},
+			{Name: "start", Value: "none", From: "annotation sunset-k8s.io/eligible-since"},
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 		"no mark yet": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Estimated: true, Start: at}, []explain.Setting{
@@ -274,12 +274,12 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	for _, rule := range []string{"a", "b"} {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour}
 		in.Evaluations = append(in.Evaluations, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
-		in.Explanations[r.ID] = []engine.Explanation{{Field: "eligible", Value: "true"}, {Field: "annotation sunset.x-k8s.io/ttl", Err: failure}}
+		in.Explanations[r.ID] = []engine.Explanation{{Field: "eligible", Value: "true"}, {Field: "annotation sunset-k8s.io/ttl", Err: failure}}
 	}
 	in.Verdict, _ = policy.Decide(in.Subject, in.Evaluations, at)
 	var got []string
 	for _, c := range explain.New(in).Changes {
 		got = append(got, c.What)
 	}
-	expect.Equal(t, "changes", []string{"fix or remove annotation sunset.x-k8s.io/ttl of the object"}, got)
+	expect.Equal(t, "changes", []string{"fix or remove annotation sunset-k8s.io/ttl of the object"}, got)
 }

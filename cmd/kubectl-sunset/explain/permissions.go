@@ -5,7 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -14,11 +13,11 @@ func (in *Input) accountSetting(r *policy.Rule) []Setting {
 	if r.ServiceAccount == "" {
 		return nil
 	}
-	rights := Setting{Name: "rights", Value: "of " + accountOf(r), From: "the policy", Note: "not checked here"}
+	permissions := Setting{Name: "permissions", Value: "of " + accountOf(r), From: "the policy", Note: "not checked here"}
 	if c := in.permitted(r); c != nil {
-		rights.Note = "status says: " + rbac.Sentence(c.Message)
+		permissions.Note = "status says: " + c.Message
 	}
-	return []Setting{rights}
+	return []Setting{permissions}
 }
 
 // permissionBlocks returns a block if the ServiceAccount of the rule's policy lacks a permission.
@@ -27,7 +26,7 @@ func (in *Input) permissionBlocks(r *policy.Rule) []Block {
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Block{{policy.IsForbidden, rbac.Sentence(c.Message), "grant " + accountOf(r) + " the missing permission"}}
+	return []Block{{policy.IsForbidden, c.Message, "grant " + accountOf(r) + " the missing permission"}}
 }
 
 func (in *Input) permitted(r *policy.Rule) *metav1.Condition {

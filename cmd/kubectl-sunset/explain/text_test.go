@@ -66,7 +66,7 @@ status:
 
 // batch is a policy with a rule for finished Jobs.
 const batch = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: batch}
 spec:
@@ -79,13 +79,13 @@ spec:
     eligible: variables.done && object.metadata.?labels[?'keep'].orValue('') != 'yes'
     startTime: finishedAt(object)
     ttl: 1d
-    override: {ttl: {min: 10m, max: 30d}, annotation: true}
+    overrideBounds: {minTTL: 10m, maxTTL: 30d, ttlAnnotation: WithinBounds}
     keepNewest: {count: 2, groupBy: "object.metadata.?labels[?'app'].orValue('')"}
 `
 
 // always is a policy with two rules for all Jobs.
 const always = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: always}
 spec:
@@ -97,7 +97,7 @@ spec:
 
 const teamA = `
 ---
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: RetentionPolicy
 metadata: {name: defaults, namespace: team-a}
 spec:
@@ -108,7 +108,7 @@ spec:
 
 const unrelated = `
 ---
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: prod}
 spec:
@@ -116,7 +116,7 @@ spec:
   rules:
   - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
 ---
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: web}
 spec:
@@ -141,10 +141,10 @@ func TestExplanation(t *testing.T) {
 	}{
 		"deleted later":                 {batch + teamA + unrelated, job, ranked(2)},
 		"deleted now":                   {batch, with(job, `"2026-03-01T12:10:00Z"`, `"2026-02-28T12:10:00Z"`, "2026-03-01T12:00:00Z", "2026-02-28T12:00:00Z"), nil},
-		"held and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset.x-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil},
+		"held and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil},
 		"among the newest":              {batch, job, ranked(4)},
 		"an expression fails":           {with(batch, "variables.done", "object.status.failed > object.spec.completions && variables.done"), job, nil},
-		"its own TTL is clamped":        {batch + teamA, with(job, "labels: {app: web}", "annotations: {sunset.x-k8s.io/ttl: 1m}"), nil},
+		"its own TTL is clamped":        {batch + teamA, with(job, "labels: {app: web}", "annotations: {sunset-k8s.io/ttl: 1m}"), nil},
 		"a dry run": {with(batch, "mode: Enforce", "mode: DryRun"), job, func(in *explain.Input) {
 			in.Verdict = policy.Forecast(in.Subject, in.Evaluations, "batch", in.At)
 			in.Verdict.Action, in.Verdict.Reason = policy.Keep, policy.IsDryRun
@@ -182,7 +182,7 @@ func TestExplanation(t *testing.T) {
 func TestExplanationForPrograms(t *testing.T) {
 	short := with(batch, "variables.done && object.metadata.?labels[?'keep'].orValue('') != 'yes'", "variables.done && object.a == 1 && object.b == 2",
 		"keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}")
-	page := explained(t, short+unrelated, with(job, "labels: {app: web}", "annotations: {sunset.x-k8s.io/hold: ''}"), func(in *explain.Input) {
+	page := explained(t, short+unrelated, with(job, "labels: {app: web}", "annotations: {sunset-k8s.io/hold: ''}"), func(in *explain.Input) {
 		in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Capacity: &explain.Capacity{Count: 12, Max: 5000}}}
 	})
 	var asJSON, asYAML strings.Builder

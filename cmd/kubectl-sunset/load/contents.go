@@ -175,7 +175,7 @@ func (in *Contents) Warnings() int {
 func (in *Contents) Enforce() {
 	for i := range in.Policies {
 		p := &in.Policies[i]
-		if p.Mode == v1alpha1.Suspended {
+		if p.Mode == v1alpha1.Suspend {
 			continue
 		}
 		p.WrittenAsDryRun = p.Mode == v1alpha1.DryRun || p.Mode == ""

@@ -19,7 +19,7 @@ import (
 
 // rulesAbout returns a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
 func rulesAbout(name, mode string, targets ...string) string {
-	text := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
+	text := "---\napiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
 	for i, target := range targets {
 		words := append(strings.Fields(target), "true")
 		text += fmt.Sprintf("  - {name: r%d, target: {apiVersion: %s, kind: %s}, eligible: %q, startTime: object.metadata.creationTimestamp, ttl: %s}\n",
@@ -99,7 +99,7 @@ func TestChanges(t *testing.T) {
 		"kept before":                    {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyGoes NotEligible to Expired"}},
 		"a dry run counts as kept":       {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyGoes DryRun to Expired"}},
 		"the new policy is a dry run":    {enforced("9d"), rulesAbout("p", "DryRun", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Waiting to DryRun"}},
-		"suspended":                      {enforced("1h"), rulesAbout("p", "Suspended", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
+		"suspended":                      {enforced("1h"), rulesAbout("p", "Suspend", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
 		"the rule is removed":            {enforced("9d"), rulesAbout("p", "Enforce", "v1 Secret 1h"), []string{"Pod team/a NewlyKept Waiting to NotSelected"}},
 		"a shorter TTL, due later":       {enforced("9d"), enforced("8d"), []string{"Pod team/a Sooner Waiting to Waiting"}},
 		"a shorter TTL, due now":         {enforced("9d"), enforced("1d"), []string{"Pod team/a Sooner Waiting to Expired"}},

@@ -37,7 +37,7 @@ func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Resu
 }
 
 const policies = `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: dev}
 spec:
@@ -46,7 +46,7 @@ spec:
   rules:
   - {name: pods, target: {apiVersion: v1, kind: Pod}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
 ---
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: named}
 spec:
@@ -121,7 +121,7 @@ func TestFailuresAreReported(t *testing.T) {
 }
 
 func TestCountsCountEachSubjectOnce(t *testing.T) {
-	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset.x-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
+	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
 	got := judge(t, text, nil).Counts
 	one := preview.Total{Subjects: 1}
 	want := []preview.RuleCounts{

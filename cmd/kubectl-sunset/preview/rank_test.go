@@ -18,7 +18,7 @@ import (
 // ranking returns a policy for Pods that count from their creation, with another setting of the rule.
 func ranking(setting string) string {
 	return `
-apiVersion: sunset.x-k8s.io/v1alpha1
+apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
 metadata: {name: p}
 spec:
@@ -99,11 +99,11 @@ func selecting(text string) func(*preview.Input) {
 
 // team returns a RetentionPolicy of namespace a that overrides the rule.
 func team(override string) string {
-	return "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: team}\nspec:\n  mode: Enforce\n  overrides: [{policy: p, " + override + "}]\n"
+	return "---\napiVersion: sunset-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: team}\nspec:\n  mode: Enforce\n  overrides: [{policy: p, " + override + "}]\n"
 }
 
 func TestTeams(t *testing.T) {
-	own := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: p}\n" + `spec:
+	own := "---\napiVersion: sunset-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: p}\n" + `spec:
   mode: Enforce
   serviceAccountName: cleaner
   rules:
@@ -116,7 +116,7 @@ func TestTeams(t *testing.T) {
 		want []string // NAMESPACE/NAME RULE DUE
 	}{
 		"an override applies in its namespace":                   {ranking("ttl: 1d") + team("ttl: 2d"), []string{"a/x p/pods " + due(45), "b/z p/pods " + due(21)}},
-		"a shorter override applies up to the minimum":           {ranking("ttl: 1d, override: {ttl: {min: 8h}}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
+		"a shorter override applies up to the minimum":           {ranking("ttl: 1d, overrideBounds: {minTTL: 8h}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
 		"rules of a RetentionPolicy apply only in its namespace": {ranking("ttl: 1d") + own, []string{"a/x a/p/pods " + due(213), "b/z p/pods " + due(21)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestMarks(t *testing.T) {
 	expect.NoError(t, err)
 	mark := in.Policies[0].Rules[0].Mark
 	marked := func(name, mark string) string {
-		since := fmt.Sprintf(`annotations: {sunset.x-k8s.io/eligible-since: '{"%s": "2026-03-01T10:00:00Z"}'}, labels`, mark)
+		since := fmt.Sprintf(`annotations: {sunset-k8s.io/eligible-since: '{"%s": "2026-03-01T10:00:00Z"}'}, labels`, mark)
 		return strings.Replace(aged("a", name, 9, "x"), "labels", since, 1)
 	}
 	got := map[string]string{}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
 // Flags is the part of program.Flags that this package needs.
@@ -35,11 +37,11 @@ func HasEverySetting(t *testing.T, kind string, flags Flags) {
 		t.Fatal(err)
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
-		_, ok := given[f.Name]
+		_, ok := given[program.SettingName(f.Name)]
 		switch value := f.Value.String(); {
 		case slices.Contains([]string{"config", "version"}, f.Name): // flags only
 		case !ok:
-			t.Errorf("%s is not in the file", f.Name)
+			t.Errorf("%s is not in the file", program.SettingName(f.Name))
 		case value != f.DefValue && !strings.HasPrefix(f.Name, "zap-"):
 			t.Errorf("%s is %s in the file and %s by default", f.Name, value, f.DefValue)
 		}

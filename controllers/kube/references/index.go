@@ -93,7 +93,8 @@ func New(clock clock.PassiveClock) *Index {
 	}
 }
 
-var errUnlisted = errors.New("it has not been listed yet")
+// ErrUnlisted is why the references of a kind are not known before its first list.
+var ErrUnlisted = errors.New("it has not been listed yet")
 
 // Expect adds a source that refers to targets of some kinds. Until Replace, no target of these kinds is known to be
 // unreferenced. Expect does not change an existing source.
@@ -103,7 +104,7 @@ func (x *Index) Expect(name SourceID, to ...Kind) {
 	if x.sources[name] != nil {
 		return
 	}
-	f := &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+	f := &from{to: slices.Clone(to), lost: ErrUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
 	for _, kind := range to {
 		f.unread[kind] = &unread{}
 	}

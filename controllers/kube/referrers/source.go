@@ -42,8 +42,6 @@ type source struct {
 	again    time.Time             // when to list everything again; zero for never
 }
 
-var errUnlisted = errors.New("it has not been listed yet")
-
 // run lists and watches the kind until ctx ends.
 func (s *source) run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -69,7 +67,7 @@ func (s *source) found(at *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served = at.groupResource()
-	s.loseLocked(errUnlisted)
+	s.loseLocked(references.ErrUnlisted)
 }
 
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
@@ -147,7 +145,7 @@ func (s *source) check() {
 	}
 	if !s.again.IsZero() && s.watcher.clock.Now().After(s.again) {
 		s.again = time.Time{}
-		s.loseLocked(errUnlisted)
+		s.loseLocked(references.ErrUnlisted)
 		s.liveness.cut()
 	}
 }

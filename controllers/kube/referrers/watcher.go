@@ -96,7 +96,7 @@ func (w *Watcher) open(wanted map[string]*extract.Row) []*source {
 		if w.sources[key] != nil {
 			continue
 		}
-		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: errUnlisted}
+		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: references.ErrUnlisted}
 		w.index.Expect(s.from, r.To()...)
 		w.sources[key] = s
 		opened = append(opened, s)

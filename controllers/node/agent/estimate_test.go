@@ -18,7 +18,7 @@ var estimatedAt = fixture.Now
 
 // TestAnEstimate has five images of ten bytes: image n is n hours old.
 func TestAnEstimate(t *testing.T) {
-	other := &policy.Rule{ID: policy.RuleID{Policy: "q", Rule: "keep"}, Mode: v1alpha1.Suspended, Kind: v1alpha1.ImageKind, TTL: time.Hour}
+	other := &policy.Rule{ID: policy.RuleID{Policy: "q", Rule: "keep"}, Mode: v1alpha1.Suspend, Kind: v1alpha1.ImageKind, TTL: time.Hour}
 	for name, test := range map[string]struct {
 		change func(image int, s *policy.Subject, own, other *policy.Evaluation)
 		bytes  int64
@@ -76,7 +76,7 @@ func TestOnlyWhatLetsNothingGoIsEstimated(t *testing.T) {
 		estimated bool
 	}{
 		"a dry run":                      {v1alpha1.DryRun, nil, true},
-		"suspended":                      {v1alpha1.Suspended, nil, true},
+		"suspended":                      {v1alpha1.Suspend, nil, true},
 		"in force":                       {v1alpha1.Enforce, nil, false},
 		"not approved":                   {v1alpha1.Enforce, &policy.ApprovalGate{}, true},
 		"another rule is not approved":   {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("other")}, false},

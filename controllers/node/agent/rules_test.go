@@ -81,12 +81,9 @@ func (w *fakeRules) write(o client.Object) {
 	expect.NoError(w.T, w.Create(w.Context(), o))
 }
 
-func (w *fakeRules) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
+func (w *fakeRules) revise(p *v1alpha1.ClusterRetentionPolicy, generation int64) {
 	w.Helper()
-	p.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: hash}
-	if hash == "" {
-		p.Annotations = nil
-	}
+	p.Generation = generation
 	expect.NoError(w.T, w.Update(w.Context(), p))
 }
 
@@ -182,9 +179,9 @@ func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
 func TestConfirmErrorEnds(t *testing.T) {
 	w := newFakeRules(t)
 	p := w.policy()
-	w.approve(p, "x")
+	w.revise(p, 2)
 	w.want("p has changed")
-	w.approve(p, "")
+	w.revise(p, 1)
 	reads := w.reads
 	w.want("p has changed") // no retry at once: there may be thousands of nodes
 	if w.reads != reads {

@@ -143,9 +143,9 @@ func (a api) Node() (*engine.Node, error) {
 }
 
 const rules = `{
-  "apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": {"name": "p", "uid": "p"},
+  "apiVersion": "sunset-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": {"name": "p", "uid": "p"},
   "spec": {"mode": "Enforce", "rules": [{
-    "name": "r", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"},
+    "name": "r", "target": {"apiVersion": "node.sunset-k8s.io/v1alpha1", "kind": "Image"},
     "eligible": "true", "ttl": "1m", "images": {"minAge": "30s", "highThresholdPercent": 85, "lowThresholdPercent": 80}
   }]}
 }`

@@ -39,9 +39,11 @@ type Checker struct {
 	clock   clock.Clock
 	wake    chan struct{} // wakes the Refresher
 
-	mu      sync.Mutex
-	answers map[question]answer
-	changes uint64 // of answers
+	mu        sync.Mutex
+	answers   map[question]answer
+	preferred map[schema.GroupKind]schema.GroupVersionKind // by policy.StoredAs
+	served    meta.RESTMapper                              // of all kinds, as the API server answered last; nil before
+	changes   uint64                                       // of answers and preferred versions
 }
 
 // question is the set of permissions that one rule needs.
@@ -75,7 +77,8 @@ type answer struct {
 
 // New returns a Checker.
 func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.RESTMapper, c clock.Clock) *Checker {
-	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{}}
+	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{},
+		preferred: map[schema.GroupKind]schema.GroupVersionKind{}}
 }
 
 // Check returns nil if the ServiceAccount of a rule may list and delete objects of the rule's kind, and patch them if the rule
@@ -104,6 +107,30 @@ func (c *Checker) Allowed(r *policy.Rule) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.answers[questionOf(r)].allowed
+}
+
+// Preferred returns the version of a rule's kind that the API server prefers, by its last answer about the kind; zero if there is
+// none yet.
+func (c *Checker) Preferred(r *policy.Rule) schema.GroupVersionKind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := policy.StoredAs(r.Kind)
+	if known, ok := c.preferred[kind]; ok || c.served == nil {
+		return known
+	}
+	c.prefers(kind)
+	return c.preferred[kind]
+}
+
+// prefers records which version of a kind the API server prefers, and reports whether that has changed. A kind that it does not
+// serve at the moment keeps the last one. mu must be held.
+func (c *Checker) prefers(kind schema.GroupKind) (changed bool) {
+	mapping, err := c.served.RESTMapping(kind)
+	if err != nil || mapping.GroupVersionKind == c.preferred[kind] {
+		return false
+	}
+	c.preferred[kind] = mapping.GroupVersionKind
+	return true
 }
 
 func questionOf(r *policy.Rule) question {

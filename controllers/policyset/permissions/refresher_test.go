@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
@@ -25,7 +26,31 @@ type looking struct {
 	*permissions.Refresher
 	*server
 	rules   []*policy.Rule
-	changes int // the mutex of the server guards both
+	prefers []schema.GroupVersion // of Jobs, the preferred one first; none if discovery fails
+	changes int                   // the mutex of the server guards all
+}
+
+func (l *looking) discover(context.Context) (meta.RESTMapper, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.prefers) == 0 {
+		return nil, errors.New("connection refused")
+	}
+	mapper := meta.NewDefaultRESTMapper(l.prefers)
+	for _, version := range l.prefers {
+		mapper.Add(version.WithKind("Job"), meta.RESTScopeNamespace)
+	}
+	return mapper, nil
+}
+
+// discovers sets the versions of Jobs that the API server serves, the preferred one first.
+func (l *looking) discovers(versions ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.prefers = nil
+	for _, version := range versions {
+		l.prefers = append(l.prefers, schema.GroupVersion{Group: "batch", Version: version})
+	}
 }
 
 func (l *looking) use(rules ...*policy.Rule) {
@@ -44,6 +69,7 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 	synctest.Test(t, func(t *testing.T) {
 		l := &looking{server: &server{takes: takes}}
 		l.use(rules...)
+		l.discovers("v1")
 		l.Refresher = &permissions.Refresher{
 			Checker: newChecker(l.server, clock.RealClock{}),
 			Rules: func() []*policy.Rule {
@@ -56,6 +82,7 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 				defer l.mu.Unlock()
 				l.changes++
 			},
+			Discover: l.discover,
 		}
 		stop := bubble.Start(t, l.Start)
 		test(t, l)
@@ -168,6 +195,42 @@ func TestRefresherManyMissingPermissionsDelayNoOthers(t *testing.T) {
 	}, all...)
 }
 
+func TestRefresherFindsThePreferredVersion(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		version := func(want string) {
+			t.Helper()
+			expect.Equal(t, "preferred version", want, l.Preferred(rule()).Version)
+		}
+		l.reported(10 * time.Second)
+		version("v1")
+		l.discovers("v2", "v1")
+		expect.Equal(t, "another version is preferred", 1, l.reported(2*time.Minute))
+		version("v2")
+		l.discovers()
+		expect.Equal(t, "no answer", 0, l.reported(time.Hour))
+		version("v2")
+		l.discovers("v1")
+		expect.Equal(t, "v2 is no longer served", 1, l.reported(2*time.Minute))
+		version("v1")
+	}, rule())
+}
+
+// TestRefresherFindsAKindThatIsServedLater: the API server serves the kind of a rule a while after the rule was created.
+func TestRefresherFindsAKindThatIsServedLater(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		other := rule()
+		other.Kind.Group = "example.com"
+		l.use(other)
+		l.reported(time.Hour)
+		expect.Equal(t, "before", schema.GroupVersionKind{}, l.Preferred(other))
+		l.mu.Lock()
+		l.prefers = append(l.prefers, schema.GroupVersion{Group: "example.com", Version: "v1"})
+		l.mu.Unlock()
+		expect.Equal(t, "changes", 1, l.reported(2*time.Minute))
+		expect.Equal(t, "after", other.Kind, l.Preferred(other))
+	})
+}
+
 // hanging is a server that never answers requests about one namespace, for example because of an authorization webhook.
 type hanging struct {
 	*server
@@ -190,7 +253,7 @@ func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 		s, silent, other := &server{}, rule(), rule()
 		silent.Namespace = "silent"
 		l := &permissions.Refresher{
-			Checker: permissions.New(hanging{s, "silent"}, mapper, clock.RealClock{}), Changed: func() {},
+			Checker: permissions.New(hanging{s, "silent"}, mapper, clock.RealClock{}), Changed: func() {}, Discover: func(context.Context) (meta.RESTMapper, error) { return mapper, nil },
 			Rules: func() []*policy.Rule { return []*policy.Rule{silent, other} },
 		}
 		stop := bubble.Start(t, l.Start)

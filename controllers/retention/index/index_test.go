@@ -325,7 +325,7 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 		want  policy.Reason
 	}{
 		"an enforced rule without facts keeps":       {fixture.Rule("b"), policy.Stale},
-		"a suspended rule without facts keeps":       {fixture.Rule("b", fixture.Mode(v1alpha1.Suspended)), policy.Stale},
+		"a suspended rule without facts keeps":       {fixture.Rule("b", fixture.Mode(v1alpha1.Suspend)), policy.Stale},
 		"a dry run without facts does not decide":    {fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)), policy.Expired},
 		"a rule with the same key has facts already": {fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
 	}
@@ -445,15 +445,15 @@ func TestSetSnapshot(t *testing.T) {
 		"the same":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a")), due},
 		"a longer TTL":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
 		"a shorter TTL":                        {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
-		"suspended":                            {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
+		"suspended":                            {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspend))), time.Time{}},
 		"a dry run":                            {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
 		"enforced":                             {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), snapshotOf(fixture.Rule("a")), due},
-		"resumed":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), snapshotOf(fixture.Rule("a")), due},
+		"resumed":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspend))), snapshotOf(fixture.Rule("a")), due},
 		"made invalid":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", invalid)), time.Time{}},
 		"fixed":                                {snapshotOf(fixture.Rule("a", invalid)), snapshotOf(fixture.Rule("a")), due},
 		"no rules":                             {snapshotOf(fixture.Rule("a")), snapshotOf(), time.Time{}},
 		"rules for the first time":             {snapshotOf(), snapshotOf(fixture.Rule("a")), due},
-		"another rule keeps":                   {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule keeps":                   {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspend), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
 		"another rule is deleted":              {snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), snapshotOf(fixture.Rule("a")), due},
 		"a namespace gets labels":              {tiered("ci", "prod"), tiered("ci", "ci"), due},
 		"a namespace loses labels":             {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},

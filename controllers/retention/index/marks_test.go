@@ -171,7 +171,7 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 		"held":                               {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
 		"terminating":                        {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
 		"a dry run":                          {fixture.Mode(v1alpha1.DryRun), x(1), never, false, ""},
-		"suspended":                          {fixture.Mode(v1alpha1.Suspended), x(1), never, false, ""},
+		"suspended":                          {fixture.Mode(v1alpha1.Suspend), x(1), never, false, ""},
 		"suspended by the namespace":         {kept, x(1), never, false, ""},
 		"not approved":                       {unapproved, x(1), never, false, ""},
 		"in a namespace yet unknown":         {nil, x(1, in("unborn")), never, false, ""},

@@ -463,7 +463,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 
 // anyRule returns a rule with a key and random settings.
 func (p *player) anyRule(key string) *policy.Rule {
-	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended}
+	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspend}
 	r := fixture.Rule(key, fixture.TTL(time.Duration(p.Intn(5))*time.Hour), fixture.Mode(modes[p.Intn(5)]))
 	if key == "c" {
 		r.Mark = "mark"

@@ -118,15 +118,15 @@ func (f flavour) build(path string) error {
 	if f.race {
 		args = append(args, "-race")
 	}
-	return f.run(append(args, controller)...)
-}
-
-// run runs go build with the flavour's patches.
-func (f flavour) run(args ...string) error {
 	root, err := root()
 	if err != nil {
 		return err
 	}
+	return f.run(root, append(args, controller)...)
+}
+
+// run runs go build in the root of a repository, with the flavour's patches.
+func (f flavour) run(root string, args ...string) error {
 	changed, err := overlay.New(root, f.patches...)
 	if err != nil {
 		return err

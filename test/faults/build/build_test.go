@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
@@ -29,7 +30,9 @@ func compiles(t *testing.T, f flavour) {
 	for _, p := range f.patches {
 		packages = append(packages, "./"+path.Dir(p.File))
 	}
-	if err := f.run(append([]string{"-o", os.DevNull}, packages...)...); err != nil {
+	root, err := root()
+	expect.NoError(t, err)
+	if err := f.run(root, append([]string{"-o", os.DevNull}, packages...)...); err != nil {
 		t.Error(err)
 	}
 }
@@ -49,7 +52,7 @@ func TestAPatchThatDoesNotFitSaysSo(t *testing.T) {
 	for name, old := range map[string]string{"missing": "no such text", "twice": "e"} {
 		t.Run(name, func(t *testing.T) {
 			f := flavour{patches: []overlay.Patch{{File: "cmd/sunset-controller/main.go", Old: old, New: "x"}}}
-			if err := f.run(controller); err == nil || !strings.Contains(err.Error(), "adapt the patch to the changed source") {
+			if err := f.build(os.DevNull); err == nil || !strings.Contains(err.Error(), "adapt the patch to the changed source") {
 				t.Errorf("%v", err)
 			}
 		})

@@ -103,8 +103,8 @@ var mutants = map[string][]overlay.Patch{
 	// A policy or namespace that is missing from a list counts as deleted.
 	"believes-lists": {{
 		File: "controllers/policyset/missing.go",
-		Old:  "\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
-		New:  "\tif true {\n\t\treturn nil\n\t}\n\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
+		Old:  "\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, path",
+		New:  "\tif true {\n\t\treturn nil\n\t}\n\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, path",
 	}},
 	// A rule counts as counted although it has no facts yet, because its kind is being relisted.
 	"counted-without-facts": {{

@@ -6,10 +6,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
-// BeforeReferences is a commit of 2026-11-22 whose policies cannot declare references yet.
-const BeforeReferences = "c86cdb6d68e240bce256bf12e2bfb1c03fb5ba96"
+// EarlierCommit is the oldest commit whose objects today's version must read. Once there are releases, it is the last one.
+const EarlierCommit = "ca3163b85cfbda516216ed5e9cee227980b7992f"
+
+// earlier makes a version to which a field of rules is unknown.
+var earlier = flavour{name: "earlier", patches: []overlay.Patch{{
+	File: "policy/v1alpha1/rule.go",
+	Old:  `json:"events,omitempty"`,
+	New:  `json:"notEvents,omitempty"`,
+}}}
 
 // Version is the controller and the CRDs of one version of Sunset.
 type Version struct {
@@ -39,20 +48,20 @@ func Today(t testing.TB) Version {
 	return Version{Controller: Default(t), CRDs: filepath.Join(root, "crds")}
 }
 
-// Earlier returns the version of a commit, by its full hash.
-func Earlier(t testing.TB, commit string) Version {
+// Earlier returns the version of EarlierCommit, changed so that it does not know the field events of rules.
+func Earlier(t testing.TB) Version {
 	t.Helper()
-	dir := once(t, commit, func(dir string) error {
+	dir := once(t, EarlierCommit, func(dir string) error {
 		root, err := root()
 		if err != nil {
 			return err
 		}
-		if err := checkOut(root, commit, dir); err != nil {
+		if err := checkOut(root, EarlierCommit, dir); err != nil {
 			return err
 		}
-		return goIn(dir, "build", "-o", "controller", controller)
+		return earlier.run(dir, "-o", "controller", controller)
 	})
-	return Version{Commit: commit, Controller: filepath.Join(dir, "controller"), CRDs: filepath.Join(dir, "crds")}
+	return Version{Commit: EarlierCommit, Controller: filepath.Join(dir, "controller"), CRDs: filepath.Join(dir, "crds")}
 }
 
 // checkOut writes the files of a commit to a new directory.

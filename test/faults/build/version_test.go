@@ -27,7 +27,7 @@ func TestAnEarlierVersionComesFromHistory(t *testing.T) {
 func TestHistoryThatIsNotThereSaysWhatToDo(t *testing.T) {
 	repository := t.TempDir()
 	git(t, repository, "init", "--quiet")
-	err := checkOut(repository, BeforeReferences, filepath.Join(t.TempDir(), "earlier"))
+	err := checkOut(repository, EarlierCommit, filepath.Join(t.TempDir(), "earlier"))
 	if err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
 		t.Errorf("%v", err)
 	}

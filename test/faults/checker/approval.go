@@ -38,7 +38,7 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 	if v := j.changed(d, v, o, since); v != nil {
 		return v
 	}
-	if j.isApproved(p, 0) {
+	if j.isApproved(p, 0, o) {
 		return nil
 	}
 	if p.alwaysWaits() {
@@ -58,22 +58,41 @@ func (j *checker) waits(d *removal, v verdict, o order) *verdict {
 		"policy %s was enforced at revision %d without a preview, and more objects were due than it allows", p.name, since)}
 }
 
-// isApproved reports whether the current form of a policy is approved: its annotation has the hash that its status named for
-// this form, at the revision or later. Only the product can compute a hash and knows its namespaces; but a hash of another
-// form is detected.
-func (j *checker) isApproved(p *policy, since int64) bool {
-	hash := p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+// isApproved reports whether the current form of a policy may count as approved: an approval has the hash that its status named
+// for this form, at the revision since or later, and existed when Sunset may have read it last. Only the product can compute a
+// hash and knows its namespaces; but a hash of another form is detected.
+func (j *checker) isApproved(p *policy, since int64, o order) bool {
 	changes := j.Log.Of(p.state.Key)
-	if n := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since }); n > 0 {
-		changes = changes[n-1:] // includes the state at that revision
+	later := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since })
+	if later < 0 {
+		later = len(changes)
 	}
-	return hash != "" && slices.ContainsFunc(changes, func(c history.Change) bool {
+	changes = changes[max(0, later-1):] // includes the state at that revision
+	return slices.ContainsFunc(changes, func(c history.Change) bool {
 		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
 			return false
 		}
 		status := mapIn(c.After.Object, "status")
-		return mapIn(status, "pendingApproval")["hash"] == hash && status["observedGeneration"] == c.After.GetGeneration() &&
+		return j.isHashApproved(p, mapIn(status, "pendingApproval")["hash"], o) && status["observedGeneration"] == c.After.GetGeneration() &&
 			j.policyOf(c.After).form() == p.form()
+	})
+}
+
+// isHashApproved reports whether an approval of a policy with a hash existed at any time when Sunset may have read it last.
+func (j *checker) isHashApproved(p *policy, hash any, o order) bool {
+	kind := v1alpha1.ClusterRetentionApprovalKind.GroupKind()
+	if !p.clustered() {
+		kind = v1alpha1.RetentionApprovalKind.GroupKind()
+	}
+	all := j.Log.Kind(kind, o.from)
+	for _, c := range j.Log.Between(kind, o.from, o.revision) {
+		if c.After != nil {
+			all = append(all, c.After)
+		}
+	}
+	return hash != nil && slices.ContainsFunc(all, func(s *history.State) bool {
+		spec := mapIn(s.Object, "spec")
+		return spec["hash"] == hash && mapIn(spec, "policy")["uid"] == p.uid && s.GetNamespace() == p.namespace
 	})
 }
 

@@ -27,7 +27,7 @@ func (j *checker) changed(d *removal, v verdict, o order, since int64) *verdict 
 		return nil
 	}
 	due, selected := j.dueBy(p, c.Revision, c.Revision)
-	if !p.exceeds(due, selected) || j.isApproved(p, c.Revision) {
+	if !p.exceeds(due, selected) || j.isApproved(p, c.Revision, o) {
 		return nil
 	}
 	if left, all := j.dueBy(p, c.Revision, o.revision); !p.exceeds(left, all) {

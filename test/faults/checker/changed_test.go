@@ -15,12 +15,12 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	const allowed = ", approval: {backlogCount: 5, backlogPercent: 100}"
 	namespace := func(more string) string { return `{apiVersion: v1, kind: Namespace, metadata: {name: a` + more + `}}` }
 	override := func(overrides string) string {
-		return `{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: Enforce, overrides: [` + overrides + `]}}`
+		return `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: Enforce, overrides: [` + overrides + `]}}`
 	}
 	quota := func(hard string) string {
 		return `{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: a, name: q}, spec: {hard: {configmaps: ` + hard + `}}}`
 	}
-	veto := func(p *past) *history.State { return p.policy("q", "Suspended", "", "") }
+	veto := func(p *past) *history.State { return p.policy("q", "Suspend", "", "") }
 	ways := map[string]struct {
 		ruled string // of the enforced policy
 		keeps func(p *past) *history.State
@@ -28,14 +28,14 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	}{
 		"a policy is deleted":             {"", veto, func(p *past, q *history.State) { p.remove(q) }},
 		"a policy is a dry run":           {"", veto, func(p *past, _ *history.State) { p.policy("q", "DryRun", "", "") }},
-		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspended", ", excludeNamespaces: [a]", "") }},
+		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspend", ", excludeNamespaces: [a]", "") }},
 		"a policy has a shorter TTL":      {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 100h") }, func(p *past, _ *history.State) { p.policy("q", "Enforce", "", ", ttl: 1m") }},
 		"a hold of a namespace is removed": {"", func(p *past) *history.State {
-			return p.store(namespace(`, annotations: {sunset.x-k8s.io/hold: "true"}`))
+			return p.store(namespace(`, annotations: {sunset-k8s.io/hold: "true"}`))
 		}, func(p *past, _ *history.State) { p.store(namespace("")) }},
 		"a label is added":        {"", nil, func(p *past, _ *history.State) { p.store(namespace(", labels: {ci: 'yes'}")) }},
 		"an override is deleted":  {"", func(p *past) *history.State { return p.store(override("{policy: p, suspend: true}")) }, func(p *past, o *history.State) { p.remove(o) }},
-		"an override is created":  {", ttl: 100h, override: {ttl: {min: 1s}}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
+		"an override is created":  {", ttl: 100h, overrideBounds: {minTTL: 1s}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
 		"a quota shrinks":         {", ttl: 1000h, capacity: {percentOfQuota: 100}", func(p *past) *history.State { return p.store(quota("100")) }, func(p *past, _ *history.State) { p.store(quota("1")) }},
 		"a longer TTL has passed": {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 30m") }, nil},
 	}
@@ -45,11 +45,11 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		if name == "a label is added" {
 			selector = ", namespaceSelector: {matchLabels: {ci: 'yes'}}"
 		}
-		// policy writes the enforced policy, with an annotation and a status.
-		policy := func(p *past, annotation, status string) {
+		// policy writes the enforced policy, with a status.
+		policy := func(p *past, status string) *history.State {
 			text := p.policyText("p", "Enforce", allowed+selector, way.ruled)
-			text = strings.Replace(text, "{name: p}", "{name: p, generation: 1"+annotation+"}", 1)
-			p.store(text[:len(text)-1] + ", status: {observedGeneration: 1" + status + "}}")
+			text = strings.Replace(text, "{name: p}", "{name: p, generation: 1}", 1)
+			return p.store(text[:len(text)-1] + ", status: {observedGeneration: 1" + status + "}}")
 		}
 		scene := func(n int, between func(p *past)) func(*past) {
 			return func(p *past) {
@@ -57,7 +57,7 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 				if way.keeps != nil {
 					kept = way.keeps(p)
 				}
-				policy(p, "", "")
+				policy(p, "")
 				var all []*history.State
 				for i := range n {
 					all = append(all, p.configMap(fmt.Sprint("x", i)))
@@ -76,17 +76,16 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 		if way.lifts != nil {
 			want = broken(checker.Approved)
 		}
-		approved := `, annotations: {sunset.x-k8s.io/approved: "9f2c"}`
+		const shown = ", pendingApproval: {hash: 9f2c}"
 		stories[name+", without approval"] = example{tell: scene(7, func(*past) {}), want: want}
 		stories[name+", few objects"] = example{tell: scene(6, func(p *past) { p.remove(p.log.At("/registry/configmaps/a/x1", p.revision)) })}
 		stories[name+", with approval"] = example{tell: scene(7, func(p *past) {
-			policy(p, "", ", pendingApproval: {hash: 9f2c}")
-			policy(p, approved, ", pendingApproval: {hash: 9f2c}")
+			p.approve(policy(p, shown), "9f2c")
 			p.wait(time.Minute)
 		})}
 		stories[name+", with an earlier approval"] = example{tell: func(p *past) {
-			policy(p, "", ", pendingApproval: {hash: 9f2c}")
-			policy(p, approved, "")
+			p.approve(policy(p, shown), "9f2c")
+			policy(p, "")
 			p.wait(time.Minute)
 			scene(7, func(*past) {})(p)
 		}, want: want}

@@ -97,7 +97,7 @@ func (j *checker) isOurs(r history.Request) bool { return slices.Contains(j.User
 func isSubject(r history.Request) bool {
 	deletes := r.Verb == "delete" || r.Verb == "deletecollection"
 	switch r.Group {
-	case "sunset.x-k8s.io", "events.k8s.io", "coordination.k8s.io", "authorization.k8s.io", "node.sunset.x-k8s.io":
+	case "sunset-k8s.io", "events.k8s.io", "coordination.k8s.io", "authorization.k8s.io", "node.sunset-k8s.io":
 		return deletes && !deletesLedger(r)
 	}
 	return deletes || r.Resource != "events" && r.Resource != ""

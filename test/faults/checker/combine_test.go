@@ -24,9 +24,9 @@ func TestSeveralPolicies(t *testing.T) {
 		"one with a shorter TTL":                     {tell: beside("Enforce", "", ", ttl: 1s")},
 		"one with a longer TTL":                      {tell: beside("Enforce", "", ", ttl: 1h"), want: broken(checker.NotEarly)},
 		"a dry run with a longer TTL":                {tell: beside("DryRun", "", ", ttl: 1h")},
-		"a suspended one":                            {tell: beside("Suspended", "", ""), want: broken(checker.Allowed)},
-		"a suspended one for other namespaces":       {tell: beside("Suspended", ", excludeNamespaces: [a]", "")},
-		"a suspended one for other namespace labels": {tell: beside("Suspended", ", namespaceSelector: {matchLabels: {x: y}}", "")},
+		"a suspended one":                            {tell: beside("Suspend", "", ""), want: broken(checker.Allowed)},
+		"a suspended one for other namespaces":       {tell: beside("Suspend", ", excludeNamespaces: [a]", "")},
+		"a suspended one for other namespace labels": {tell: beside("Suspend", ", namespaceSelector: {matchLabels: {x: y}}", "")},
 		"one without a TTL for the object":           {tell: beside("Enforce", "", ", ttlExpression: optional.none()"), want: broken(checker.Allowed)},
 		"one whose expression fails":                 {tell: beside("Enforce", "", ", eligible: object.x == 1"), want: broken(checker.Allowed)},
 		"one for which it is not eligible":           {tell: beside("Enforce", "", ", eligible: 'false'")},
@@ -39,7 +39,7 @@ func TestOverrides(t *testing.T) {
 	under := func(mode, overrides, ruled string, after time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", ", ttl: 1m"+ruled)
-			p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: %s, overrides: [%s]}}`, mode, overrides))
+			p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: %s, overrides: [%s]}}`, mode, overrides))
 			x := p.configMap("x")
 			p.wait(after)
 			p.sunset(x)
@@ -51,12 +51,12 @@ func TestOverrides(t *testing.T) {
 		"a longer TTL, at its end":              {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 60*minute)},
 		"a longer TTL for another rule":         {tell: under("DryRun", "{policy: p, rule: other, ttl: 1h}", "", 2*minute)},
 		"a shorter TTL that the rule forbids":   {tell: under("Enforce", "{policy: p, ttl: 1s}", "", minute/2), want: broken(checker.NotEarly)},
-		"a shorter TTL that the rule allows":    {tell: under("Enforce", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2)},
-		"a shorter TTL of a dry run":            {tell: under("DryRun", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2), want: broken(checker.NotEarly)},
-		"a longer TTL than the rule allows":     {tell: under("Enforce", "{policy: p, ttl: 1h}", ", override: {ttl: {max: 2m}}", 2*minute)},
+		"a shorter TTL that the rule allows":    {tell: under("Enforce", "{policy: p, ttl: 1s}", ", overrideBounds: {minTTL: 1s}", minute/2)},
+		"a shorter TTL of a dry run":            {tell: under("DryRun", "{policy: p, ttl: 1s}", ", overrideBounds: {minTTL: 1s}", minute/2), want: broken(checker.NotEarly)},
+		"a longer TTL than the rule allows":     {tell: under("Enforce", "{policy: p, ttl: 1h}", ", overrideBounds: {maxTTL: 2m}", 2*minute)},
 		"two TTLs, the longer applies":          {tell: under("Enforce", "{policy: p, ttl: 1h}, {policy: p, ttl: 2m}", "", 3*minute), want: broken(checker.NotEarly)},
 		"a suspension":                          {tell: under("DryRun", "{policy: p, suspend: true}", "", 60*minute), want: broken(checker.Allowed)},
-		"a suspension that the rule forbids":    {tell: under("DryRun", "{policy: p, suspend: true}", ", override: {suspend: false}", minute)},
+		"a suspension that the rule forbids":    {tell: under("DryRun", "{policy: p, suspend: true}", ", overrideBounds: {allowSuspend: false}", minute)},
 		"an invalid override":                   {tell: under("DryRun", "{policy: p, ttl: soon}", "", 60*minute), want: broken(checker.Allowed)},
 		"an invalid override of another policy": {tell: under("DryRun", "{policy: q, ttl: soon}", "", 60*minute)},
 		"an unknown field":                      {tell: under("DryRun", "{policy: q, ttl: 1h}], overides: [{policy: p, ttl: 1h}", "", 60*minute), want: broken(checker.Allowed)},
@@ -113,7 +113,7 @@ func TestMarks(t *testing.T) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", `, marked, eligible: "object.metadata.labels.old == 'yes'"`)
 			object := func(old string) string {
-				return `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, labels: {old: "` + old + `"}, annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:02Z"}'}}}`
+				return `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, labels: {old: "` + old + `"}, annotations: {sunset-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:02Z"}'}}}`
 			}
 			p.wait(time.Second)
 			p.configMap("x", `labels: {old: "yes"}`)
@@ -178,19 +178,19 @@ func TestWhatOthersManage(t *testing.T) {
 func TestOwners(t *testing.T) {
 	owned := func(what, ended, annotations string) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", delete: {what: Owner"+what+"}")
+			p.policy("p", "Enforce", "", ", delete: {target: Owner"+what+"}")
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j, annotations: {` + annotations + `}}, status: {conditions: [{type: Complete, status: "` + ended + `", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
 			p.configMap("x", `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: `+string(job.GetUID())+`}]`)
 			p.wait(2 * time.Minute)
 			p.sunset(job)
 		}
 	}
-	const held = `annotations: {sunset.x-k8s.io/hold: "true"}`
+	const held = `annotations: {sunset-k8s.io/hold: "true"}`
 	// An object of a Job changes some time before the DELETE of the Job arrives, which was in flight for a while.
 	changed := func(selector, into string, before, underWay time.Duration) func(*past) {
 		return func(p *past) {
 			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-underWay) }
-			p.policy("p", "Enforce", "", fmt.Sprintf(", target: {apiVersion: v1, kind: ConfigMap%s}, delete: {what: Owner}", selector))
+			p.policy("p", "Enforce", "", fmt.Sprintf(", target: {apiVersion: v1, kind: ConfigMap%s}, delete: {target: Owner}", selector))
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j}, status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
 			owner := `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: ` + string(job.GetUID()) + `}]`
 			p.configMap("x", owner)
@@ -204,10 +204,10 @@ func TestOwners(t *testing.T) {
 		"a finished owner":                           {tell: owned("", "True", "")},
 		"an unfinished owner":                        {tell: owned("", "False", ""), want: broken(checker.Allowed)},
 		"an unfinished owner, which the rule allows": {tell: owned(", allowUnfinishedOwner: true", "False", "")},
-		"a held owner":                               {tell: owned("", "True", `sunset.x-k8s.io/hold: "true"`), want: broken(checker.HeldStays)},
+		"a held owner":                               {tell: owned("", "True", `sunset-k8s.io/hold: "true"`), want: broken(checker.HeldStays)},
 		"the object instead of its owner": {
 			tell: func(p *past) {
-				p.policy("p", "Enforce", "", ", delete: {what: Owner}, target: {apiVersion: v1, kind: Service}")
+				p.policy("p", "Enforce", "", ", delete: {target: Owner}, target: {apiVersion: v1, kind: Service}")
 				x := p.store(`{apiVersion: v1, kind: Service, metadata: {namespace: a, name: x, ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: u}]}}`)
 				p.wait(2 * time.Minute)
 				p.sunset(x)
@@ -216,7 +216,7 @@ func TestOwners(t *testing.T) {
 		},
 		"an owner that another rule keeps": {
 			tell: func(p *past) {
-				p.policy("q", "Suspended", "", ", target: {apiVersion: batch/v1, kind: Job}")
+				p.policy("q", "Suspend", "", ", target: {apiVersion: batch/v1, kind: Job}")
 				owned("", "True", "")(p)
 			},
 			want: broken(checker.Allowed),

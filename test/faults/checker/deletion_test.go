@@ -64,14 +64,14 @@ func TestModes(t *testing.T) {
 		}
 	}
 	tell(t, map[string]example{
-		"a policy that was suspended half a second ago": {tell: after("Suspended", 500*time.Millisecond)},
-		"a policy that was suspended long ago":          {tell: after("Suspended", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
+		"a policy that was suspended half a second ago": {tell: after("Suspend", 500*time.Millisecond)},
+		"a policy that was suspended long ago":          {tell: after("Suspend", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
 		"a policy that became a dry run long ago":       {tell: after("DryRun", 3*time.Second), want: broken(checker.Restrained, checker.Allowed)},
 		"a refused DELETE":                              {tell: refused("Enforce")},
 		"a refused DELETE of a dry run":                 {tell: refused("DryRun"), want: broken(checker.Restrained, checker.Allowed)},
 		"a policy suspended within a longer window": {tell: func(p *past) {
 			p.evidence.Window = 5 * time.Second
-			after("Suspended", 3*time.Second)(p)
+			after("Suspend", 3*time.Second)(p)
 		}},
 		"an object that no policy targets": {
 			tell: func(p *past) {
@@ -93,7 +93,7 @@ func TestModes(t *testing.T) {
 		},
 		"a refused DELETE of an object that owns nothing": {
 			tell: func(p *past) {
-				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 				x := p.configMap("x")
 				p.wait(2 * time.Minute)
 				p.request(x, 409, withPreconditions(x))
@@ -111,12 +111,12 @@ func TestWhatSunsetKeepsForItself(t *testing.T) {
 		}
 	}
 	ledger := func(of string) string {
-		return `{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: ` + of + `}}`
+		return `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: ` + of + `}}`
 	}
 	tell(t, map[string]example{
 		"a lease":     {tell: deleted(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: x}}`), want: broken(checker.Restrained, checker.Untouched)},
 		"an event":    {tell: deleted(`{apiVersion: v1, kind: Event, metadata: {namespace: a, name: x}}`), want: broken(checker.Restrained, checker.Allowed)},
-		"an override": {tell: deleted(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: x}, spec: {}}`), want: broken(checker.Restrained, checker.Untouched)},
+		"an override": {tell: deleted(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: x}, spec: {}}`), want: broken(checker.Restrained, checker.Untouched)},
 		"the ledger of a deleted policy": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", "", "")
 			p.remove(q)
@@ -157,16 +157,16 @@ func TestTime(t *testing.T) {
 		"a second early, but delayed in flight": {tell: late(59*time.Second, ""), want: broken(checker.NotEarly)},
 		"in time, and delayed in flight":        {tell: late(time.Minute, "")},
 		"a mark, a second early, but delayed in flight": {
-			tell: late(59*time.Second, ", marked", `annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:00Z"}'}`),
+			tell: late(59*time.Second, ", marked", `annotations: {sunset-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:00Z"}'}`),
 			want: broken(checker.NotEarly),
 		},
 		"a start time before the creation":                 {tell: after(30*time.Second, ", startTime: \"'2020-01-01T00:00:00Z'\""), want: broken(checker.NotEarly)},
 		"a TTL by an expression":                           {tell: after(59*time.Second, ", ttlExpression: \"'30s'\"")},
 		"a TTL expression without a value":                 {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(checker.Allowed)},
-		"a longer TTL on the object":                       {tell: after(2*time.Minute, "", "annotations: {sunset.x-k8s.io/ttl: 1h}"), want: broken(checker.NotEarly)},
-		"a shorter TTL on the object":                      {tell: after(30*time.Second, "", "annotations: {sunset.x-k8s.io/ttl: 1s}"), want: broken(checker.NotEarly)},
-		"a shorter TTL on the object that the rule allows": {tell: after(30*time.Second, ", ttl: 1m, override: {annotation: true, ttl: {min: 10s}}", "annotations: {sunset.x-k8s.io/ttl: 1s}")},
-		"an invalid TTL on the object":                     {tell: after(time.Hour, "", "annotations: {sunset.x-k8s.io/ttl: soon}"), want: broken(checker.Allowed)},
+		"a longer TTL on the object":                       {tell: after(2*time.Minute, "", "annotations: {sunset-k8s.io/ttl: 1h}"), want: broken(checker.NotEarly)},
+		"a shorter TTL on the object":                      {tell: after(30*time.Second, "", "annotations: {sunset-k8s.io/ttl: 1s}"), want: broken(checker.NotEarly)},
+		"a shorter TTL on the object that the rule allows": {tell: after(30*time.Second, ", ttl: 1m, overrideBounds: {ttlAnnotation: WithinBounds, minTTL: 10s}", "annotations: {sunset-k8s.io/ttl: 1s}")},
+		"an invalid TTL on the object":                     {tell: after(time.Hour, "", "annotations: {sunset-k8s.io/ttl: soon}"), want: broken(checker.Allowed)},
 		"no start time":                                    {tell: after(time.Hour, ", startTime: optional.none()"), want: broken(checker.Allowed)},
 		"an expression that fails":                         {tell: after(time.Hour, ", eligible: object.spec.missing"), want: broken(checker.Allowed)},
 		"an expression that does not compile":              {tell: after(time.Hour, ", eligible: objekt.spec"), want: broken(checker.Allowed)},
@@ -193,8 +193,8 @@ func TestObjects(t *testing.T) {
 		"a finished Pod": {tell: stored(pod(""), pods)},
 		"a Pod that the Job controller has not counted": {tell: stored(pod(", finalizers: [batch.kubernetes.io/job-tracking]"), pods), want: broken(checker.Counted)},
 		"a mirror Pod":            {tell: stored(pod(", annotations: {kubernetes.io/config.mirror: x}"), pods), want: broken(checker.Untouched)},
-		"a hold":                  {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: ""}`), pods), want: broken(checker.HeldStays)},
-		"a hold with value false": {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: "false"}`), pods)},
+		"a hold":                  {tell: stored(pod(`, annotations: {sunset-k8s.io/hold: ""}`), pods), want: broken(checker.HeldStays)},
+		"a hold with value false": {tell: stored(pod(`, annotations: {sunset-k8s.io/hold: "false"}`), pods)},
 		"a terminating Pod":       {tell: stored(pod(`, deletionTimestamp: "2026-03-01T12:00:00Z"`), pods), want: broken(checker.NotTwice)},
 		"kube-root-ca.crt":        {tell: stored(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: kube-root-ca.crt}}`, ""), want: broken(checker.HeldStays)},
 		"a ConfigMap that a controller owns": {
@@ -218,7 +218,7 @@ func TestMoments(t *testing.T) {
 		p.configMap("x")
 		p.wait(2 * time.Minute)
 	}
-	held := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], annotations: {sunset.x-k8s.io/hold: "true"}}}`
+	held := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], annotations: {sunset-k8s.io/hold: "true"}}}`
 	tell(t, map[string]example{
 		"a hold right before the DELETE": {
 			tell: func(p *past) {
@@ -233,12 +233,12 @@ func TestMoments(t *testing.T) {
 			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], deletionTimestamp: "2026-03-01T12:02:00Z"}}`, us)
 			p.requests = p.requests[:len(p.requests)-1] // This change was not a patch, but the DELETE below.
 			p.request(x, 200, withPreconditions(x))
-			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], deletionTimestamp: "2026-03-01T12:02:00Z", annotations: {sunset.x-k8s.io/hold: "true"}}}`)
+			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], deletionTimestamp: "2026-03-01T12:02:00Z", annotations: {sunset-k8s.io/hold: "true"}}}`)
 		}},
 		"a hold on the namespace half a second ago": {tell: func(p *past) {
 			begin(p)
 			x := p.configMap("x")
-			p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset.x-k8s.io/hold: "true"}}}`)
+			p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset-k8s.io/hold: "true"}}}`)
 			p.wait(500 * time.Millisecond)
 			p.sunset(x)
 		}},
@@ -246,7 +246,7 @@ func TestMoments(t *testing.T) {
 			tell: func(p *past) {
 				begin(p)
 				x := p.configMap("x")
-				p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset.x-k8s.io/hold: "true"}}}`)
+				p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset-k8s.io/hold: "true"}}}`)
 				p.wait(3 * time.Second)
 				p.configMap("somebody-is-there")
 				p.sunset(x)
@@ -264,7 +264,7 @@ func TestMoments(t *testing.T) {
 		"a DELETE whose answer was lost": {
 			tell: func(p *past) {
 				begin(p)
-				p.policy("p", "Suspended", "", "")
+				p.policy("p", "Suspend", "", "")
 				p.wait(3 * time.Second)
 				x := p.configMap("x")
 				p.sunset(x)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,14 +86,11 @@ func (j *checker) compile(r *rule) (*compiled, error) {
 		c.names = append(c.names, v.Name)
 	}
 	var errs [5]error
-	c.eligible, errs[0] = j.program(r.Eligible)
+	c.eligible, errs[0] = j.program(cmp.Or(r.Eligible, "true"))
 	c.start, errs[1] = j.program(r.StartTime)
 	c.ttl, errs[2] = j.program(r.TTLExpression)
 	c.group, errs[3] = j.program(group)
 	c.outcome, errs[4] = j.program(r.Outcome)
-	if c.eligible == nil && errs[0] == nil {
-		errs[0] = errors.New("eligible is missing")
-	}
 	return c, errors.Join(errs[:]...)
 }
 

@@ -34,16 +34,14 @@ func (r *rule) settings(teams []*policy) []setting {
 	return all
 }
 
-func (r *rule) allowed() v1alpha1.Override {
-	return ptr.Deref(r.Override, v1alpha1.Override{})
+func (r *rule) allowed() v1alpha1.OverrideBounds {
+	return ptr.Deref(r.OverrideBounds, v1alpha1.OverrideBounds{})
 }
 
 // bounds returns the shortest and longest TTL that an override may set; nil if not limited.
 func (r *rule) bounds() (least, most *time.Duration) {
-	if written := r.allowed().TTL; written != nil {
-		least, _ = optionalDuration(written.Min) // an unreadable bound has made the rule invalid
-		most, _ = optionalDuration(written.Max)
-	}
+	least, _ = optionalDuration(r.allowed().MinTTL) // an unreadable bound has made the rule invalid
+	most, _ = optionalDuration(r.allowed().MaxTTL)
 	return least, most
 }
 
@@ -61,7 +59,7 @@ func (r *rule) bounded(ttl, base time.Duration) time.Duration {
 
 // suspendedBy reports whether overrides suspend the rule.
 func (r *rule) suspendedBy(all []setting) bool {
-	may := ptr.Deref(r.allowed().Suspend, true)
+	may := ptr.Deref(r.allowed().AllowSuspend, true)
 	_, most := r.bounds()
 	for _, o := range all {
 		suspends := ptr.Deref(o.Suspend, false)
@@ -82,13 +80,16 @@ func (r *rule) lifetime(s *history.State, base time.Duration, all []setting) tim
 	if own == nil {
 		return ttl
 	}
-	switch set := r.bounded(*own, base); {
-	case r.allowed().Annotation == nil && *own > ttl:
-		return max(ttl, set)
-	case r.allowed().Annotation == nil, !*r.allowed().Annotation:
+	switch set := r.bounded(*own, base); r.allowed().TTLAnnotation {
+	case v1alpha1.TTLAnnotationWithinBounds:
+		return set
+	case v1alpha1.TTLAnnotationIgnore:
 		return ttl
 	default:
-		return set
+		if *own > ttl {
+			return max(ttl, set)
+		}
+		return ttl
 	}
 }
 
@@ -123,7 +124,7 @@ func (r *rule) keeps(all []setting) int {
 		own = int(r.KeepNewest.Count)
 	}
 	least := own
-	if written := r.allowed().KeepNewest; written != nil {
+	if written := r.allowed().MinKeepNewest; written != nil {
 		least = int(*written)
 	}
 	most, any := own, false

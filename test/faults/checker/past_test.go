@@ -52,9 +52,9 @@ func (p *past) wait(d time.Duration) { p.clock = p.clock.Add(d) }
 
 // resources contains the resources of kinds whose plural is not the name with an s.
 var resources = map[string]string{
-	"ClusterRetentionPolicy": "sunset.x-k8s.io/clusterretentionpolicies",
-	"RetentionPolicy":        "sunset.x-k8s.io/retentionpolicies",
-	"RetentionLedger":        "sunset.x-k8s.io/retentionledgers",
+	"ClusterRetentionPolicy": "sunset-k8s.io/clusterretentionpolicies",
+	"RetentionPolicy":        "sunset-k8s.io/retentionpolicies",
+	"RetentionLedger":        "sunset-k8s.io/retentionledgers",
 }
 
 func keyOf(o *unstructured.Unstructured) string {
@@ -163,6 +163,12 @@ func (p *past) configMap(name string, more ...string) *history.State {
 	return p.store(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: %s%s}}`, name, strings.Join(append([]string{""}, more...), ", ")))
 }
 
+// approve writes an approval of a ClusterRetentionPolicy.
+func (p *past) approve(of *history.State, hash string) *history.State {
+	p.Helper()
+	return p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionApproval, metadata: {name: %[2]q}, spec: {policy: {uid: %[1]s}, hash: %[2]q}}`, of.GetUID(), hash))
+}
+
 // policy writes a ClusterRetentionPolicy with one rule, which deletes ConfigMaps a minute after their creation. It adds more
 // to the spec, and ruled to the rule.
 func (p *past) policy(name, mode string, more, ruled string) *history.State {
@@ -180,14 +186,14 @@ func (p *past) policyText(name, mode, more, ruled string) string {
 	if !strings.Contains(ruled, "eligible") {
 		ruled += `, eligible: "true"`
 	}
-	if !strings.Contains(ruled, "target") {
+	if !strings.Contains(ruled, "target: {") {
 		ruled += ", target: {apiVersion: v1, kind: ConfigMap}"
 	}
 	if !strings.Contains(more, "approval") {
 		more += ", approval: {backlogCount: 1000000, backlogPercent: 100}"
 	}
 	ruled = strings.ReplaceAll(ruled, ", marked", "")
-	return fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: ClusterRetentionPolicy, metadata: {name: %s}, spec: {mode: %s%s, rules: [{name: r%s}]}}`,
+	return fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionPolicy, metadata: {name: %s}, spec: {mode: %s%s, rules: [{name: r%s}]}}`,
 		name, mode, more, ruled)
 }
 

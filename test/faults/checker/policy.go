@@ -55,7 +55,7 @@ func (p *policy) hasVote() bool { return p.spec.Mode != v1alpha1.DryRun }
 
 func (r *rule) id() string { return r.policy.name + "/" + r.Name }
 
-func (r *rule) deletesOwner() bool { return r.Delete != nil && r.Delete.What == v1alpha1.DeleteOwner }
+func (r *rule) deletesOwner() bool { return r.Delete != nil && r.Delete.Target == v1alpha1.TargetOwner }
 
 // readPolicy reads a policy strictly. An error in a rule makes that rule invalid; an error elsewhere makes all rules invalid.
 func (j *checker) readPolicy(s *history.State) *policy {
@@ -110,9 +110,9 @@ func (p *policy) readMode() error {
 	switch p.spec.Mode {
 	case "":
 		p.spec.Mode = v1alpha1.DryRun
-	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
+	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend:
 	default:
-		p.spec.Mode = v1alpha1.Suspended
+		p.spec.Mode = v1alpha1.Suspend
 		return errors.New("unknown mode")
 	}
 	return nil
@@ -171,12 +171,9 @@ func (r *rule) readTimes() error {
 	if r.TTL == "" && r.TTLExpression == "" && r.Capacity == nil {
 		err = errors.Join(err, errors.New("neither ttl nor capacity"))
 	}
-	if r.Override != nil && r.Override.TTL != nil {
-		_, least := optionalDuration(r.Override.TTL.Min)
-		_, most := optionalDuration(r.Override.TTL.Max)
-		err = errors.Join(err, least, most)
-	}
-	return err
+	_, least := optionalDuration(r.allowed().MinTTL)
+	_, most := optionalDuration(r.allowed().MaxTTL)
+	return errors.Join(err, least, most)
 }
 
 // strictly reads stored data into an API type; a field that the type does not have is an error.

@@ -48,7 +48,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 			told(p)
 			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // the history contains no status
 			p.continues(20 * time.Second)
-			p.configMap("y", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+			p.configMap("y", `annotations: {sunset-k8s.io/hold: "true"}`)
 		},
 		"during the run": func(p *past, told func(*past)) {
 			told(p)
@@ -70,7 +70,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 func TestAnOwnerThatComesBackMayStay(t *testing.T) {
 	back := func(times int) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 			for i := range times + 1 {
 				at := p.clock.Format(time.RFC3339)
 				job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {completionTime: "` + at +

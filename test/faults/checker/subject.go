@@ -106,7 +106,7 @@ func (j *checker) isProtectedKind(kind schema.GroupKind) bool {
 		return false
 	}
 	switch kind.Group {
-	case "admissionregistration.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io", "rbac.authorization.k8s.io", "sunset.x-k8s.io":
+	case "admissionregistration.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io", "rbac.authorization.k8s.io", "sunset-k8s.io":
 		return true
 	case "":
 		return slices.Contains([]string{"Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim"}, kind.Kind)

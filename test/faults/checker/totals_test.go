@@ -30,7 +30,7 @@ func (p *past) spent(n int) string {
 
 func (p *past) ledgerOf(of *history.State, text string) {
 	p.Helper()
-	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
+	p.store(fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
 }
 
 func (p *past) configMaps(n int) (all []*history.State) {
@@ -262,9 +262,9 @@ func TestApproval(t *testing.T) {
 			p.sunset(all[0])
 		}
 	}
-	// approved has a backlog whose status names a hash. One object is deleted when the policy has an approval, perhaps with
+	// withdrawn has a backlog whose status names a hash. One object is deleted after the policy had an approval, perhaps with
 	// another rule.
-	approved := func(hash, required, ruled string) func(*past) {
+	withdrawn := func(hash, required, ruled string, withdraw func(p *past, approval *history.State)) func(*past) {
 		return func(p *past) {
 			x := p.configMaps(12)[0]
 			p.wait(time.Hour)
@@ -273,9 +273,19 @@ func TestApproval(t *testing.T) {
 			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
 			p.wait(time.Minute)
 			text = p.policyText("p", "Enforce", ", approval: {"+required+"}", ruled)
-			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset.x-k8s.io/approved: "`+hash+`"}}`, 1))
+			approval := p.approve(p.store(strings.Replace(text, "{name: p}", "{name: p, generation: 2}", 1)), hash)
 			p.wait(time.Minute)
+			withdraw(p, approval)
 			p.sunset(x)
+		}
+	}
+	approved := func(hash, required, ruled string) func(*past) {
+		return withdrawn(hash, required, ruled, func(*past, *history.State) {})
+	}
+	before := func(d time.Duration) func(*past, *history.State) {
+		return func(p *past, approval *history.State) {
+			p.remove(approval)
+			p.wait(d)
 		}
 	}
 	nothing := func(*past) {}
@@ -288,6 +298,8 @@ func TestApproval(t *testing.T) {
 		"approved for another form":               {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(checker.Approved)},
 		"always required, previewed by a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(checker.Approved)},
 		"always required, approved":               {tell: approved("9f2c", "required: Always", "")},
+		"withdrawn just before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Second/2))},
+		"withdrawn long before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Minute)), want: broken(checker.Approved)},
 		"always required, not approved":           {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(checker.Approved)},
 		"a hash that no status named":             {tell: approved("0000", "", ""), want: broken(checker.Approved)},
 	})
@@ -319,7 +331,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 			p.configMap("x", more)
 			p.evidence.Quiet = p.clock
 			p.wait(after)
-			p.configMap("somebody-is-there", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+			p.configMap("somebody-is-there", `annotations: {sunset-k8s.io/hold: "true"}`)
 		}
 	}
 	// limited leaves an object that waits because of another one, which counts for a minute, plus 11 s for clocks and parts
@@ -339,7 +351,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 	// owned leaves a finished Job whose Pod's rule deletes it.
 	owned := func(status string, after time.Duration) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")
 			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {` + status + `}}`)
 			for _, name := range []string{"x", "z"} {
 				p.store(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: %s, ownerReferences: [{controller: true, uid: %s, kind: Job, apiVersion: batch/v1, name: job}]}}`, name, job.GetUID()))
@@ -358,7 +370,7 @@ func TestDueObjectsAreDeleted(t *testing.T) {
 		"an unfinished owner":               {tell: owned("active: 1", time.Hour)},
 		"not due yet":                       {tell: left("", "labels: {}", time.Minute+9*time.Second)},
 		"overdue":                           {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(checker.Lively)},
-		"held":                              {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
+		"held":                              {tell: left("", `annotations: {sunset-k8s.io/hold: "true"}`, time.Hour)},
 		"terminating":                       {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
 		"not eligible":                      {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
 		"an expression that fails":          {tell: left(", eligible: object.x", "labels: {}", time.Hour)},

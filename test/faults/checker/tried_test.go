@@ -35,7 +35,7 @@ func TestTried(t *testing.T) {
 		"not due yet, and never received": {tell: tried(nothing, 59*time.Second, "", unreceived), want: broken(checker.NotEarly)},
 		"not eligible":                    {tell: tried(nothing, time.Hour, ", eligible: 'false'"), want: broken(checker.Allowed)},
 		"suspended by an override": {
-			tell: tried(store(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: DryRun, overrides: [{policy: p, suspend: true}]}}`), time.Hour, ""),
+			tell: tried(store(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: DryRun, overrides: [{policy: p, suspend: true}]}}`), time.Hour, ""),
 			want: broken(checker.Allowed),
 		},
 		"not enforced when it was sent": {
@@ -51,7 +51,7 @@ func TestTried(t *testing.T) {
 			want: broken(checker.Restrained, checker.Allowed),
 		},
 		"in a held namespace": {
-			tell: tried(store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset.x-k8s.io/hold: "true"}}}`), time.Hour, ""),
+			tell: tried(store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset-k8s.io/hold: "true"}}}`), time.Hour, ""),
 			want: broken(checker.HeldStays),
 		},
 		"not among the newest in the version that it names": {tell: tried(func(p *past) {

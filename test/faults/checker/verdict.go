@@ -93,7 +93,7 @@ func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote
 		return kept("an expression fails: " + f.err.Error())
 	case !f.eligible:
 		return vote{rule: r}
-	case r.spec.Mode == v1alpha1.Suspended, r.suspendedBy(all):
+	case r.spec.Mode == v1alpha1.Suspend, r.suspendedBy(all):
 		return kept("suspended")
 	case r.StartTime != "" && f.start.IsZero():
 		return vote{rule: r}

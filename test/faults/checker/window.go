@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	clusterKind = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}
-	teamKind    = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionPolicy"}
+	clusterKind = schema.GroupKind{Group: "sunset-k8s.io", Kind: "ClusterRetentionPolicy"}
+	teamKind    = schema.GroupKind{Group: "sunset-k8s.io", Kind: "RetentionPolicy"}
 )
 
 // window starts at the latest revision that certainly existed when Sunset read the state for a DELETE. It ends at the last

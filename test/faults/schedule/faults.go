@@ -40,7 +40,7 @@ func (d *drawing) lasting(at, last time.Duration, a undone) {
 	d.add(at+last, undo{a})
 }
 
-var watched = []string{"configmaps", "jobs", "pods", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
+var watched = []string{"configmaps", "jobs", "pods", "clusterretentionpolicies", "retentionpolicies", "clusterretentionapprovals", "retentionapprovals", "namespaces"}
 
 // requestFault is a fault of some requests of every replica.
 type requestFault struct {
@@ -65,7 +65,7 @@ func (d *drawing) strike() requestFault {
 	s := requestFault{verb: "delete", resource: pick(d, "configmaps", "configmaps", "jobs", "pods")}
 	if d.chance(50) {
 		of := pick(d, [2]string{"update", "retentionledgers"}, [2]string{"list", "clusterretentionpolicies"}, [2]string{"list", "retentionpolicies"},
-			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"},
+			[2]string{"list", "clusterretentionapprovals"}, [2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"},
 			[2]string{"list", "jobs"}, [2]string{"list", "pods"})
 		s.verb, s.resource = of[0], of[1]
 	}

@@ -42,7 +42,7 @@ const (
 	isIdle  = `eligible: "object.metadata.?labels[?'idle'].orValue('') == 'yes'"`
 	isMade  = `startTime: object.metadata.creationTimestamp`
 	hasEnd  = `eligible: finished(object), startTime: finishedAt(object)`
-	mayEdit = `override: {annotation: true, ttl: {min: 1s}}`
+	mayEdit = `overrideBounds: {ttlAnnotation: WithinBounds, minTTL: 1s}`
 )
 
 // drawPolicies draws five policies: one for old objects, one with marks, one that sometimes keeps, and two for finished
@@ -75,7 +75,7 @@ func (d *drawing) mode() string {
 	if d.chance(80) {
 		return "Enforce"
 	}
-	return pick(d, "DryRun", "Suspended")
+	return pick(d, "DryRun", "Suspend")
 }
 
 func (d *drawing) ttl() string { return pick(d, "0s", "1s", "2s", "4s") }
@@ -136,7 +136,7 @@ func (d *drawing) overrides() string {
 		"{policy: "+of(pick(d, 0, 3, 4))+", ttl: "+d.ttl()+"}",
 		"{policy: "+of(d.IntN(len(d.now)))+", suspend: true}",
 		"{policy: "+of(1)+", ttl: 1h}",
-		"{policy: "+of(pick(d, 0, 3))+", ttl: soon}")
+		"{policy: "+of(pick(d, 0, 3))+", ttl: 1d, unless: sunday}")
 }
 
 // override writes a RetentionPolicy, or deletes it.

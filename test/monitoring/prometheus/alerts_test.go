@@ -74,10 +74,11 @@ var tries = map[string]map[string]try{
 		"a rule is invalid":                  {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x10`, soon, []string{`{policy="p", reason="RuleInvalid"}`}},
 		"it is ready":                        {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, 2 * time.Hour, nil},
 		"it waits for an approval":           {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="ApprovalRequired"} 1x2000`, 2 * time.Hour, nil},
-		"it is being listed":                 {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x2000`, 2 * time.Hour, nil},
-		"a dry run":                          {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
+		"it is being listed":                 {`sunset_policy_condition{policy="p",condition="Ready",status="Unknown",reason="Listing"} 1x2000`, 2 * time.Hour, nil},
+		"its permissions are not known":      {`sunset_policy_condition{policy="p",condition="Ready",status="Unknown",reason="PermissionsUnknown"} 1x10`, soon, []string{`{policy="p", reason="PermissionsUnknown"}`}},
+		"a dry run":                          {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
 		"the controller runs with --dry-run": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="DryRun"} 1x10`, 5 * time.Minute, nil},
-		"its limits are reached":             {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="LimitReached"} 1x10`, 5 * time.Minute, nil},
+		"its limits are reached":             {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="LimitReached"} 1x10`, 5 * time.Minute, nil},
 	},
 	"SunsetApprovalRequired": {
 		"it waits":           {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
@@ -85,12 +86,12 @@ var tries = map[string]map[string]try{
 		"nothing waits":      {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
 	},
 	"SunsetPolicyStuck": {
-		"it is being counted":          {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Counting"} 1x2000`, 11 * time.Minute, []string{`{policy="p", reason="Counting"}`}},
-		"it was listed within minutes": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x8 stale`, 11 * time.Minute, nil},
+		"it is being counted":          {`sunset_policy_condition{policy="p",condition="Ready",status="Unknown",reason="Counting"} 1x2000`, 11 * time.Minute, []string{`{policy="p", reason="Counting"}`}},
+		"it was listed within minutes": {`sunset_policy_condition{policy="p",condition="Ready",status="Unknown",reason="Listing"} 1x8 stale`, 11 * time.Minute, nil},
 	},
 	"SunsetPolicySuspended": {
-		"it is suspended": {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Suspended"} 1x10`, soon, []string{`{policy="p", reason="Suspended"}`}},
-		"a dry run":       {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, time.Hour, nil},
+		"it is suspended":        {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Suspended"} 1x10`, soon, []string{`{policy="p", reason="Suspended"}`}},
+		"its limits are reached": {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="LimitReached"} 1x2000`, time.Hour, nil},
 	},
 	"SunsetObjectsStay": {
 		"a namespace is terminating": {`sunset_policy_condition{policy="p",condition="Delayed",status="True",reason="NamespaceInDoubt"} 1x10`, soon, []string{`{condition="Delayed", policy="p", reason="NamespaceInDoubt"}`}},

@@ -69,9 +69,9 @@ func TestReadOtherJSON(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an HTML page":              {"<html>", "not a list of the images of a node"},
 		"another list":              {`{"apiVersion":"v1","kind":"List","items":[]}`, "not a list of the images of a node"},
-		"other objects":             {head + `[{"apiVersion":"v1","kind":"Pod"}]}`, "item 1 of the list: want kind Image of node.sunset.x-k8s.io/v1alpha1, not Pod of v1"},
-		"images of a later version": {head + `[{"apiVersion":"node.sunset.x-k8s.io/v2","kind":"Image"}]}`, ", not Image of node.sunset.x-k8s.io/v2"},
-		"an image without ID":       {head + `[{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"}]}`, "item 1 of the list: metadata.name is missing"},
+		"other objects":             {head + `[{"apiVersion":"v1","kind":"Pod"}]}`, "item 1 of the list: want kind Image of node.sunset-k8s.io/v1alpha1, not Pod of v1"},
+		"images of a later version": {head + `[{"apiVersion":"node.sunset-k8s.io/v2","kind":"Image"}]}`, ", not Image of node.sunset-k8s.io/v2"},
+		"an image without ID":       {head + `[{"apiVersion":"node.sunset-k8s.io/v1alpha1","kind":"Image"}]}`, "item 1 of the list: metadata.name is missing"},
 	} {
 		if s, err := debug.Read([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v; want %q", name, s, err, test.want)

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// The kinds of approvals.
+var (
+	clusterApprovals = Kind{
+		GroupVersionKind: v1alpha1.ClusterRetentionApprovalKind,
+		Resource:         v1alpha1.GroupVersion.WithResource("clusterretentionapprovals"),
+	}
+	namespacedApprovals = Kind{
+		GroupVersionKind: v1alpha1.RetentionApprovalKind,
+		Resource:         v1alpha1.GroupVersion.WithResource("retentionapprovals"),
+		Namespaced:       true,
+	}
+)
+
+// ApprovalKind returns the kind of the approvals of a namespace, or of the cluster if namespace is empty.
+func ApprovalKind(namespace string) Kind {
+	if namespace == "" {
+		return clusterApprovals
+	}
+	return namespacedApprovals
+}
+
+// Create creates an object. With dryRun, the API server only checks it.
+func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, dryRun bool) error {
+	o := &unstructured.Unstructured{Object: object}
+	options := metav1.CreateOptions{FieldManager: "kubectl-sunset"}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err := c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).Create(ctx, o, options)
+	return err
+}
+
+var selfReviews = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
+
+// Username returns the name by which the API server knows the user; empty if it does not tell.
+func (c *Cluster) Username(ctx context.Context) (string, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
+	answer, err := c.objects.Resource(selfReviews).Create(ctx, review, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("ask for your user name: %w", err)
+	}
+	name, _, err := unstructured.NestedString(answer.Object, "status", "userInfo", "username")
+	return name, err
+}

@@ -1,0 +1,198 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// rbacCommand is the command rbac.
+type rbacCommand struct {
+	streams    genericiooptions.IOStreams
+	namespace  string
+	files      fileFlags
+	protection protectionFlags
+	account    accountFlag
+	owners     []string
+	missing    bool
+	local      bool
+	connection connectionFlags
+}
+
+func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
+	g := &rbacCommand{streams: streams}
+	c := &cobra.Command{
+		Use:     "rbac [POLICY [-n NAMESPACE] | -f FILE|DIRECTORY...]",
+		Short:   "Print the roles that policies need",
+		Long:    rbacHelp,
+		Example: rbacExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return g.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	g.files.add(flags)
+	flags.StringVarP(&g.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
+	flags.BoolVar(&g.missing, "missing", false, "only roles with permissions that Sunset does not have yet, according to the API server")
+	flags.BoolVar(&g.local, "local", false, "do not connect to a cluster; derive the names of resources from their kinds")
+	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
+	g.account.add(flags)
+	g.protection.add(flags)
+	g.connection.add(c)
+	c.ValidArgsFunction = completePolicies(&g.connection, &g.namespace)
+	return c
+}
+
+// accountFlag is the ServiceAccount of the controller.
+type accountFlag struct{ types.NamespacedName }
+
+func (f *accountFlag) add(flags *pflag.FlagSet) {
+	f.NamespacedName = types.NamespacedName{Namespace: "sunset-system", Name: "sunset-controller"}
+	flags.Var(f, "service-account", "ServiceAccount of the Sunset controller")
+}
+
+// Set implements pflag.Value.
+func (f *accountFlag) Set(text string) error {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%q is not NAMESPACE/NAME", text)
+	}
+	f.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
+
+func (g *rbacCommand) run(ctx context.Context, args []string) error {
+	switch {
+	case g.local && (g.missing || len(g.files.names) == 0):
+		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
+	case len(g.files.names) == 0 && len(args) > 1:
+		return errors.New("name one policy, or none for all policies of the cluster")
+	case g.namespace != "" && len(args) == 0:
+		return errors.New("--namespace is the namespace of a policy: name the policy too")
+	}
+	policies, invalid, err := g.policies(ctx, args)
+	if err != nil {
+		return err
+	}
+	found, err := g.find(ctx, policies)
+	if err != nil {
+		return err
+	}
+	for i, right := range found {
+		if i > 0 {
+			fmt.Fprint(g.streams.Out, rbac.Between)
+		}
+		fmt.Fprint(g.streams.Out, right.YAML())
+	}
+	if invalid {
+		return errFindings
+	}
+	return nil
+}
+
+// policies returns the policies of the files, or without files one policy of the cluster or all.
+func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+	named := args
+	if len(g.files.names) == 0 {
+		args = nil
+	}
+	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
+	if err != nil {
+		return nil, false, err
+	}
+	defer files.Close()
+	if len(g.files.names) == 0 {
+		all, err = g.inForce(ctx, loader, named)
+		return all, false, err
+	}
+	in.CheckNames(false)
+	writeProblems(g.streams.ErrOut, in.Policies)
+	return in.Rules(), in.Problems() > 0, nil
+}
+
+// inForce returns the named policy of the cluster, or all.
+func (g *rbacCommand) inForce(ctx context.Context, loader *load.Loader, named []string) ([]*policy.Policy, error) {
+	c, err := g.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	if len(named) > 0 {
+		object, err := c.Get(ctx, cluster.PolicyKind(g.namespace), g.namespace, named[0])
+		if err != nil {
+			return nil, err
+		}
+		return []*policy.Policy{loader.Load(object)}, nil
+	}
+	objects, err := c.Policies(ctx, "")
+	var all []*policy.Policy
+	for _, object := range objects {
+		all = append(all, loader.Load(object))
+	}
+	return all, err
+}
+
+func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
+	if g.local {
+		return g.needed(policies, guessedResource), nil
+	}
+	c, err := g.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	needed := g.needed(policies, c.Resource)
+	if !g.missing {
+		return needed, nil
+	}
+	var all []rbac.Permission
+	missing, err := missingPermissions(ctx, c, g.account.NamespacedName, needed)
+	for _, m := range missing {
+		all = append(all, m.Permission)
+	}
+	return all, err
+}
+
+func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
+	finder := roleFinder{resources: resources}
+	for _, owner := range g.owners {
+		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
+	}
+	return finder.ofAll(policies, notes{g.streams.ErrOut}, ": name the kinds of owners with --owners")
+}
+
+const rbacHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
+watch and delete. It also has get, if rules delete owners or the policy counts deletions exactly, and patch, if rules mark
+objects. ClusterRole sunset-kinds of the chart aggregates these roles. Rules that read references need to list and watch
+every kind that may refer. For a RetentionPolicy the command also prints a Role and a RoleBinding for its ServiceAccount.
+
+The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
+and resource: if you apply it again or delete it with its policy, other policies keep their permissions.
+
+Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds. With
+--missing, it also asks for the permissions of the ServiceAccounts; for this you need permission to create
+subjectaccessreviews.
+
+Exit codes: 0 success; 1 a policy is invalid, and the command printed the roles for its valid rules; 2 wrong usage, or a
+file or cluster that cannot be read.`
+
+const rbacExamples = `  # Grant the permissions that are missing for a policy of the cluster, and for a file
+  kubectl sunset rbac batch --missing | kubectl apply -f -
+  kubectl sunset rbac -f policy.yaml --missing | kubectl apply -f -
+
+  # Print the roles for all policies of the cluster
+  kubectl sunset rbac
+
+  # Without a cluster, for rules that delete the Jobs that own Workloads
+  kubectl sunset rbac -R -f policies/ --local --owners jobs.batch > roles.yaml`

@@ -104,7 +104,7 @@ func preserves(t *testing.T, root *schema.Structural) {
 	}
 }
 
-func TestAnUnknownFieldReachesTheController(t *testing.T) {
+func TestUnknownFieldReachesTheController(t *testing.T) {
 	const written = `
 apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy

@@ -64,8 +64,8 @@ func mustHold(t *testing.T, c *engine.Compiler, text string, object map[string]a
 	return e
 }
 
-// TestTheBudgetIsOfOneRuleAndOneObject: the expressions of a rule share one budget, and each object has its own.
-func TestTheBudgetIsOfOneRuleAndOneObject(t *testing.T) {
+// TestBudgetIsOfOneRuleAndOneObject: the expressions of a rule share one budget, and each object has its own.
+func TestBudgetIsOfOneRuleAndOneObject(t *testing.T) {
 	c := fixture.Compiler(t)
 	job := object(t, "job-complete")
 	job["text"] = strings.Repeat("x", engine.MaxBuilt/4)

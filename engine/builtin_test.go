@@ -80,7 +80,7 @@ func TestBuiltInHolds(t *testing.T) {
 	}
 }
 
-func TestANeededOwnerDoesNotGo(t *testing.T) {
+func TestNeededOwnerDoesNotGo(t *testing.T) {
 	err := engine.CheckOwnerDeletion(fixture.Decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), engine.Allowed{Unfinished: true, Managed: true})
 	if err == nil || err.Error() != "is held" {
 		t.Errorf("%v", err)

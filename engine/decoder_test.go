@@ -34,7 +34,7 @@ func ruleOf(t testing.TB, eligible, start string) *engine.Program {
 	return r
 }
 
-func TestADecoderReadsWhatRulesRead(t *testing.T) {
+func TestDecoderReadsWhatRulesRead(t *testing.T) {
 	identity := map[string]any{
 		"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7", "creationTimestamp": "2026-03-01T12:00:00Z",
 		"annotations": map[string]any{"sunset-k8s.io/hold": "true"}, "finalizers": []any{"f1", "f2"},
@@ -78,7 +78,7 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 	}
 }
 
-func TestADecoderOfTheWholeLeavesOutBallast(t *testing.T) {
+func TestDecoderOfTheWholeLeavesOutBallast(t *testing.T) {
 	var want map[string]any
 	expect.NoError(t, sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &want))
 	metadata := want["metadata"].(map[string]any)
@@ -89,7 +89,7 @@ func TestADecoderOfTheWholeLeavesOutBallast(t *testing.T) {
 	expect.Equal(t, "decoded object", want, got)
 }
 
-func TestADecoderRefusesWhatIsNoObject(t *testing.T) {
+func TestDecoderRefusesWhatIsNoObject(t *testing.T) {
 	d := engine.NewDecoder()
 	for _, text := range []string{"", "[]", "null", `"x"`, "{", `{"metadata":{"name":"a"`, `{"metadata":}`, `{"a":tru}`} {
 		if _, err := d.Decode([]byte(text)); err == nil {

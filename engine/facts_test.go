@@ -162,8 +162,8 @@ func slowObject(t testing.TB) map[string]any {
 
 const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b >= 0))"
 
-// TestALoopIsBoundedBySteps: the result does not depend on time, so it is the same on every machine.
-func TestALoopIsBoundedBySteps(t *testing.T) {
+// TestLoopIsBoundedBySteps: the result does not depend on time, so it is the same on every machine.
+func TestLoopIsBoundedBySteps(t *testing.T) {
 	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour})
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()

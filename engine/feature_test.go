@@ -44,8 +44,8 @@ spec:
     delete: {target: Owner}
 `
 
-// TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: the problem names the feature gate, and the other rules stay valid.
-func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
+// TestRuleThatNeedsAFeatureWhichIsOffIsInvalid: the problem names the feature gate, and the other rules stay valid.
+func TestRuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
 	data, err := yaml.YAMLToJSON([]byte(featured))
 	expect.NoError(t, err)
 	compiler := fixture.Compiler(t)

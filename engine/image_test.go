@@ -48,7 +48,7 @@ status: {firstSeen: "2026-02-01T08:00:00Z", lastUsed: "2026-02-20T17:30:00Z", un
 	expect.Equal(t, "never used before", any(wantStatus), never.Object()["status"])
 }
 
-func TestAnImageIsReadAsItWasWritten(t *testing.T) {
+func TestImageIsReadAsItWasWritten(t *testing.T) {
 	for name, i := range map[string]*engine.Image{
 		"unused": image("a:1", "b:2"), "pinned": {ID: "sha256:1", Pinned: true, RuntimeHandler: "gvisor"}, "in use": {ID: "sha256:1", FirstSeen: seen, InUse: true},
 		"unobserved for a while": {ID: "sha256:1", FirstSeen: seen, UnusedSince: used},
@@ -146,8 +146,8 @@ func groupBy(text string) func(*v1alpha1.Rule) {
 	return func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: text} }
 }
 
-// TestTheOrderOfTagsDoesNotMatter: the facts about an image do not depend on the order of its tags.
-func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
+// TestOrderOfTagsDoesNotMatter: the facts about an image do not depend on the order of its tags.
+func TestOrderOfTagsDoesNotMatter(t *testing.T) {
 	r := imageRule()
 	r.StartTime = "imageTag(object.spec.tags[0]) == 'v1' ? object.status.firstSeen : object.status.lastUsed"
 	r.TTL, r.TTLExpression = "", "days(imageTag(object.spec.tags[0]) == 'v2' ? 3 : 5)"
@@ -159,7 +159,7 @@ func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
+func TestImageThatCannotBeReadIsAnError(t *testing.T) {
 	compiled := mustCompile(t, fixture.Compiler(t), imageRule())
 	for text, want := range map[string]string{
 		`{metadata: {name: "1"}, spec: {tags: a}}`:                "tags: is not a list",

@@ -42,7 +42,7 @@ func TestWhichRulesReadReferences(t *testing.T) {
 	}
 }
 
-func TestAnInvalidReferenceConcernsTheRulesThatReadReferences(t *testing.T) {
+func TestInvalidReferenceConcernsTheRulesThatReadReferences(t *testing.T) {
 	p := withReferences("[object.spec.secretName]", "[object.spec.a] +\n  [objekt.spec.b]")
 	programs := fixture.Compiler(t).Load(p)
 	const want = "spec.references[1].names:2:4: unknown name \"objekt\" (did you mean object?)"

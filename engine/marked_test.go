@@ -128,7 +128,7 @@ func TestKeysOfMarks(t *testing.T) {
 	}
 }
 
-func TestAnInvalidRuleDoesNotMark(t *testing.T) {
+func TestInvalidRuleDoesNotMark(t *testing.T) {
 	r := rule()
 	markMode(&r)
 	r.TTL = "soon"
@@ -139,7 +139,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 	}
 }
 
-func TestAMarkingRuleReadsItsMarks(t *testing.T) {
+func TestMarkingRuleReadsItsMarks(t *testing.T) {
 	_, program := loaded(t, "u", markMode, eligibleIf("object.metadata.labels.team == 'data'"))
 	want := []string{"metadata.annotations['sunset-k8s.io/eligible-since']", "metadata.labels.team"}
 	expect.Equal(t, "reads", want, program.Reads())
@@ -233,7 +233,7 @@ func TestGroupsAreAskedLast(t *testing.T) {
 	}
 }
 
-func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
+func TestGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 	for _, text := range []string{"1", "true", "['a']", "optional.of('a')", "now"} {
 		r := rule()
 		r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: text}
@@ -244,7 +244,7 @@ func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 	}
 }
 
-func TestTheKeyHasTheGroup(t *testing.T) {
+func TestKeyHasTheGroup(t *testing.T) {
 	c := fixture.Compiler(t)
 	with := func(k *v1alpha1.KeepNewest) string {
 		r := rule()
@@ -259,8 +259,8 @@ func TestTheKeyHasTheGroup(t *testing.T) {
 	}
 }
 
-// TestAnEvaluatorTellsGroupsApart: an Evaluator shares the strings of groups, even if there are more than it stores.
-func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
+// TestEvaluatorTellsGroupsApart: an Evaluator shares the strings of groups, even if there are more than it stores.
+func TestEvaluatorTellsGroupsApart(t *testing.T) {
 	c := fixture.Compiler(t)
 	r := rule()
 	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.metadata.name"}
@@ -280,9 +280,9 @@ func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
 	}
 }
 
-// TestADecoderReadsWhatSettingsAndMarksNeed decodes a Job with all annotations of Sunset, for rules that read no
+// TestDecoderReadsWhatSettingsAndMarksNeed decodes a Job with all annotations of Sunset, for rules that read no
 // annotation.
-func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
+func TestDecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	text := strings.Replace(decodedJob, `"other":"z"`,
 		`"other":"z","sunset-k8s.io/ttl":"2h","sunset-k8s.io/eligible-since":"{}","kubernetes.io/config.mirror":"m"`, 1)
 	always := map[string]any{"sunset-k8s.io/hold": "true", "sunset-k8s.io/ttl": "2h", "kubernetes.io/config.mirror": "m"}

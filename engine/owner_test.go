@@ -64,7 +64,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 	}
 }
 
-func TestTheOwnerIsRead(t *testing.T) {
+func TestOwnerIsRead(t *testing.T) {
 	program := mustCompile(t, fixture.Compiler(t), deletingOwners())
 	if !program.Owns() || !slices.Contains(program.Reads(), "metadata.ownerReferences") {
 		t.Errorf("owns %v, reads %v", program.Owns(), program.Reads())

@@ -90,9 +90,9 @@ func TestReferencesInExpressions(t *testing.T) {
 	}
 }
 
-// TestANamespaceLearnsNothingOfOthers: a rule of a RetentionPolicy sees only the kind of referrers that are not in its
+// TestNamespaceLearnsNothingOfOthers: a rule of a RetentionPolicy sees only the kind of referrers that are not in its
 // namespace.
-func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
+func TestNamespaceLearnsNothingOfOthers(t *testing.T) {
 	gateway := engine.Referrer{Kind: "Gateway", Namespace: "team-b", Name: "private"}
 	volume := engine.Referrer{Kind: "PersistentVolume", Name: "private"}
 	all := referredBy(gateway, volume, web, engine.Referrer{Kind: "Pod", Namespace: "team-z", Name: "private"})
@@ -210,8 +210,8 @@ func TestUnknownReferencesAreDoubt(t *testing.T) {
 	}
 }
 
-// TestAMarkIsReadInDoubt: a mark is read from the object even if the references are unknown.
-func TestAMarkIsReadInDoubt(t *testing.T) {
+// TestMarkIsReadInDoubt: a mark is read from the object even if the references are unknown.
+func TestMarkIsReadInDoubt(t *testing.T) {
 	about := aboutConfigMaps("references.count == 0")
 	about.StartTime = ""
 	r, program := loaded(t, "u", func(r *v1alpha1.Rule) { *r = about })

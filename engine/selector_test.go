@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestALabelMayHaveAnEmptyValue: a label with an empty value exists.
-func TestALabelMayHaveAnEmptyValue(t *testing.T) {
+// TestLabelMayHaveAnEmptyValue: a label with an empty value exists.
+func TestLabelMayHaveAnEmptyValue(t *testing.T) {
 	exists := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "done", Operator: metav1.LabelSelectorOpExists}}}
 	empty := &metav1.LabelSelector{MatchLabels: map[string]string{"done": ""}}
 	for name, test := range map[string]struct {

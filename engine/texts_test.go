@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/memory"
 )
 
-// TestAnEvaluatorKeepsNoLongTexts: a user who may change one object can change it all day, with names of a megabyte.
-func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
+// TestEvaluatorKeepsNoLongTexts: a user who may change one object can change it all day, with names of a megabyte.
+func TestEvaluatorKeepsNoLongTexts(t *testing.T) {
 	const changes, most = 200, 32 << 20
 	c := fixture.Compiler(t)
 	x, problems := c.Extractor("[object.spec.secretName]", "")

@@ -162,8 +162,8 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 	}
 }
 
-// TestAnInvalidRuleDilutesNothing: objects that an invalid rule selects do not count for the percentage.
-func TestAnInvalidRuleDilutesNothing(t *testing.T) {
+// TestInvalidRuleDilutesNothing: objects that an invalid rule selects do not count for the percentage.
+func TestInvalidRuleDilutesNothing(t *testing.T) {
 	good, bad := about(jobs, "good"), about(jobs, "bad")
 	bad.Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	p := policyOf("p", good, bad)

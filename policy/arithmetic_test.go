@@ -172,7 +172,7 @@ func FuzzDue(f *testing.F) {
 	})
 }
 
-func TestATooLongTTLIsReportedAsTooLong(t *testing.T) {
+func TestTooLongTTLIsReportedAsTooLong(t *testing.T) {
 	for _, text := range []string{"100000000d", "15251w", "9999999999999999999999h", "106751d24h", "292.5w15250w"} {
 		if _, err := policy.ParseTTL(text); err == nil || err.Error() != fmt.Sprintf("%q is longer than 292 years", text) {
 			t.Errorf("%s: %v", text, err)

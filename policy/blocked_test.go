@@ -43,7 +43,7 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-func TestTheMostAreFirst(t *testing.T) {
+func TestMostAreFirst(t *testing.T) {
 	all := policy.NewStats(now)
 	for i, by := range []string{"q", "r", "r", "s", "s"} {
 		all.Add(policy.Subject{Name: string(rune('z' - i))}, evaluations(says("a"), says("z", of(by), failed)))

@@ -150,7 +150,7 @@ func TestEligibleSincePatchOf(t *testing.T) {
 	}
 }
 
-func TestANewMarkIsRoundedUp(t *testing.T) {
+func TestNewMarkIsRoundedUp(t *testing.T) {
 	tests := map[string]struct {
 		now  time.Time
 		want string
@@ -217,7 +217,7 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
+func TestForgedMarkIsNeverBeforeCreation(t *testing.T) {
 	created := now.Add(-hour + 1)
 	for _, text := range []string{"0001-01-01T00:00:01Z", "1970-01-01T00:00:00Z", "0000-01-01T00:00:00-23:59"} {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]

@@ -182,8 +182,8 @@ func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
 	})
 }
 
-// TestAWrittenDefaultIsTheSameForm: a default has the same hash, written or absent.
-func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
+// TestWrittenDefaultIsTheSameForm: a default has the same hash, written or absent.
+func TestWrittenDefaultIsTheSameForm(t *testing.T) {
 	hash := func(rule string) string {
 		return parse(t, `{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "ttl": "1h"`+rule+`}]}}`).Load(policy.DefaultProtection()).Hash
 	}
@@ -212,8 +212,8 @@ func TestEveryFieldOfANamespaceIsCompared(t *testing.T) {
 	})
 }
 
-// TestACopyIsNotApproved: an approval applies to one object.
-func TestACopyIsNotApproved(t *testing.T) {
+// TestCopyIsNotApproved: an approval applies to one object.
+func TestCopyIsNotApproved(t *testing.T) {
 	approval := func(uid types.UID, form string) string { return (&policy.Policy{UID: uid, Hash: form}).ApprovalHash() }
 	if one := approval("u", "h"); one == approval("copy", "h") || one == approval("u", "other") {
 		t.Error("an approval applies to another version or object")

@@ -239,7 +239,7 @@ func TestDecideAboutImages(t *testing.T) {
 	}
 }
 
-func TestAnImageOfSeveralGroups(t *testing.T) {
+func TestImageOfSeveralGroups(t *testing.T) {
 	member := func(uid string, age time.Duration, group string, also ...string) policy.Candidate {
 		return policy.Candidate{UID: types.UID(uid), Group: group, Also: also, Start: now.Add(-age)}
 	}

@@ -155,8 +155,8 @@ func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	expect.Equal(t, "annotation", policy.Lifetime{TTL: 5 * hour, Origin: policy.FromAnnotation, Wrote: hour}, got)
 }
 
-// TestAnInvalidOverrideThatMayNotSuspend keeps objects for the maximum TTL of the rule, which is the longest possible intent.
-func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
+// TestInvalidOverrideThatMayNotSuspend keeps objects for the maximum TTL of the rule, which is the longest possible intent.
+func TestInvalidOverrideThatMayNotSuspend(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Bounds = hour, policy.Bounds{NoSuspend: true, Max: new(20 * hour)}
 	typo := &policy.Override{Policy: "p", Invalid: true, TTL: new(2 * hour)}
@@ -352,7 +352,7 @@ func (s setting) sooner(before, after *policy.Rule) bool {
 	return then && !goes || !after.Suspended && (later < ttl || more < keep) || before.Suspended && !after.Suspended
 }
 
-func TestTheOrderOfOverridesNeverMatters(t *testing.T) {
+func TestOrderOfOverridesNeverMatters(t *testing.T) {
 	forEachSetting(t, func(r *rand.Rand, s setting) bool {
 		first := s.in()
 		r.Shuffle(len(s.overrides), func(i, j int) { s.overrides[i], s.overrides[j] = s.overrides[j], s.overrides[i] })
@@ -377,7 +377,7 @@ func TestWithoutOverrideAnAnnotationOnlyLengthens(t *testing.T) {
 	})
 }
 
-func TestAnInvalidOverrideNeverCausesADeletion(t *testing.T) {
+func TestInvalidOverrideNeverCausesADeletion(t *testing.T) {
 	forEachSetting(t, func(r *rand.Rand, s setting) bool {
 		o := randomOverride(r)
 		o.Invalid = true
@@ -424,8 +424,8 @@ func TestWhatNeverEndsIsNotEnded(t *testing.T) {
 	})
 }
 
-// TestARuleOfACapacityHasNoTTL: overrides and annotations cannot give it a TTL.
-func TestARuleOfACapacityHasNoTTL(t *testing.T) {
+// TestRuleOfACapacityHasNoTTL: overrides and annotations cannot give it a TTL.
+func TestRuleOfACapacityHasNoTTL(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Capacity, r.Bounds = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 3}, within(0, 1)
 	r.Bounds.Annotation = v1alpha1.TTLAnnotationWithinBounds

@@ -114,8 +114,8 @@ func TestInvalidReferences(t *testing.T) {
 	expect.Equal(t, "invalid references of a RetentionPolicy", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
 }
 
-// TestAPolicyMayOnlyDeclare: a policy can have only references, which apply to the rules of other policies.
-func TestAPolicyMayOnlyDeclare(t *testing.T) {
+// TestPolicyMayOnlyDeclare: a policy can have only references, which apply to the rules of other policies.
+func TestPolicyMayOnlyDeclare(t *testing.T) {
 	d := fine()
 	d.Spec.Rules, d.Spec.References = nil, []v1alpha1.Reference{fineReference()}
 	expect.Equal(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
@@ -161,7 +161,7 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestANamespaceDeclaresNoReferences(t *testing.T) {
+func TestNamespaceDeclaresNoReferences(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": [], "serviceAccountName": "cleaner",
 		"rules": [{"name": "jobs", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "ttl": "1d"}]}}`)
 	p := d.Load(policy.DefaultProtection())

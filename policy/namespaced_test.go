@@ -164,7 +164,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 	}
 }
 
-func TestARetentionPolicyBesideSpecIsStrictToo(t *testing.T) {
+func TestRetentionPolicyBesideSpecIsStrictToo(t *testing.T) {
 	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a"}, "overrides": [{"policy": "p", "suspend": true}],
 		"spec": {"overrides": [{"policy": "p", "rule": "other", "ttl": "1h"}]}}`).Load(policy.DefaultProtection())
 	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.Protection{})
@@ -361,7 +361,7 @@ func TestEffectiveOwnRules(t *testing.T) {
 	expect.Equal(t, "cluster rules", []string{"everywhere/jobs"}, names(&policy.EffectiveRules{Rules: snapshot.ClusterRules("team-a")}))
 }
 
-func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
+func TestProtectedNamespaceIgnoresOverrides(t *testing.T) {
 	p := own("kube-system", "mine")
 	p.Overrides = []*policy.Override{{Policy: "p", Suspend: true, Path: "spec.overrides[0]"}}
 	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.DefaultProtection())
@@ -370,7 +370,7 @@ func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
 	}
 }
 
-func TestATenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
+func TestTenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
 	kind := schema.GroupKind{Group: "g", Kind: "Thing"}
 	for _, m := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce} {
 		// The names of the tenants' policies sort before the cluster policy.
@@ -493,8 +493,8 @@ func TestApprovalGateCoversItsNamespaces(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfRetentionPoliciesNeverMatters: overrides do not depend on the order of the policies.
-func TestTheOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
+// TestOrderOfRetentionPoliciesNeverMatters: overrides do not depend on the order of the policies.
+func TestOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
 	var policies []*policy.Policy
 	for i := range 4 {
 		ttl := time.Duration(2+3*i%4) * hour

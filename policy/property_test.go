@@ -250,7 +250,7 @@ func TestMakingARuleInvalidNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestALongerTTLNeverCausesADeletion(t *testing.T) {
+func TestLongerTTLNeverCausesADeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		// A dry-run override applies only while it is longer than the rule's TTL. With a longer TTL only the shorter one in force
 		// remains.
@@ -305,14 +305,14 @@ func TestDryRunsNeverChangeADecision(t *testing.T) {
 	})
 }
 
-func TestAForecastWithoutDryRunsIsTheDecision(t *testing.T) {
+func TestForecastWithoutDryRunsIsTheDecision(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		return cmp.Equal(v, policy.Forecast(w.subject, w.evaluations, "no such policy", now))
 	})
 }
 
-func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
+func TestForecastIsTheDecisionOnceEnforced(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		forecast := policy.Forecast(w.subject, w.evaluations, "p0", now)
 		enforced := w.with(func(rule *policy.Rule) {

@@ -60,9 +60,9 @@ func TestDefaultProtectionOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestARuleAboutNamespacesReachesProtectedOnes: a Namespace object is cluster-scoped. So if --allow-kinds allows its kind, only a
+// TestRuleAboutNamespacesReachesProtectedOnes: a Namespace object is cluster-scoped. So if --allow-kinds allows its kind, only a
 // hold protects the Namespace object itself, even in a protected namespace. docs/security.md documents this.
-func TestARuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
+func TestRuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	protection := policy.DefaultProtection()
 	if !protection.Kind(kind.GroupKind()) {

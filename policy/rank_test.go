@@ -165,9 +165,9 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 	}
 }
 
-// TestAnUnknownMemberMakesNoOtherNewest: unknown facts of one candidate never keep another. Facts that become known can make a
+// TestUnknownMemberMakesNoOtherNewest: unknown facts of one candidate never keep another. Facts that become known can make a
 // candidate ineligible, or add it to any groups with any start. The newest are then always among the newest without it.
-func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
+func TestUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	resolved := 0
 	for range rounds {

@@ -105,9 +105,9 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 	}
 }
 
-// TestAnOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
+// TestOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
 // that keeps objects too.
-func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
+func TestOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 	with := func(o policy.Override) *policy.Rule {
 		r := enforced("p", "r")
 		overriding(&o)(r)
@@ -120,8 +120,8 @@ func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 	checkSame(t, both, invalid, false)
 }
 
-// TestAHoldIsASetting: settings of a namespace with and without a hold differ, even if the rules are the same.
-func TestAHoldIsASetting(t *testing.T) {
+// TestHoldIsASetting: settings of a namespace with and without a hold differ, even if the rules are the same.
+func TestHoldIsASetting(t *testing.T) {
 	r := []*policy.Rule{enforced("p", "r")}
 	if (&policy.EffectiveRules{Rules: r, Held: true}).SameSettings(&policy.EffectiveRules{Rules: r}) {
 		t.Error("a removed hold is the same")

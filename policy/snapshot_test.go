@@ -116,7 +116,7 @@ func TestSnapshotKindsAndRules(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
+func TestOrderOfPoliciesNeverMatters(t *testing.T) {
 	var policies []*policy.Policy
 	for i := range 6 {
 		version := schema.GroupVersionKind{Group: "g", Version: fmt.Sprint("v", 1+i%2), Kind: "Thing"}

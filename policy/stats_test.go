@@ -38,8 +38,8 @@ func with(c, more policy.Count) policy.Count {
 	return c
 }
 
-// TestTheSoonestNameTheirOwners: the sample names the owner if the deciding rule deletes owners.
-func TestTheSoonestNameTheirOwners(t *testing.T) {
+// TestSoonestNameTheirOwners: the sample names the owner if the deciding rule deletes owners.
+func TestSoonestNameTheirOwners(t *testing.T) {
 	for name, test := range map[string]struct {
 		evaluations []policy.Evaluation
 		want        string
@@ -277,8 +277,8 @@ func (w subjectCase) isDueAlone(policyName string) bool {
 	return false
 }
 
-// TestABacklogIsOneInItsQuietPeriodToo: subjects that are due when the quiet period ends wait for approval now.
-func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
+// TestBacklogIsOneInItsQuietPeriodToo: subjects that are due when the quiet period ends wait for approval now.
+func TestBacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	soon := now.Add(policy.QuietPeriod)
 	for name, test := range map[string]struct {
 		evaluation policy.Evaluation

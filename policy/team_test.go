@@ -71,7 +71,7 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-func TestATeamCountsHeldAndAddsUp(t *testing.T) {
+func TestTeamCountsHeldAndAddsUp(t *testing.T) {
 	all := policy.NewStats(now)
 	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
 	for _, s := range []policy.Subject{

@@ -44,8 +44,8 @@ func TestOneCauseIsOneProblem(t *testing.T) {
 	}
 }
 
-// TestAMisplacedFieldExcusesNoOtherRule: a field in one element does not hide that other elements lack it.
-func TestAMisplacedFieldExcusesNoOtherRule(t *testing.T) {
+// TestMisplacedFieldExcusesNoOtherRule: a field in one element does not hide that other elements lack it.
+func TestMisplacedFieldExcusesNoOtherRule(t *testing.T) {
 	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "n"}, "spec": {"rules": [
 		{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "eligible": "true", "ttl": "1d", "serviceAccountName": "x"},
 		{"name": "b", "target": {"apiVersion": "v1", "kind": "Pod"}, "eligible": "true", "ttl": "1d"}]}}`).Load(policy.DefaultProtection())

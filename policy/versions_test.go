@@ -27,8 +27,8 @@ func ofTeam(namespace, preferred string, r *policy.Rule) *policy.Policy {
 	return p
 }
 
-// TestAKindIsReadAtOneVersion: among others, a RetentionPolicy cannot make the rules of another one invalid.
-func TestAKindIsReadAtOneVersion(t *testing.T) {
+// TestKindIsReadAtOneVersion: among others, a RetentionPolicy cannot make the rules of another one invalid.
+func TestKindIsReadAtOneVersion(t *testing.T) {
 	broken := func() *policy.Rule {
 		r := at("v3", "r", v1alpha1.Enforce)
 		r.Problems = []policy.Problem{{Path: "spec.rules[0].ttl"}}
@@ -85,7 +85,7 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 	}
 }
 
-func TestAVersionThatLosesIsTold(t *testing.T) {
+func TestVersionThatLosesIsTold(t *testing.T) {
 	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
 	snapshot := policy.NewSnapshot([]*policy.Policy{given, ofTeam("team", "v2", at("v2", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
 	want := []string{"spec.rules[1].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v1, because rule b/fine targets it (use apiVersion g/v1)"}

@@ -94,8 +94,8 @@ func TestModulesStayAtHome(t *testing.T) {
 	}
 }
 
-// TestTheCheckerIsIndependent: the code that checks the product's decisions shares nothing with it except the API types.
-func TestTheCheckerIsIndependent(t *testing.T) {
+// TestCheckerIsIndependent: the code that checks the product's decisions shares nothing with it except the API types.
+func TestCheckerIsIndependent(t *testing.T) {
 	for _, s := range sources(t) {
 		if !underAny(s.dir, "test/faults/checker", "test/faults/history") || s.isTest {
 			continue
@@ -137,7 +137,7 @@ var pure = map[string][]string{
 // io are the packages of the standard library that do I/O.
 var io = []string{"net", "os", "io/fs", "io/ioutil", "path/filepath", "syscall", "log", "database", "plugin", "testing"}
 
-func TestThePureStayPure(t *testing.T) {
+func TestPureStayPure(t *testing.T) {
 	for _, s := range sources(t) {
 		mayKnow, isPure := pure[s.dir]
 		if !isPure || s.isTest || s.isMain() {

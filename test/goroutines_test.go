@@ -9,7 +9,7 @@ import (
 
 // elsewhere are packages that start goroutines without a test in a bubble, and why no goroutine leaks.
 var elsewhere = map[string]string{
-	"controllers/node/images/cri":         "a removal may outlive its caller until its own deadline: TestARemovalOutlivesItsCaller",
+	"controllers/node/images/cri":         "a removal may outlive its caller until its own deadline: TestRemovalOutlivesItsCaller",
 	"controllers/node/images/cri/critest": "a runtime for tests that stops with the test",
 	"cmd/kubectl-sunset/command":          "a command waits for all its goroutines before it ends",
 	"cmd/kubectl-sunset/preview":          "a command waits for all its goroutines before it ends",

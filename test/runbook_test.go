@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheRunbookHasEverything: docs/runbook.md lists every condition and reason, and no others.
-func TestTheRunbookHasEverything(t *testing.T) {
+// TestRunbookHasEverything: docs/runbook.md lists every condition and reason, and no others.
+func TestRunbookHasEverything(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
 	expect.NoError(t, err)
 	conditions, reasons := conditionsAndReasons(t)

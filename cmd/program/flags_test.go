@@ -65,7 +65,7 @@ func (s *settings) values() map[string]string {
 	return values
 }
 
-func TestAFileGivesSettings(t *testing.T) {
+func TestFileGivesSettings(t *testing.T) {
 	const all = header + `on: false
 many: 4
 rate: 2
@@ -101,9 +101,9 @@ wait: 15s # the syntax of flags
 	}
 }
 
-// TestAFileSwitchesFeatures: a file sets features as a mapping. Like any flag, --feature-gates replaces the whole setting of
+// TestFileSwitchesFeatures: a file sets features as a mapping. Like any flag, --feature-gates replaces the whole setting of
 // the file.
-func TestAFileSwitchesFeatures(t *testing.T) {
+func TestFileSwitchesFeatures(t *testing.T) {
 	for want, test := range map[string]struct {
 		text string
 		args []string
@@ -122,8 +122,8 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBe: the error names the file, the line and the cause.
-func TestAFileThatCannotBe(t *testing.T) {
+// TestFileThatCannotBe: the error names the file, the line and the cause.
+func TestFileThatCannotBe(t *testing.T) {
 	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset-k8s.io/v1alpha1 and kind: TestConfig"
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown setting":                       {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test in camelCase`},
@@ -231,7 +231,7 @@ func TestStackTracesAreForPanics(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsSaid(t *testing.T) {
+func TestVersionIsSaid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "said")
 	file, err := os.Create(path)
 	expect.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
-// TestThePageHasEveryFlag: docs/operations.md lists exactly the flags of --help, with their defaults.
-func TestThePageHasEveryFlag(t *testing.T) {
+// TestPageHasEveryFlag: docs/operations.md lists exactly the flags of --help, with their defaults.
+func TestPageHasEveryFlag(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +87,9 @@ func TestFlagsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestALeaseIsWrittenInWholeSeconds: client-go truncates the lease duration to whole seconds, after which another process
+// TestLeaseIsWrittenInWholeSeconds: client-go truncates the lease duration to whole seconds, after which another process
 // acquires the Lease. A leader that deletes for longer would be a second leader.
-func TestALeaseIsWrittenInWholeSeconds(t *testing.T) {
+func TestLeaseIsWrittenInWholeSeconds(t *testing.T) {
 	for _, test := range []struct{ lease, renew, retry string }{{"10900ms", "10500ms", "2s"}, {"1900ms", "1800ms", "1s"}} {
 		_, err := parse([]string{
 			"--leader-elect-lease-duration=" + test.lease, "--leader-elect-renew-deadline=" + test.renew, "--leader-elect-retry-period=" + test.retry,

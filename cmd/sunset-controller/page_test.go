@@ -6,7 +6,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program/filetest"
 )
 
-func TestTheFileOnThePage(t *testing.T) {
+func TestFileOnThePage(t *testing.T) {
 	o := newOptions()
 	filetest.HasEverySetting(t, "ControllerConfig", o)
 	if err := o.check(); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
-// TestThePageHasEveryFlag: docs/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
-func TestThePageHasEveryFlag(t *testing.T) {
+// TestPageHasEveryFlag: docs/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
+func TestPageHasEveryFlag(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	page, err := os.ReadFile("../../docs/images.md")
 	if err != nil {
@@ -40,9 +40,9 @@ func TestThePageHasEveryFlag(t *testing.T) {
 	}
 }
 
-// TestTheManifestStartsTheAgent: crds/nodes/agent.yaml is a valid DaemonSet, with and without its commented parts. The agent
+// TestManifestStartsTheAgent: crds/nodes/agent.yaml is a valid DaemonSet, with and without its commented parts. The agent
 // accepts its arguments, and its mounts are the documented ones.
-func TestTheManifestStartsTheAgent(t *testing.T) {
+func TestManifestStartsTheAgent(t *testing.T) {
 	text, err := os.ReadFile("../../crds/nodes/agent.yaml")
 	if err != nil {
 		t.Fatal(err)

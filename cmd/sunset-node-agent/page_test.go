@@ -6,7 +6,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program/filetest"
 )
 
-func TestTheFileOnThePage(t *testing.T) {
+func TestFileOnThePage(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	o := newOptions()
 	filetest.HasEverySetting(t, "NodeAgentConfig", o)

@@ -22,8 +22,8 @@ func (d *discovering) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.
 	return d.fakeCluster.ServerGroupsAndResources()
 }
 
-// TestAReviewAsksForTheKindsOnce: each discovery needs a request for every version of every group.
-func TestAReviewAsksForTheKindsOnce(t *testing.T) {
+// TestReviewAsksForTheKindsOnce: each discovery needs a request for every version of every group.
+func TestReviewAsksForTheKindsOnce(t *testing.T) {
 	var rules strings.Builder
 	for i := range 64 {
 		fmt.Fprintf(&rules, "  - {name: r%d, target: {apiVersion: batch/v1, kind: Jobs%d}, eligible: 'true', ttl: 1h}\n", i, i)

@@ -22,8 +22,8 @@ func file(t *testing.T, name string) string {
 	return strings.Join(strings.Fields(string(data)), " ")
 }
 
-// TestTheAPIServerKnowsEveryField: a field that is added to a type must not be refused as unknown.
-func TestTheAPIServerKnowsEveryField(t *testing.T) {
+// TestAPIServerKnowsEveryField: a field that is added to a type must not be refused as unknown.
+func TestAPIServerKnowsEveryField(t *testing.T) {
 	policies := file(t, "policies.yaml")
 	for _, part := range []any{
 		v1alpha1.ClusterRetentionPolicySpec{}, v1alpha1.RetentionPolicySpec{}, v1alpha1.Rule{}, v1alpha1.Target{}, v1alpha1.KeepNewest{},
@@ -41,9 +41,9 @@ func TestTheAPIServerKnowsEveryField(t *testing.T) {
 	}
 }
 
-// TestTheAPIServerRefusesWhatIsProtected: without --allow-kinds, the ValidatingAdmissionPolicy refuses the same kinds as
+// TestAPIServerRefusesWhatIsProtected: without --allow-kinds, the ValidatingAdmissionPolicy refuses the same kinds as
 // Protection in the rules of a RetentionPolicy.
-func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
+func TestAPIServerRefusesWhatIsProtected(t *testing.T) {
 	policies, protection := file(t, "policies.yaml"), policy.DefaultProtection()
 	for _, kind := range []schema.GroupKind{
 		{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},

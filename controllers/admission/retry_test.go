@@ -32,9 +32,9 @@ func (h hasty) After(d time.Duration) <-chan time.Time {
 	return time.After(time.Millisecond)
 }
 
-// TestTheWebhookIsRetriedEverMoreSeldom: an error may last for weeks, and each retry adds metrics that are never removed:
+// TestWebhookIsRetriedEverMoreSeldom: an error may last for weeks, and each retry adds metrics that are never removed:
 // controller-runtime has metrics for each name of a controller, and each retry needs a new name.
-func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
+func TestWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 	var tries, waited atomic.Int64
 	const trouble, most = 6 * time.Hour, 50
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

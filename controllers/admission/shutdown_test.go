@@ -20,9 +20,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestARequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the rest of the shutdown time is
+// TestRequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the rest of the shutdown time is
 // for the leader's deletions. A review takes at most 8s, but any client of the port can open a request and never end it.
-func TestARequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
+func TestRequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	expect.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestANamespaceThatHasNotCompiledForAWhileIsNext: the namespace is next although fifty others have ten waiting policies each.
-func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
+// TestNamespaceThatHasNotCompiledForAWhileIsNext: the namespace is next although fifty others have ten waiting policies each.
+func TestNamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes = 300 * time.Millisecond
 		var all turns
@@ -54,7 +54,7 @@ func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
 	})
 }
 
-func TestAnAbandonedTurnIsGivenToOthers(t *testing.T) {
+func TestAbandonedTurnIsGivenToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all turns
 		done, err := all.take(t.Context(), "a")

@@ -110,7 +110,7 @@ func TestBallastIsDropped(t *testing.T) {
 	}
 }
 
-func TestAMirrorPodIsNoSubject(t *testing.T) {
+func TestMirrorPodIsNoSubject(t *testing.T) {
 	tests := map[string]struct {
 		kind  schema.GroupVersionKind
 		text  string
@@ -157,7 +157,7 @@ func TestMetadataOnly(t *testing.T) {
 	expect.Equal(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
 }
 
-func TestTheSameErrorIsHeldOnce(t *testing.T) {
+func TestSameErrorIsHeldOnce(t *testing.T) {
 	d := decoder(t, fixture.Jobs, "object.status.failed == 1")
 	var rows []*index.FactRow
 	for range 2 {

@@ -123,9 +123,9 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	}
 }
 
-// TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that use
+// TestFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that use
 // as much time as possible.
-func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
+func TestFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
@@ -155,8 +155,8 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	}
 }
 
-// TestALargeNamespaceIsEvaluatedAtOnce: many objects are evaluated without a pause if the rules take an ordinary time.
-func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
+// TestLargeNamespaceIsEvaluatedAtOnce: many objects are evaluated without a pause if the rules take an ordinary time.
+func TestLargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
@@ -172,9 +172,9 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnEvaluationThatTookTooLongIsWorthAskingAgain: if an evaluation exceeds its deadline on a busy machine, a retry may
+// TestEvaluationThatTookTooLongIsWorthAskingAgain: if an evaluation exceeds its deadline on a busy machine, a retry may
 // succeed. This holds for the rules of both kinds of policies. Any other error stays until the object changes.
-func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
+func TestEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
 	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {

@@ -114,7 +114,7 @@ func teams(t *testing.T, everywhere, inTeamA string) retention.RuleSet {
 	return retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, c, fixture.Jobs, eligible(everywhere))}, own)
 }
 
-func TestANamespaceIsAskedItsOwn(t *testing.T) {
+func TestNamespaceIsAskedItsOwn(t *testing.T) {
 	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
 	d := kube.NewDecoder(teams(t, "has(object.metadata.name)", "object.metadata.annotations.a == 'b'"), e)
@@ -231,7 +231,7 @@ func TestListEndsWithItsContext(t *testing.T) {
 	expect.Equal(t, "requests", 0, len(*requests))
 }
 
-func TestASourceIsAskedWhileItWatches(t *testing.T) {
+func TestSourceIsAskedWhileItWatches(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
@@ -257,7 +257,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 	}
 }
 
-func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
+func TestWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	metadata := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		return compile(t, c, fixture.Jobs, eligible("has(object.metadata.labels)"))
 	}
@@ -272,7 +272,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	})
 }
 
-func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
+func TestSourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
 	expect.Equal(t, "accepts rules", true, source.SetRules(retention.NewRuleSet(fixture.Jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")

@@ -225,8 +225,8 @@ func TestResolveTargetRefusesOwners(t *testing.T) {
 	}
 }
 
-// TestAFinishedOwnerInNoNamespaceMayGo: a rule of a ClusterRetentionPolicy deletes a finished owner that is cluster-scoped.
-func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
+// TestFinishedOwnerInNoNamespaceMayGo: a rule of a ClusterRetentionPolicy deletes a finished owner that is cluster-scoped.
+func TestFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 	const path = "/apis/example.org/v1/clusters/c"
 	c, requests := on(t, fine(answers{
 		"GET /apis/apiregistration.k8s.io/v1/apiservices/v1.example.org": `{"spec":{}}`,

@@ -181,8 +181,8 @@ func TestDoubtReevaluatesEverything(t *testing.T) {
 	})
 }
 
-// TestAQuietPeriodBeginsWithTheLastReference: a quiet period begins when the last reference is removed, and when doubt ends.
-func TestAQuietPeriodBeginsWithTheLastReference(t *testing.T) {
+// TestQuietPeriodBeginsWithTheLastReference: a quiet period begins when the last reference is removed, and when doubt ends.
+func TestQuietPeriodBeginsWithTheLastReference(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		quiet := func() time.Duration {
 			synctest.Wait()
@@ -342,9 +342,9 @@ func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// TestAReadPastTheWatchIsAskedAboutToo: a version that was read outside of the watch is evaluated again too, until the watch
+// TestReadPastTheWatchIsAskedAboutToo: a version that was read outside of the watch is evaluated again too, until the watch
 // brings a newer one.
-func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
+func TestReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
 		u.server.set(func() { u.server.objects[0] = configAt("a", "105") })
@@ -398,9 +398,9 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 	}
 }
 
-// TestADeletionThatComesLateLeavesTheNamesake: if a list has shown a newer object of the name, a late deletion event does not
+// TestDeletionThatComesLateLeavesTheNamesake: if a list has shown a newer object of the name, a late deletion event does not
 // remove it.
-func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
+func TestDeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.server.set(func() { u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)} })
 		_, err := listed(u.ctx, u.source, "team-a")
@@ -412,7 +412,7 @@ func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 	})
 }
 
-func TestANamespaceAsksForItself(t *testing.T) {
+func TestNamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
 		expect.Equal(t, "accepts rules", true, u.source.SetRules(u.ruleSet(fixture.ConfigMaps, own, unused)))

@@ -98,7 +98,7 @@ func ok(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 }
 
-func TestTheRequestThatDeletes(t *testing.T) {
+func TestRequestThatDeletes(t *testing.T) {
 	tests := map[string]struct {
 		kind        schema.GroupVersionKind
 		subject     policy.Subject
@@ -132,7 +132,7 @@ func TestTheRequestThatDeletes(t *testing.T) {
 
 var nightly = policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"}
 
-func TestTheServerMayStandBelowAPath(t *testing.T) {
+func TestServerMayStandBelowAPath(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paths = append(paths, r.URL.Path)
@@ -154,7 +154,7 @@ func TestRemoveSendsNothingWithoutAPermit(t *testing.T) {
 	expect.Equal(t, "requests", nil, *requests)
 }
 
-func TestAKindNobodyServesIsNotDeleted(t *testing.T) {
+func TestKindNobodyServesIsNotDeleted(t *testing.T) {
 	c, requests := serve(t, ok)
 	unknown := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unknown"}
 	o := remove(t.Context(), c, permit(t, unknown, nightly, metav1.DeletePropagationBackground))
@@ -182,7 +182,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 	}
 }
 
-func TestARedirectIsNoDeletion(t *testing.T) {
+func TestRedirectIsNoDeletion(t *testing.T) {
 	c, requests := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/login" {
 			http.Redirect(w, r, "/login", http.StatusFound)

@@ -312,7 +312,7 @@ func readBy(ctx context.Context, s fullSource, subject policy.Subject) (row *ind
 // ways is the ways to get a listing, and whether the server streams it.
 var ways = map[string]bool{"streamed": true, "page by page": false}
 
-func TestASourceListsAndWatches(t *testing.T) {
+func TestSourceListsAndWatches(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1"), jobAt("b", "2")}}
@@ -331,8 +331,8 @@ func TestASourceListsAndWatches(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatBreaksIsReplaced: a broken connection does not make the known objects unknown.
-func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
+// TestConnectionThatBreaksIsReplaced: a broken connection does not make the known objects unknown.
+func TestConnectionThatBreaksIsReplaced(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
@@ -344,7 +344,7 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAListOfManyPages(t *testing.T) {
+func TestListOfManyPages(t *testing.T) {
 	s := &server{}
 	for i := range 2*listwatch.PageSize + 1 {
 		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
@@ -383,7 +383,7 @@ func TestHalfAListIsNone(t *testing.T) {
 	}
 }
 
-func TestAWatchThatEnds(t *testing.T) {
+func TestWatchThatEnds(t *testing.T) {
 	tests := map[string]struct {
 		end  func(s *server)
 		want []string
@@ -444,9 +444,9 @@ func TestSourceErrorsAreReportedAndRetried(t *testing.T) {
 	}
 }
 
-// TestARemovedKindIsLostWithinSeconds: a kind is lost within seconds after the API server ends the watch, which it does some
+// TestRemovedKindIsLostWithinSeconds: a kind is lost within seconds after the API server ends the watch, which it does some
 // time after the removal of the CRD. The kind is found again after the CRD is installed again.
-func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
+func TestRemovedKindIsLostWithinSeconds(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
@@ -471,8 +471,8 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 	}
 }
 
-// TestAMissingKind: the condition has the message of the admission webhook, and the kinds of the cluster are discovered once.
-func TestAMissingKind(t *testing.T) {
+// TestMissingKind: the condition has the message of the admission webhook, and the kinds of the cluster are discovered once.
+func TestMissingKind(t *testing.T) {
 	s := &server{absent: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		bubble.Pass(10 * time.Minute)
@@ -481,7 +481,7 @@ func TestAMissingKind(t *testing.T) {
 	})
 }
 
-func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
+func TestKindThatCannotBeListedIsNotHammered(t *testing.T) {
 	s := &server{failList: make([]int, 10_000)}
 	for i := range s.failList {
 		s.failList[i] = 500

@@ -94,7 +94,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 	})
 }
 
-func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
+func TestLostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	for name, landed := range map[string]bool{"it was written": true, "it was not written": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
@@ -116,8 +116,8 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestAnEndIsNotForgotten: the last write is lost, and nothing else happens. The ended entry is written nevertheless.
-func TestAnEndIsNotForgotten(t *testing.T) {
+// TestEndIsNotForgotten: the last write is lost, and nothing else happens. The ended entry is written nevertheless.
+func TestEndIsNotForgotten(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
@@ -139,7 +139,7 @@ func TestAnEndIsNotForgotten(t *testing.T) {
 	})
 }
 
-func TestAnEditIsGotOverAtOnce(t *testing.T) {
+func TestEditIsGotOverAtOnce(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
@@ -330,7 +330,7 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
+func TestObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "job-", 2, 10*time.Second)
@@ -367,7 +367,7 @@ func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
 	})
 }
 
-func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
+func TestDeleteNobodySawTheAnswerTo(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.answer = func(o *object) *retention.Outcome {

@@ -16,9 +16,9 @@ func (s *server) writesNewer(name string, fields map[string]any) {
 	s.set(func() { s.newer = map[string]map[string]any{name: fields} })
 }
 
-// TestALedgerOfANewerVersionIsLeftAlone: if a ledger has fields of a newer version, at startup or later, Sunset does not
+// TestLedgerOfANewerVersionIsLeftAlone: if a ledger has fields of a newer version, at startup or later, Sunset does not
 // write it, and its policy deletes nothing. Other policies continue. Without the fields deletions resume.
-func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
+func TestLedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	for name, fields := range map[string]map[string]any{
 		"an unknown field":           {"reserved": int64(3)},
 		"an unknown nested field":    {"total": map[string]any{"deleted": int64(0), "gone": int64(0), "refused": int64(1)}},
@@ -68,9 +68,9 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestALedgerOfAnotherShapeGoesWithItsPolicy: if a ledger has a field of another type, it is deleted when its policy is,
+// TestLedgerOfAnotherShapeGoesWithItsPolicy: if a ledger has a field of another type, it is deleted when its policy is,
 // and not before. A ledger that does not name its policy is kept.
-func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
+func TestLedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields map[string]any
 		stays  bool

@@ -16,7 +16,7 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
+func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2, 0)
@@ -30,9 +30,9 @@ func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
-// TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
+// TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
 // its entries stay open.
-func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
+func TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 3, 0)
@@ -51,7 +51,7 @@ func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	})
 }
 
-func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T) {
+func TestLedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
@@ -132,7 +132,7 @@ func (w *harness) removePolicy(t *testing.T, uid string) {
 	bubble.Pass(2 * time.Minute)
 }
 
-func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
+func TestPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 	for name, nonsense := range map[string]bool{"a valid ledger": false, "an invalid ledger": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
@@ -180,7 +180,7 @@ func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
 	})
 }
 
-func TestADryRunMakesNoLedger(t *testing.T) {
+func TestDryRunMakesNoLedger(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		dry := policyOf("p", nil)
 		dry.Mode = v1alpha1.DryRun

@@ -80,8 +80,8 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 	})
 }
 
-// TestANamespaceOfStuckObjectsLeavesRoomToOthers: 2,500 objects of one namespace answer every DELETE with 500.
-func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
+// TestNamespaceOfStuckObjectsLeavesRoomToOthers: 2,500 objects of one namespace answer every DELETE with 500.
+func TestNamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.refuseStuck()

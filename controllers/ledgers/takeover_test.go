@@ -77,7 +77,7 @@ func TestWhoIsDeposedEnds(t *testing.T) {
 	})
 }
 
-func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
+func TestLedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.ledgerOf("p") // after Open has listed the ledgers
 		w.use(policyOf("p", nil))
@@ -89,9 +89,9 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 	})
 }
 
-// TestALedgerThatCannotBeSealedStopsNoOther: a ledger that cannot be sealed stops only its own policy. Once it can be
+// TestLedgerThatCannotBeSealedStopsNoOther: a ledger that cannot be sealed stops only its own policy. Once it can be
 // sealed, the process restarts.
-func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
+func TestLedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		bubble.Pass(20 * time.Second)
 		<-w.opened

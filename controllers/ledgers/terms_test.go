@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target,
+// TestDeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target,
 // or by a process that does not lead.
-func TestADeletionIsSentAsRecorded(t *testing.T) {
+func TestDeletionIsSentAsRecorded(t *testing.T) {
 	as := func(change func(i *policy.Intent)) func(*harness, *policy.Intent, *policy.Target) {
 		return func(_ *harness, i *policy.Intent, _ *policy.Target) {
 			rule := *i.Rule
@@ -88,8 +88,8 @@ func TestNoLedgerRecordsADeletionOfAnotherPolicy(t *testing.T) {
 	}, func(w *harness) { w.server.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{} })
 }
 
-// TestAnOwnerIsWrittenDownForTheVersionThatNamesIt: a newer version of the subject may have another owner, or none.
-func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
+// TestOwnerIsWrittenDownForTheVersionThatNamesIt: a newer version of the subject may have another owner, or none.
+func TestOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 	for name, changes := range map[string]bool{"the same version": false, "a newer version": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {

@@ -92,9 +92,9 @@ func offer[T any](to chan T, what T) {
 	}
 }
 
-// TestAKindThatIsLookedUpHoldsUpNoOther: before each DELETE Sunset looks up the resource of the kind in the mapper. Any tenant
+// TestKindThatIsLookedUpHoldsUpNoOther: before each DELETE Sunset looks up the resource of the kind in the mapper. Any tenant
 // can write a rule about a kind of an aggregated API that does not respond, or about many kinds that do not exist.
-func TestAKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
+func TestKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
 	asked, end := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

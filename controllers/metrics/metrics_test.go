@@ -110,7 +110,7 @@ func TestObserverCountsAndPassesOn(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
+func TestPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
 	w.Removed(removal("gone", "a", fixture.Jobs, 0))
 	w.Removed(removal("gone", "b", fixture.Pods, 0))
@@ -145,7 +145,7 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 	expect.Equal(t, "samples without a count", before, gather(t))
 }
 
-func TestTheBuildIsExported(t *testing.T) {
+func TestBuildIsExported(t *testing.T) {
 	b := version.Get()
 	name := fmt.Sprintf("sunset_build_info commit=%s date=%s goversion=%s version=%s", b.Commit, b.Date, b.Go, b.Version)
 	if all := gather(t); all[name] != 1 {
@@ -153,8 +153,8 @@ func TestTheBuildIsExported(t *testing.T) {
 	}
 }
 
-// TestThePageHasEveryMetric: docs/operations.md describes every metric with its labels, and no other metric.
-func TestThePageHasEveryMetric(t *testing.T) {
+// TestPageHasEveryMetric: docs/operations.md describes every metric with its labels, and no other metric.
+func TestPageHasEveryMetric(t *testing.T) {
 	data, err := os.ReadFile("../../docs/operations.md")
 	expect.NoError(t, err)
 	page := string(data)

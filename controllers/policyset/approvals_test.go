@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAWithdrawnApprovalStopsTheNextCheck, before the cache shows that it is gone, and while the cache still has it.
-func TestAWithdrawnApprovalStopsTheNextCheck(t *testing.T) {
+// TestWithdrawnApprovalStopsTheNextCheck, before the cache shows that it is gone, and while the cache still has it.
+func TestWithdrawnApprovalStopsTheNextCheck(t *testing.T) {
 	l := oneEnforced(t)
 	l.approved(l.named("p").ApprovalHash())
 	l.allowed("team-a")
@@ -25,8 +25,8 @@ func TestAWithdrawnApprovalStopsTheNextCheck(t *testing.T) {
 	expect.Equal(t, "waiting after a read of the old cache", waits, l.waiting("team-a"))
 }
 
-// TestAWithdrawnApprovalOfACountedVersion: the version waits until it is counted again.
-func TestAWithdrawnApprovalOfACountedVersion(t *testing.T) {
+// TestWithdrawnApprovalOfACountedVersion: the version waits until it is counted again.
+func TestWithdrawnApprovalOfACountedVersion(t *testing.T) {
 	for name, reach := range map[string]func(t *testing.T) *harness{
 		"of the version": oneEnforced,
 		"of namespaces": func(t *testing.T) *harness {
@@ -79,8 +79,8 @@ func TestAWithdrawnApprovalOfACountedVersion(t *testing.T) {
 	}
 }
 
-// TestAWithdrawnApprovalOfAnotherVersionChangesNothing.
-func TestAWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
+// TestWithdrawnApprovalOfAnotherVersionChangesNothing.
+func TestWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
 	l := oneEnforced(t)
 	l.approved(l.named("p").ApprovalHash())
 	l.counted("p")
@@ -92,8 +92,8 @@ func TestAWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestAListThatLacksAnApprovalWithdrawsNone: the approval counts until the API server responds that it does not exist.
-func TestAListThatLacksAnApprovalWithdrawsNone(t *testing.T) {
+// TestListThatLacksAnApprovalWithdrawsNone: the approval counts until the API server responds that it does not exist.
+func TestListThatLacksAnApprovalWithdrawsNone(t *testing.T) {
 	l := oneEnforced(t)
 	l.approved(l.named("p").ApprovalHash())
 	l.counted("p")
@@ -108,7 +108,7 @@ func TestAListThatLacksAnApprovalWithdrawsNone(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-func TestAnApprovalExpires(t *testing.T) {
+func TestApprovalExpires(t *testing.T) {
 	for name, look := range map[string]func(l *harness){
 		"at a check":         func(l *harness) { l.allowed("team-a") },
 		"without a deletion": func(l *harness) { l.reconcile() },
@@ -133,8 +133,8 @@ func TestAnApprovalExpires(t *testing.T) {
 	}
 }
 
-// TestAnApprovalIsForOnePolicyOfItsNamespace: users of another namespace cannot approve.
-func TestAnApprovalIsForOnePolicyOfItsNamespace(t *testing.T) {
+// TestApprovalIsForOnePolicyOfItsNamespace: users of another namespace cannot approve.
+func TestApprovalIsForOnePolicyOfItsNamespace(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(a *unstructured.Unstructured)
 		want   []string
@@ -160,8 +160,8 @@ func TestAnApprovalIsForOnePolicyOfItsNamespace(t *testing.T) {
 	}
 }
 
-// TestADeletedApprovalDoesNotCountAgain: a cache that relists from a server that is behind has the approval again.
-func TestADeletedApprovalDoesNotCountAgain(t *testing.T) {
+// TestDeletedApprovalDoesNotCountAgain: a cache that relists from a server that is behind has the approval again.
+func TestDeletedApprovalDoesNotCountAgain(t *testing.T) {
 	l := oneEnforced(t)
 	l.approved(l.named("p").ApprovalHash())
 	before := l.cache.clone()
@@ -176,8 +176,8 @@ func TestADeletedApprovalDoesNotCountAgain(t *testing.T) {
 	expect.Equal(t, "waiting with the old cache", waits, l.waiting("team-a"))
 }
 
-// TestAnApprovalThatACheckSeesFirstCounts, once the cache has it: the list of a check has no content.
-func TestAnApprovalThatACheckSeesFirstCounts(t *testing.T) {
+// TestApprovalThatACheckSeesFirstCounts, once the cache has it: the list of a check has no content.
+func TestApprovalThatACheckSeesFirstCounts(t *testing.T) {
 	l := oneEnforced(t)
 	l.approve("p", l.named("p").ApprovalHash())
 	l.later(2 * time.Second)
@@ -187,8 +187,8 @@ func TestAnApprovalThatACheckSeesFirstCounts(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestAnApprovalIsSeenWithTheStatusThatItApproves: the cache has an older version of the policy than the user.
-func TestAnApprovalIsSeenWithTheStatusThatItApproves(t *testing.T) {
+// TestApprovalIsSeenWithTheStatusThatItApproves: the cache has an older version of the policy than the user.
+func TestApprovalIsSeenWithTheStatusThatItApproves(t *testing.T) {
 	l := oneEnforced(t)
 	l.edit("p", func(p *unstructured.Unstructured) { p.SetLabels(map[string]string{"a": "b"}) })
 	l.allowed("team-a")
@@ -198,14 +198,14 @@ func TestAnApprovalIsSeenWithTheStatusThatItApproves(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-func TestAnApprovalWithAnUnknownFieldDoesNotCount(t *testing.T) {
+func TestApprovalWithAnUnknownFieldDoesNotCount(t *testing.T) {
 	l := oneEnforced(t)
 	l.approveWith("p", map[string]any{"hash": l.named("p").ApprovalHash(), "expirationtime": now.Add(time.Hour).Format(time.RFC3339)})
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
-func TestAnApprovalNamesItsPolicy(t *testing.T) {
+func TestApprovalNamesItsPolicy(t *testing.T) {
 	l := oneEnforced(t)
 	l.approveWith("p", map[string]any{"hash": l.named("p").ApprovalHash(), "policy": map[string]any{"name": "q", "uid": string(l.named("p").UID)}})
 	l.refresh()

@@ -95,8 +95,8 @@ func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestAFormStaysApproved when a later change is approved, until the approval is withdrawn, and also across a restart.
-func TestAFormStaysApproved(t *testing.T) {
+// TestFormStaysApproved when a later change is approved, until the approval is withdrawn, and also across a restart.
+func TestFormStaysApproved(t *testing.T) {
 	l := holding(t, askingAlways("Enforce", "1h"))
 	l.approved(l.named("p").ApprovalHash())
 	l.unhold()
@@ -118,15 +118,15 @@ func TestAFormStaysApproved(t *testing.T) {
 	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 }
 
-// TestAnApprovalOfNothingApprovesNothing: no status ever shows the hash of a change at the zero time.
-func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
+// TestApprovalOfNothingApprovesNothing: no status ever shows the hash of a change at the zero time.
+func TestApprovalOfNothingApprovesNothing(t *testing.T) {
 	l := oneEnforced(t)
 	l.approved(l.named("p").RecountHash(time.Time{}))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
-// TestAStatusWithoutATimeStillMakesNamespacesWait: any user with permission to write statuses can have written it.
-func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
+// TestStatusWithoutATimeStillMakesNamespacesWait: any user with permission to write statuses can have written it.
+func TestStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	l := oneEnforced(t)
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{
@@ -138,9 +138,9 @@ func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	expect.Equal(t, "waiting in other namespaces", free, l.waiting("team-b"))
 }
 
-// TestACountOfAnotherFormIsNoPreview: when the policy has that version again, the rules that kept its objects may no longer
+// TestCountOfAnotherFormIsNoPreview: when the policy has that version again, the rules that kept its objects may no longer
 // exist.
-func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
+func TestCountOfAnotherFormIsNoPreview(t *testing.T) {
 	l := oneEnforced(t)
 	first := l.named("p")
 	l.become(spec("Enforce", "400d"))
@@ -150,9 +150,9 @@ func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
-// TestAnEarlierFormIsCountedAgainAfterOtherChanges, even if the changes do not concern what the policy selected at the time,
+// TestEarlierFormIsCountedAgainAfterOtherChanges, even if the changes do not concern what the policy selected at the time,
 // and if no leader observed them.
-func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
+func TestEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	ofPods := strings.Replace(spec("Enforce", "1h"), "{apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object)", "{apiVersion: v1, kind: Pod}, eligible: 'true', startTime: created(object)", 1)
 	for name, test := range map[string]struct {
 		change  func(l *harness)

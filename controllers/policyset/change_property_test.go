@@ -283,10 +283,10 @@ func (c configured) previewed(was configured) bool {
 	return comes(was.p, c.p) || comes(was.q, c.q)
 }
 
-// TestADryRunIsCountedAgainAfterOtherChanges enforces a dry run together with a random change, or right after it. It compares
+// TestDryRunIsCountedAgainAfterOtherChanges enforces a dry run together with a random change, or right after it. It compares
 // the result with a model of what the dry run would have deleted without the change, as counted. Further due objects wait, also
 // if the change is made while no leader runs.
-func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
+func TestDryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 	all := make(objects, 30)
 	for i := range all {
 		all[i] = time.Duration(i)*11*time.Hour + time.Hour/2

@@ -141,9 +141,9 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	})
 }
 
-// TestAHoldThatTheCacheShowsCountsAtOnce, although policies that were read together with it are still being compiled. A live
+// TestHoldThatTheCacheShowsCountsAtOnce, although policies that were read together with it are still being compiled. A live
 // read no longer shows the hold as new.
-func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
+func TestHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.allowed("team-a")
 		time.Sleep(maxAge + 1)
@@ -159,9 +159,9 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 	})
 }
 
-// TestTheNewestFormOfAPolicyCounts, however long an earlier one took to compile. A policy that is deleted during the
+// TestNewestFormOfAPolicyCounts, however long an earlier one took to compile. A policy that is deleted during the
 // compilation does not return.
-func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
+func TestNewestFormOfAPolicyCounts(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, c *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		_, _ = l.Check(t.Context(), "team-a")
@@ -184,8 +184,8 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 	})
 }
 
-// TestANamespaceRestsFromCompiling: other namespaces come first, and a policy that was edited many times is compiled once.
-func TestANamespaceRestsFromCompiling(t *testing.T) {
+// TestNamespaceRestsFromCompiling: other namespaces come first, and a policy that was edited many times is compiled once.
+func TestNamespaceRestsFromCompiling(t *testing.T) {
 	takes := map[string]time.Duration{"team-a/own": 150 * time.Millisecond, "team-b/own": time.Millisecond}
 	compilingSlowly(t, takes, func(t *testing.T, l *harness, c *slowCompiler) {
 		edit := func(name, ttl string) {
@@ -208,9 +208,9 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 	})
 }
 
-// TestAnEditWaitsForOneOfTheOthers while 50 other namespaces constantly edit policies that take long to compile. Together,
+// TestEditWaitsForOneOfTheOthers while 50 other namespaces constantly edit policies that take long to compile. Together,
 // these use a quarter of a processor.
-func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
+func TestEditWaitsForOneOfTheOthers(t *testing.T) {
 	const takes = 300 * time.Millisecond
 	slow := map[string]time.Duration{}
 	for i := range 50 {
@@ -257,9 +257,9 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	})
 }
 
-// TestASmallPolicyIsCompiledBeforeLargeOnes that were edited earlier, when many namespaces edit large policies at the same
+// TestSmallPolicyIsCompiledBeforeLargeOnes that were edited earlier, when many namespaces edit large policies at the same
 // time.
-func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
+func TestSmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	const takes, large = time.Second, 20
 	slow := map[string]time.Duration{}
 	for i := range large {
@@ -284,8 +284,8 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	})
 }
 
-// TestThePoliciesOfANamespaceShareItsRoom. Policies of other namespaces and of the cluster have their own.
-func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
+// TestPoliciesOfANamespaceShareItsRoom. Policies of other namespaces and of the cluster have their own.
+func TestPoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	large := func(size int) string {
 		return strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", size)+"'", 1)
 	}

@@ -67,7 +67,7 @@ func running(t *testing.T) *harness {
 
 var waits, free = []string{"p/jobs"}, []string{}
 
-func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
+func TestNewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	l := oneEnforced(t)
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	expect.Equal(t, "waiting in other namespaces", waits, l.waiting("team-b"))
@@ -148,7 +148,7 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 	}
 }
 
-func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
+func TestDryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	l := withPolicy(t, spec("DryRun", "1h"))
 	l.counted("p")
 	expect.Equal(t, "snapshots: a dry run does not wait", 1, len(l.published))
@@ -179,15 +179,15 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	expect.Equal(t, "waiting when it is always required again", waits, l.waiting("team-a"))
 }
 
-func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
+func TestFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
 	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 }
 
-// TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: no current status shows what a version would delete that the policy had long
+// TestFormIsPreviewedForAWeekAfterThePolicyHadIt: no current status shows what a version would delete that the policy had long
 // ago.
-func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
+func TestFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 	tests := map[string]struct {
 		away       time.Duration // how long the policy has another version
 		seen       bool          // whether the status was written right before
@@ -237,7 +237,7 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 	}
 }
 
-func TestAnApprovedFormIsOpen(t *testing.T) {
+func TestApprovedFormIsOpen(t *testing.T) {
 	t.Run("from the start", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
@@ -259,7 +259,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	})
 }
 
-func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
+func TestEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	l.policy("p", spec("Enforce", "1m"))
@@ -284,9 +284,9 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy newly applies, all of its rules wait. A rule that was not counted
+// TestRuleThatWasNotCountedLetsNoOtherPass: where a policy newly applies, all of its rules wait. A rule that was not counted
 // waits everywhere.
-func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
+func TestRuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
 	s.namespace("team-a", ci)
 	s.policy("p", "namespaceSelector: {matchLabels: {tier: ci}}"+two)
@@ -387,7 +387,7 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	expect.Equal(t, "waiting after a count of the version alone", waits, l.waiting("team-a"))
 }
 
-func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
+func TestNamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 	l := rescoped(t)
 	l.approved(l.named("p").Gate.Hash)
 	expect.Equal(t, "waiting", free, l.waiting("team-b"))
@@ -462,8 +462,8 @@ func TestOwnRulesWaitToo(t *testing.T) {
 	expect.Equal(t, "waiting once they are counted", free, l.waiting("team-a"))
 }
 
-// TestACopyOfAnApprovedPolicyWaits, for example from a backup, or if a policy was deleted and created again.
-func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
+// TestCopyOfAnApprovedPolicyWaits, for example from a backup, or if a policy was deleted and created again.
+func TestCopyOfAnApprovedPolicyWaits(t *testing.T) {
 	l := oneEnforced(t)
 	hash := l.named("p").ApprovalHash()
 	l.approved(hash)
@@ -475,9 +475,9 @@ func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce, independently of earlier approvals and of whether its version was
+// TestDryRunThatComesIntoForceWithAChangeIsApprovedOnce, independently of earlier approvals and of whether its version was
 // counted.
-func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
+func TestDryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		counted, approved bool
 		ttl               string // of the enforced version

@@ -147,7 +147,7 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 	}
 }
 
-func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
+func TestHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 	for _, way := range []string{"one by one", "in one list"} {
 		t.Run(way, func(t *testing.T) {
 			l := oneEnforced(t)
@@ -199,8 +199,8 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 	expect.Equal(t, "snapshots", 1, len(l.published))
 }
 
-// TestARelabelledNamespaceStaysSo: the cache is older than a live read, and another change triggers a reconciliation from it.
-func TestARelabelledNamespaceStaysSo(t *testing.T) {
+// TestRelabelledNamespaceStaysSo: the cache is older than a live read, and another change triggers a reconciliation from it.
+func TestRelabelledNamespaceStaysSo(t *testing.T) {
 	for _, way := range []string{"one by one", "in one list"} {
 		t.Run(way, func(t *testing.T) {
 			l := selecting(t)
@@ -216,7 +216,7 @@ func TestARelabelledNamespaceStaysSo(t *testing.T) {
 	}
 }
 
-func TestANamespaceInDoubtIsReadOnceASecond(t *testing.T) {
+func TestNamespaceInDoubtIsReadOnceASecond(t *testing.T) {
 	tests := map[string]func(s *server){
 		"terminating": func(s *server) { s.terminate("team-a") },
 		"missing":     func(s *server) { s.removeNamespace("team-a") },
@@ -237,7 +237,7 @@ func TestANamespaceInDoubtIsReadOnceASecond(t *testing.T) {
 	}
 }
 
-func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
+func TestNamespaceThatComesBackIsAllowed(t *testing.T) {
 	l := oneEnforced(t)
 	l.removeNamespace("team-a")
 	if _, err := l.check("team-a"); err == nil {
@@ -334,8 +334,8 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatIsCreatedDuringALiveRead: the list is older than the cache by the time of its arrival.
-func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
+// TestPolicyThatIsCreatedDuringALiveRead: the list is older than the cache by the time of its arrival.
+func TestPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	l := oneEnforced(t)
 	l.during = func(path string) {
 		l.during = nil
@@ -349,8 +349,8 @@ func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	expect.Equal(t, "rules after an edit", []string{"new/jobs Suspend 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
 }
 
-// TestAPolicyThatIsEditedDuringALiveRead: the newer one of two versions stays.
-func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
+// TestPolicyThatIsEditedDuringALiveRead: the newer one of two versions stays.
+func TestPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("p", spec("DryRun", "1h"))
 	l.during = func(path string) {
@@ -362,8 +362,8 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 }
 
-// TestAPolicyThatIsRemovedAfterItWasSeenLive: its veto ends even if nothing is due.
-func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
+// TestPolicyThatIsRemovedAfterItWasSeenLive: its veto ends even if nothing is due.
+func TestPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspend", "1h"))
 	l.refresh()
@@ -373,8 +373,8 @@ func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
-// TestAPolicyTheCacheNeverSaw: a live read shows it, and it is removed before the cache has it.
-func TestAPolicyTheCacheNeverSaw(t *testing.T) {
+// TestPolicyTheCacheNeverSaw: a live read shows it, and it is removed before the cache has it.
+func TestPolicyTheCacheNeverSaw(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspend", "1h"))
 	l.allowed("team-a")
@@ -383,7 +383,7 @@ func TestAPolicyTheCacheNeverSaw(t *testing.T) {
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
-func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
+func TestRemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
 	expect.Equal(t, "rules", []string{}, l.allowed("team-a"))

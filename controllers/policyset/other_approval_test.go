@@ -10,9 +10,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheCountOfAnotherFormEndsNoComparison: when the policy returns to the version that the previous leader counted, changes
+// TestCountOfAnotherFormEndsNoComparison: when the policy returns to the version that the previous leader counted, changes
 // from the time without a leader must still be counted.
-func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
+func TestCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "2h"))
 	l.become(spec("Enforce", "2h"))
 	other := l.named("p").ApprovalHash()
@@ -31,8 +31,8 @@ func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	expect.Equal(t, "waiting in the previous version", waits, l.waiting("team-a"))
 }
 
-// TestAnEarlierNumberApprovesNoLaterChange: a dry run could delete more after the number was shown.
-func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
+// TestEarlierNumberApprovesNoLaterChange: a dry run could delete more after the number was shown.
+func TestEarlierNumberApprovesNoLaterChange(t *testing.T) {
 	for name, start := range map[string]func(l *harness) *harness{
 		"of a version": func(l *harness) *harness { return l },
 		"of the first count of a new leader": func(l *harness) *harness {
@@ -61,8 +61,8 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 	}
 }
 
-// TestARestartForgetsNoApproval of a number that a leader has shown. The next leader compares its first count with that number.
-func TestARestartForgetsNoApproval(t *testing.T) {
+// TestRestartForgetsNoApproval of a number that a leader has shown. The next leader compares its first count with that number.
+func TestRestartForgetsNoApproval(t *testing.T) {
 	for name, reach := range map[string]func(t *testing.T) *harness{
 		"of a version": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "2h"))
@@ -98,9 +98,9 @@ func TestARestartForgetsNoApproval(t *testing.T) {
 	}
 }
 
-// TestARestartRemembersThatADryRunCouldDeleteMore, although an earlier approval of the version counts and no count was possible
+// TestRestartRemembersThatADryRunCouldDeleteMore, although an earlier approval of the version counts and no count was possible
 // since then.
-func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
+func TestRestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	l := heldWith(t, spec("Enforce", "1h"))
 	l.approved(l.named("p").ApprovalHash())
 	l.become(spec("DryRun", "1h"))
@@ -111,8 +111,8 @@ func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestAFormThatReturnsAsksForAnotherHash than its approval has by then, so that you can approve it again.
-func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
+// TestFormThatReturnsAsksForAnotherHash than its approval has by then, so that you can approve it again.
+func TestFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "1h"))
 	l.hold("team-a", "")
 	l.become(spec("Enforce", "1h"))

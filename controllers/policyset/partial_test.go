@@ -16,9 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAListThatLacksPoliciesEndsNone: policies that keep objects must stay in force if a server has not loaded all of its
+// TestListThatLacksPoliciesEndsNone: policies that keep objects must stay in force if a server has not loaded all of its
 // store, or a proxy has truncated a response.
-func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
+func TestListThatLacksPoliciesEndsNone(t *testing.T) {
 	listing := func(metadata map[string]any) map[string]any {
 		return map[string]any{"metadata": metadata, "items": []any{}}
 	}
@@ -66,8 +66,8 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 	}
 }
 
-// TestANamesakeThatIsNewerThanTheList: the previous policy of the same name is still gone.
-func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
+// TestNamesakeThatIsNewerThanTheList: the previous policy of the same name is still gone.
+func TestNamesakeThatIsNewerThanTheList(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
 	l.during = func(path string) {
@@ -82,8 +82,8 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	expect.Equal(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
-// TestAListThatLacksNamespacesForgetsNone, in a check and in a reconciliation.
-func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
+// TestListThatLacksNamespacesForgetsNone, in a check and in a reconciliation.
+func TestListThatLacksNamespacesForgetsNone(t *testing.T) {
 	l := selecting(t)
 	l.said = emptied("/namespaces")
 	l.fillOneByOne()
@@ -121,9 +121,9 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	expect.Equal(t, "known", true, l.snapshot().Knows("team-c"))
 }
 
-// TestACacheThatRelistsFromALiarForgetsNone: the new list of the cache, streamed or not, lacks the same objects as the live
+// TestCacheThatRelistsFromALiarForgetsNone: the new list of the cache, streamed or not, lacks the same objects as the live
 // list.
-func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
+func TestCacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 	for name, truth := range map[string]func(*harness){
 		"both lists are incomplete":  func(l *harness) { l.said = without("veto", "team-b") },
 		"only the list of the cache": func(*harness) {},
@@ -227,8 +227,8 @@ func without(names ...string) func(path string, answer any) any {
 	}
 }
 
-// TestANamesakeThatTheListShouldHave: the list proves nothing about the previous policy either.
-func TestANamesakeThatTheListShouldHave(t *testing.T) {
+// TestNamesakeThatTheListShouldHave: the list proves nothing about the previous policy either.
+func TestNamesakeThatTheListShouldHave(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
 	l.policy("p", spec("DryRun", "1h"))
@@ -261,8 +261,8 @@ func emptied(part string) func(path string, answer any) any {
 	}
 }
 
-// TestAnEditThatIsNotReadStopsDeletions: the policy in force is known to be out of date.
-func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
+// TestEditThatIsNotReadStopsDeletions: the policy in force is known to be out of date.
+func TestEditThatIsNotReadStopsDeletions(t *testing.T) {
 	l := oneEnforced(t)
 	before := l.live.clone().policies["p"]
 	l.policy("p", spec("Suspend", "1h"))
@@ -283,9 +283,9 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs Suspend 1h"}, l.allowed("team-a"))
 }
 
-// TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may constantly create and delete policies, and a list may
+// TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may constantly create and delete policies, and a list may
 // contain each one just before it is deleted.
-func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
+func TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	l.during = func(path string) {
@@ -378,9 +378,9 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	expect.Equal(t, "rules after the removal", enforced, l.rules("team-b"))
 }
 
-// TestAPolicyThatCouldNotBeReadIsReadAgain although nothing is due and the cache has it, because the version in the cache is
+// TestPolicyThatCouldNotBeReadIsReadAgain although nothing is due and the cache has it, because the version in the cache is
 // older than the list.
-func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
+func TestPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("team-b/own", longer)
 	l.set(func() { l.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })

@@ -131,8 +131,8 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	expect.Equal(t, "room in the other namespace", 1, l.capacity("team-b"))
 }
 
-// TestTheAgeOfQuotasCounts: a deletion that relies on quotas is not sent if they are the oldest response, and too old.
-func TestTheAgeOfQuotasCounts(t *testing.T) {
+// TestAgeOfQuotasCounts: a deletion that relies on quotas is not sent if they are the oldest response, and too old.
+func TestAgeOfQuotasCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		l.Clock, l.dates = clock.RealClock{}, time.Now
@@ -181,8 +181,8 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	expect.Equal(t, "room", 5, l.capacity("team-a"))
 }
 
-// TestAListThatLacksQuotasBindsNothing: quotas that appear later do not count as reduced quotas, which would wait for approval.
-func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
+// TestListThatLacksQuotasBindsNothing: quotas that appear later do not count as reduced quotas, which would wait for approval.
+func TestListThatLacksQuotasBindsNothing(t *testing.T) {
 	for name, metadata := range map[string]map[string]any{
 		"it has a continue token":       {"resourceVersion": "999", "continue": "more"},
 		"it has a remaining item count": {"resourceVersion": "999", "remainingItemCount": 7},
@@ -212,8 +212,8 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 	}
 }
 
-// TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: in between, no object was beyond the capacity.
-func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
+// TestQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: in between, no object was beyond the capacity.
+func TestQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		stop := following(t, l)
@@ -236,8 +236,8 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 	})
 }
 
-// TestANamespaceWithAQuotaIsNoNews: a known quota does not change the known labels of the namespace.
-func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
+// TestNamespaceWithAQuotaIsNoNews: a known quota does not change the known labels of the namespace.
+func TestNamespaceWithAQuotaIsNoNews(t *testing.T) {
 	l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 	l.allowed("team-a")
 	editions := len(l.published)
@@ -295,9 +295,9 @@ func following(t *testing.T, l *harness) (stop func()) {
 // noQuotas fails reads of the quotas of team-a only.
 var noQuotas = about("/team-a/resourcequotas", errors.New("timeout"))
 
-// TestAQuotaThatCannotBeReadHasNotBeenTakenAway: objects that wait for a count keep waiting, and are compared with the previous
+// TestQuotaThatCannotBeReadHasNotBeenTakenAway: objects that wait for a count keep waiting, and are compared with the previous
 // quota.
-func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
+func TestQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 		defer following(t, l)()
@@ -327,8 +327,8 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 	})
 }
 
-// TestAListOfAllQuotasReplacesNoLaterAnswer: the list takes long, and a deletion relies on the later response.
-func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
+// TestListOfAllQuotasReplacesNoLaterAnswer: the list takes long, and a deletion relies on the later response.
+func TestListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=100")})
 		defer following(t, l)()

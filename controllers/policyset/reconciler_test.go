@@ -126,7 +126,7 @@ func TestSnapshotPrograms(t *testing.T) {
 	expect.Equal(t, "programs without policies", 0, len(l.last().Programs))
 }
 
-func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
+func TestCacheThatCannotBeReadChangesNothing(t *testing.T) {
 	l := oneEnforced(t)
 	l.Reconciler.Cache = unreadable{l.server}
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {

@@ -119,9 +119,9 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 	}
 }
 
-// TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count. Each leader does this until one has counted or the
+// TestDryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count. Each leader does this until one has counted or the
 // policy is approved.
-func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
+func TestDryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 	for name, enforce := range map[string]func(l *harness) *harness{
 		"before the leader starts": func(l *harness) *harness {
 			l.policy("p", spec("Enforce", "1h"))
@@ -155,8 +155,8 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 	}
 }
 
-// TestALeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the previous leader dropped a count.
-func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
+// TestLeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the previous leader dropped a count.
+func TestLeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
 	l.sync()

@@ -64,9 +64,9 @@ func (l *harness) shown(p *policy.Policy) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
 }
 
-// TestTheCountOfOneFormReleasesNothingOfAnother: objects that wait in the current version are not counted for the earlier
+// TestCountOfOneFormReleasesNothingOfAnother: objects that wait in the current version are not counted for the earlier
 // version.
-func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
+func TestCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
 	for name, modes := range map[string][]string{"enforced": {"Enforce", "Enforce"}, "as a dry run": {"DryRun", "DryRun"}, "a dry run that is enforced": {"DryRun", "Enforce"}} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec(modes[0], "1h"))
@@ -82,8 +82,8 @@ func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
 	}
 }
 
-// TestAFormIsCountedOnceAfterManyEdits: the status keeps earlier versions.
-func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
+// TestFormIsCountedOnceAfterManyEdits: the status keeps earlier versions.
+func TestFormIsCountedOnceAfterManyEdits(t *testing.T) {
 	l := oneEnforced(t)
 	var previews []v1alpha1.Preview
 	for _, ttl := range []string{"1h", "2h", "3h"} {
@@ -96,9 +96,9 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestAnEarlierApprovalDoesNotCountForAFormThatReturns: the rules that kept its objects at the time of the approval may no
+// TestEarlierApprovalDoesNotCountForAFormThatReturns: the rules that kept its objects at the time of the approval may no
 // longer exist. The gate has another hash, so that you can approve it.
-func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
+func TestEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
 		meantime func(l *harness)
@@ -139,9 +139,9 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	}
 }
 
-// TestALateCountOfAFormThatReturns does not release it: a change in between did not concern the objects that the policy
+// TestLateCountOfAFormThatReturns does not release it: a change in between did not concern the objects that the policy
 // selected then.
-func TestALateCountOfAFormThatReturns(t *testing.T) {
+func TestLateCountOfAFormThatReturns(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "400d"))
 	l.become(spec("Enforce", "1h"))
 	late := l.named("p")
@@ -155,8 +155,8 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 }
 
-// TestALateCountOfADryRunThatIsEnforced counts, because the version is the same.
-func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
+// TestLateCountOfADryRunThatIsEnforced counts, because the version is the same.
+func TestLateCountOfADryRunThatIsEnforced(t *testing.T) {
 	l := withPolicy(t, spec("DryRun", "1h"))
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
@@ -164,8 +164,8 @@ func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestARestartLeavesSingleRulesWaitingAlone, also for a policy with rules about images, which is not counted again otherwise.
-func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
+// TestRestartLeavesSingleRulesWaitingAlone, also for a policy with rules about images, which is not counted again otherwise.
+func TestRestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 	images := two + "- {name: images, target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
 	for name, spec := range map[string]string{"objects": two, "objects and images": images} {
 		t.Run(name, func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 	}
 }
 
-// TestADryRunIsComparedWithItsLastCount, not with the state before an earlier change.
-func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
+// TestDryRunIsComparedWithItsLastCount, not with the state before an earlier change.
+func TestDryRunIsComparedWithItsLastCount(t *testing.T) {
 	s := newServer()
 	s.hold("team-b", "true")
 	s.policy("p", spec("DryRun", "1h"))

@@ -125,7 +125,7 @@ func TestWarnings(t *testing.T) {
 	})
 }
 
-func TestARuleThatCannotBeChecked(t *testing.T) {
+func TestRuleThatCannotBeChecked(t *testing.T) {
 	tests := map[string]map[string]string{
 		"no response":            nil,
 		"another group":          {"apis/apps/v1": batch},
@@ -143,7 +143,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 	}
 }
 
-func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
+func TestRuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 	l := withPolicy(t, reading("suceeded"))
 	d := &documents{}
 	checking(t, d, func(t *testing.T, c *policyset.SchemaChecker, _ func() int) {

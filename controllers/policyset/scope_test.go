@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAnApprovalIsForOneChange: the same namespace waits again when the policy newly applies there again.
-func TestAnApprovalIsForOneChange(t *testing.T) {
+// TestApprovalIsForOneChange: the same namespace waits again when the policy newly applies there again.
+func TestApprovalIsForOneChange(t *testing.T) {
 	l := rescoped(t)
 	first := l.named("p").Gate.Hash
 	l.approved(first)
@@ -151,8 +151,8 @@ func TestRuleWithoutPermissionsKeepsObjects(t *testing.T) {
 	expect.Equal(t, "unpermitted after they are revoked", true, unpermitted())
 }
 
-// TestARetentionPolicyNamesTheVersionThatTheServerPrefers: a rule with another version is invalid until it is preferred.
-func TestARetentionPolicyNamesTheVersionThatTheServerPrefers(t *testing.T) {
+// TestRetentionPolicyNamesTheVersionThatTheServerPrefers: a rule with another version is invalid until it is preferred.
+func TestRetentionPolicyNamesTheVersionThatTheServerPrefers(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", ownRules("Enforce", "1h"))
 	l := newUnreadHarness(t, s)
@@ -266,8 +266,8 @@ func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 	expect.Equal(t, "known at the end", 0, policyset.Marks(l.Reconciler))
 }
 
-// TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even if the cache has an older status.
-func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
+// TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even if the cache has an older status.
+func TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	distrusts := func(namespaces ...string) v1alpha1.RetentionPolicyStatus {
 		return v1alpha1.RetentionPolicyStatus{
 			ObservedGeneration: 1, Rules: []v1alpha1.RuleStatus{{Name: "jobs", DistrustedMarks: namespaces}},

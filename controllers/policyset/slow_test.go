@@ -64,8 +64,8 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain, and only the namespace.
-func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
+// TestNamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain, and only the namespace.
+func TestNamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	slowly(t, under(apiPath, 2900*time.Millisecond), func(t *testing.T, l *harness) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
@@ -98,8 +98,8 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 	})
 }
 
-// TestAReadInAdvanceThatFails: the next check reads again, and reports the error.
-func TestAReadInAdvanceThatFails(t *testing.T) {
+// TestReadInAdvanceThatFails: the next check reads again, and reports the error.
+func TestReadInAdvanceThatFails(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
@@ -131,8 +131,8 @@ func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
 	})
 }
 
-// TestAWrongClockCountsAsLongAsItsAnswer, even if another response has the correct time.
-func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
+// TestWrongClockCountsAsLongAsItsAnswer, even if another response has the correct time.
+func TestWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.skewed = time.Minute
 		for _, namespace := range []string{"team-a", "team-b"} {
@@ -146,8 +146,8 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 	})
 }
 
-// TestAnEditWhileAnEditIsReadIsSeen: the list that showed the first edit is old by the time that edit is read.
-func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
+// TestEditWhileAnEditIsReadIsSeen: the list that showed the first edit is old by the time that edit is read.
+func TestEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
 		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspend", "1h")) })
@@ -155,8 +155,8 @@ func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	})
 }
 
-// TestAReadThatTakesTooLongIsNone: no deletion relies on a state that may be seconds old.
-func TestAReadThatTakesTooLongIsNone(t *testing.T) {
+// TestReadThatTakesTooLongIsNone: no deletion relies on a state that may be seconds old.
+func TestReadThatTakesTooLongIsNone(t *testing.T) {
 	slowly(t, always(4*time.Second), func(t *testing.T, l *harness) {
 		_, err := l.check("team-a")
 		if !errors.Is(err, context.DeadlineExceeded) {

@@ -38,7 +38,7 @@ func teamed(t *testing.T, spec string) *harness {
 	return l
 }
 
-func TestARetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
+func TestRetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
 	tests := map[string]struct {
 		spec string
 		want []string // in team-a
@@ -61,7 +61,7 @@ func TestARetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
 	}
 }
 
-func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
+func TestRetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 	tests := map[string]struct {
 		before string // empty for none
 		change func(s *server)
@@ -123,7 +123,7 @@ func TestNamesakesOfBothKinds(t *testing.T) {
 	expect.Equal(t, "rules of the other one", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
 }
 
-func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
+func TestOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
 	tests := map[string]struct {
 		overrides string
 		want      []string
@@ -205,8 +205,8 @@ func TestOwnRules(t *testing.T) {
 	expect.Equal(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
 }
 
-// TestAnEditCopiesNoPolicyOfAnotherNamespace: fifty tenants may have thousands of rules, and one edit affects one tenant.
-func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
+// TestEditCopiesNoPolicyOfAnotherNamespace: fifty tenants may have thousands of rules, and one edit affects one tenant.
+func TestEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	l := teamed(t, ownRules("DryRun", "5m"))
 	l.policy("team-b/own", ownRules("DryRun", "5m"))
 	l.refresh()

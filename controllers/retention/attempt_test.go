@@ -145,9 +145,9 @@ func slowly(happens func()) error {
 	return nil
 }
 
-// TestAChangeDuringASlowStepCounts: no request is sent if something that it depends on changes during a slow step before
+// TestChangeDuringASlowStepCounts: no request is sent if something that it depends on changes during a slow step before
 // it.
-func TestAChangeDuringASlowStepCounts(t *testing.T) {
+func TestChangeDuringASlowStepCounts(t *testing.T) {
 	for request, sends := range requests {
 		for what, happens := range changesDuringAttempt {
 			for _, live := range []bool{false, true} {
@@ -174,9 +174,9 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 	}
 }
 
-// TestANewVersionDuringASlowStepIsPreparedAgain: if a newer version is due too, its deletion is prepared from the
+// TestNewVersionDuringASlowStepIsPreparedAgain: if a newer version is due too, its deletion is prepared from the
 // beginning. The deletion of the older version is not sent.
-func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
+func TestNewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 	for request, sends := range requests {
 		if request == "a mark" {
 			continue // a mark only concerns the version that exists

@@ -78,8 +78,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestAnObstacleThatPassesIsNoDelay: a short obstacle is not a delay, and another short one after it is not either.
-func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
+// TestObstacleThatPassesIsNoDelay: a short obstacle is not a delay, and another short one after it is not either.
+func TestObstacleThatPassesIsNoDelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
 		inDoubt := fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace)

@@ -104,9 +104,9 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts the waiting subjects, and reports the number after others
+// TestObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts the waiting subjects, and reports the number after others
 // have joined.
-func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
+func TestObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 	q := &queue{fairQueue: newFairQueue()}
 	first := q.priority("a", "big")
 	q.join("a", "big", 1000)

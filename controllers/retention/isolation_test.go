@@ -183,9 +183,9 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	}
 }
 
-// TestAFailingNamespaceIsAskedOnceAtATime, even with a large backlog. All such namespaces together have at most four
+// TestFailingNamespaceIsAskedOnceAtATime, even with a large backlog. All such namespaces together have at most four
 // requests in flight.
-func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
+func TestFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespaces, most int
 		bad              func() retention.Outcome
@@ -224,9 +224,9 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all waiting objects are deleted, without
+// TestRecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all waiting objects are deleted, without
 // throttling.
-func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
+func TestRecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
 		w.set(func() { w.outcome = func(policy.DeletePermit) retention.Outcome { return bad() } })
@@ -250,8 +250,8 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	})
 }
 
-// TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt in it has failed since.
-func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
+// TestAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt in it has failed since.
+func TestAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ends, failed := make(chan struct{}), false
 		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
@@ -279,9 +279,9 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end of the
+// TestNamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end of the
 // throttling.
-func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
+func TestNamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		w.onDelete(func(policy.DeletePermit) retention.Outcome {
@@ -301,8 +301,8 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatAnswersSlowlyStaysThrottled as long as its answers are slow, even if they are successes.
-func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
+// TestNamespaceThatAnswersSlowlyStaysThrottled as long as its answers are slow, even if they are successes.
+func TestNamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(300*time.Millisecond, retention.Removed, false))
 		w.listed(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
@@ -342,8 +342,8 @@ func TestLimiterLowersConcurrencyForAFailingServer(t *testing.T) {
 	}
 }
 
-// TestAStormOf429Passes: it throttles no namespace, and deletions are as fast as before afterwards.
-func TestAStormOf429Passes(t *testing.T) {
+// TestStormOf429Passes: it throttles no namespace, and deletions are as fast as before afterwards.
+func TestStormOf429Passes(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const storm = 5 * time.Second
 		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
@@ -425,8 +425,8 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 	})
 }
 
-// TestABusyServerIsAskedLessInThrottledNamespacesToo, even if its 429 has no Retry-After.
-func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
+// TestBusyServerIsAskedLessInThrottledNamespacesToo, even if its 429 has no Retry-After.
+func TestBusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		slow := after(400*time.Millisecond, retention.Removed, false) // slow enough to throttle the namespace
 		w.onEachDelete(slow)
@@ -446,8 +446,8 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	})
 }
 
-// TestADeniedNamespaceIsProbedWithADueObject, and not with one that has changed since it was due.
-func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
+// TestDeniedNamespaceIsProbedWithADueObject, and not with one that has changed since it was due.
+func TestDeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(0, retention.Denied, false))
 		w.listed(rows("x", 200, w.began.Add(-2*time.Hour))...)
@@ -464,8 +464,8 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	})
 }
 
-// TestAFailingNamespaceTakesATenthOfThePace, if the operator limits the deletions per second.
-func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
+// TestFailingNamespaceTakesATenthOfThePace, if the operator limits the deletions per second.
+func TestFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
 			if strings.HasPrefix(p.Subject().Namespace, "bad") {
@@ -483,8 +483,8 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	})
 }
 
-// TestAThrottledNamespaceRecordsOneDeletionAtATime, so that its entries in the ledger delay no other namespace.
-func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
+// TestThrottledNamespaceRecordsOneDeletionAtATime, so that its entries in the ledger delay no other namespace.
+func TestThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			b := &slowLedger{ledgerFake: newLedgerFake(), takes: takes}
@@ -516,8 +516,8 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	}
 }
 
-// TestAThrottledNamespaceDeletesWhatItCan: objects that can be deleted do not wait long for those that cannot.
-func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
+// TestThrottledNamespaceDeletesWhatItCan: objects that can be deleted do not wait long for those that cannot.
+func TestThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes  time.Duration
 		doubts bool

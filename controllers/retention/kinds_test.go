@@ -45,7 +45,7 @@ func TestOneKindThatNeverLists(t *testing.T) {
 	})
 }
 
-func TestAKindThatHangsDelaysNoOther(t *testing.T) {
+func TestKindThatHangsDelaysNoOther(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
 			if p.Rule().Kind == fixture.Pods { // a webhook that does not answer
@@ -80,7 +80,7 @@ func TestLostStopsAKindUntilItsNextList(t *testing.T) {
 	})
 }
 
-func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
+func TestKindThatCannotBeDeletedSaysSo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		trouble := &retention.SourceError{Reason: "Forbidden"}
@@ -91,7 +91,7 @@ func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 	})
 }
 
-func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
+func TestAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		old := w.listed(row("x", w.began), row("y", w.began.Add(time.Hour)))
 		bubble.Pass(30 * time.Minute)
@@ -121,7 +121,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 	})
 }
 
-func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
+func TestDryRunIsListedBesideWithoutDelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)))
@@ -130,7 +130,7 @@ func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
 	})
 }
 
-func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
+func TestRuleThatIsTakenBackWhileItLists(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b"))
@@ -149,7 +149,7 @@ func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 	})
 }
 
-func TestARemovedRule(t *testing.T) {
+func TestRemovedRule(t *testing.T) {
 	tests := map[string][]*policy.Rule{
 		"deleted":            nil,
 		"made invalid":       {fixture.Rule("a", invalid)},
@@ -171,8 +171,8 @@ func TestARemovedRule(t *testing.T) {
 	}
 }
 
-// TestABacklogEndsWithItsRule: queued subjects must be evaluated by the rules in force, not by the earlier ones.
-func TestABacklogEndsWithItsRule(t *testing.T) {
+// TestBacklogEndsWithItsRule: queued subjects must be evaluated by the rules in force, not by the earlier ones.
+func TestBacklogEndsWithItsRule(t *testing.T) {
 	tests := map[string]struct {
 		rules []*policy.Rule
 		again bool // enforced again an hour later, with a TTL that has not passed
@@ -250,8 +250,8 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
 }
 
-// TestARuleThatComesAndGoesListsItsKindOnce, and while no rule exists nothing is deleted.
-func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
+// TestRuleThatComesAndGoesListsItsKindOnce, and while no rule exists nothing is deleted.
+func TestRuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	unwatched := fixture.Rule("a", func(r *policy.Rule) { r.Unwatched = true })
 	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
@@ -283,9 +283,9 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	}
 }
 
-// TestAKindWithoutRulesDeletesNothing: an object that becomes due without a rule is only deleted by a rule that is added in
+// TestKindWithoutRulesDeletesNothing: an object that becomes due without a rule is only deleted by a rule that is added in
 // time.
-func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
+func TestKindWithoutRulesDeletesNothing(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		bubble.Pass(time.Hour - time.Second)
@@ -303,7 +303,7 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 	})
 }
 
-func TestADroppedKindLeavesNothingBehind(t *testing.T) {
+func TestDroppedKindLeavesNothingBehind(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(rows("x", 10, w.began)...)
 		held := weak.Make(w.Kinds()[0].Index)

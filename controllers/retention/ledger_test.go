@@ -98,7 +98,7 @@ func (w *harness) guard() {
 	})
 }
 
-func TestTheSecondBeforeIsQuiet(t *testing.T) {
+func TestSecondBeforeIsQuiet(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
 		"a policy without a ledger decides":     {fixture.Rule("counted", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("free")},
 		"the policy with a ledger is a dry run": {fixture.Rule("counted", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("free")},
@@ -121,9 +121,9 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown: the clock is set back after a subject becomes due, and before it
+// TestClockThatIsSetBackLosesNoSubjectThatIsWrittenDown: the clock is set back after a subject becomes due, and before it
 // is recorded.
-func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
+func TestClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {
 			b := newLedgerFake()
@@ -159,9 +159,9 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestAnUnsentRequestIsNoAttempt: a request that is not sent, because its answers are too old, does not concern the API
+// TestUnsentRequestIsNoAttempt: a request that is not sent, because its answers are too old, does not concern the API
 // server.
-func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
+func TestUnsentRequestIsNoAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
@@ -175,9 +175,9 @@ func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 	})
 }
 
-// TestTheLedgerDecidesLastAndLearnsEachResult: a DELETE that the ledger does not permit is not sent, and Finish is called
+// TestLedgerDecidesLastAndLearnsEachResult: a DELETE that the ledger does not permit is not sent, and Finish is called
 // with each result.
-func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
+func TestLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits bool
 		result retention.Result

@@ -65,9 +65,9 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 	})
 }
 
-// TestAnErrorAmongSuccessesDoesNotLowerConcurrency: such an error concerns the request and not the server. An error without
+// TestErrorAmongSuccessesDoesNotLowerConcurrency: such an error concerns the request and not the server. An error without
 // successes around it lowers the limit.
-func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
+func TestErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 	limiting(t, 16, func(t *testing.T, l *limiter) {
 		failed := &Outcome{Result: Busy, Unsure: true}
 		attemptOnce(t, l, result(Removed))
@@ -84,7 +84,7 @@ func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 	})
 }
 
-func TestTheLimitNeverFallsBelowOne(t *testing.T) {
+func TestLimitNeverFallsBelowOne(t *testing.T) {
 	limiting(t, 16, func(t *testing.T, l *limiter) {
 		for range 20 {
 			attemptOnce(t, l, result(Busy))
@@ -94,7 +94,7 @@ func TestTheLimitNeverFallsBelowOne(t *testing.T) {
 	})
 }
 
-func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
+func TestLimitGrowsByOneForEachRound(t *testing.T) {
 	limiting(t, 4, func(t *testing.T, l *limiter) {
 		for range 4 {
 			attemptOnce(t, l, result(Busy))

@@ -57,7 +57,7 @@ func (s *source) holds(drafts ...*draft) {
 	}
 }
 
-func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
+func TestNamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		s := w.listed(x, y)
@@ -74,7 +74,7 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 	})
 }
 
-func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
+func TestNamespaceIsKeptUntilItIsListed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		s := w.listed(x, y)
@@ -94,7 +94,7 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 	})
 }
 
-func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
+func TestBurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		s := w.listed(x)
@@ -124,8 +124,8 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestASlowListOfANamespaceDelaysNoOther, even if the rules of the slow namespace change during each list.
-func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
+// TestSlowListOfANamespaceDelaysNoOther, even if the rules of the slow namespace change during each list.
+func TestSlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	tests := map[string]struct {
 		slow   []string
 		takes  time.Duration
@@ -200,9 +200,9 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain, even if its namespace has no RetentionPolicies, or if it is
+// TestObjectThatWasNotEvaluatedIsEvaluatedAgain, even if its namespace has no RetentionPolicies, or if it is
 // cluster-scoped. If it fails each time, it is retried at growing intervals.
-func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
+func TestObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
 		runInBubble(t, namespace, retention.Options{}, func(t *testing.T, w *harness) {
 			x := row("x", w.began, in(namespace))
@@ -231,8 +231,8 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 // failing is a failed evaluation.
 func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New("not evaluated")} }
 
-// TestAListOfANamespaceThatComesTooLate: the rules of the namespace have changed during the list.
-func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
+// TestListOfANamespaceThatComesTooLate: the rules of the namespace have changed during the list.
+func TestListOfANamespaceThatComesTooLate(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		s := w.listed(x)
@@ -272,7 +272,7 @@ func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 	})
 }
 
-func TestAPendingListingIsNotBegunAgain(t *testing.T) {
+func TestPendingListingIsNotBegunAgain(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		w.listed(x, y)
@@ -296,8 +296,8 @@ func TestAPendingListingIsNotBegunAgain(t *testing.T) {
 	})
 }
 
-// TestASourceThatCannotAskMoreIsReplaced: such a source only watches metadata, or does not support a change of rules.
-func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
+// TestSourceThatCannotAskMoreIsReplaced: such a source only watches metadata, or does not support a change of rules.
+func TestSourceThatCannotAskMoreIsReplaced(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		w.use(fixture.Rule("a"))
@@ -345,7 +345,7 @@ func (s *source) set(change func()) {
 	change()
 }
 
-func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
+func TestRuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		asked := 0
 		w.set(func() {
@@ -373,8 +373,8 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-// TestARuleThatMayNotWatchIsNotAsked: without permission to watch, nothing is evaluated for a rule.
-func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
+// TestRuleThatMayNotWatchIsNotAsked: without permission to watch, nothing is evaluated for a rule.
+func TestRuleThatMayNotWatchIsNotAsked(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unwatched := func(r *policy.Rule) { r.Unpermitted, r.Unwatched = true, true }
 		w.use(fixture.Rule("a"), own("team-a", "b", unwatched))
@@ -406,8 +406,8 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// TestARemovalThatFailsGivesThePlaceBack: the same applies if the DELETE fails.
-func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
+// TestRemovalThatFailsGivesThePlaceBack: the same applies if the DELETE fails.
+func TestRemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
 		runInBubble(t, result.String(), retention.Options{}, func(t *testing.T, w *harness) {
 			w.onEachDelete(func() retention.Outcome {
@@ -422,8 +422,8 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	}
 }
 
-// TestAPermissionThatTakesLongIsNone: the other answers of preflight would be too old after that.
-func TestAPermissionThatTakesLongIsNone(t *testing.T) {
+// TestPermissionThatTakesLongIsNone: the other answers of preflight would be too old after that.
+func TestPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time
 		w.set(func() {
@@ -457,7 +457,7 @@ func (w *harness) written() []string {
 	return append([]string{}, w.marks...)
 }
 
-func TestAMarkIsWrittenOnce(t *testing.T) {
+func TestMarkIsWrittenOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, unmarked))
@@ -500,7 +500,7 @@ func TestWhatIsNotMarked(t *testing.T) {
 	}
 }
 
-func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
+func TestMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
@@ -509,7 +509,7 @@ func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 	})
 }
 
-func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
+func TestMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(m policy.EligibleSincePatch) retention.Outcome {
@@ -532,8 +532,8 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 	})
 }
 
-// TestAMarkRestsOnThePermissionsOfAllItsRules: each must be about the rule's current ServiceAccount, and none may be old.
-func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
+// TestMarkRestsOnThePermissionsOfAllItsRules: each must be about the rule's current ServiceAccount, and none may be old.
+func TestMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 	of := func(account string) []*policy.Rule {
 		named := func(r *policy.Rule) { r.ServiceAccount = account }
 		return []*policy.Rule{own("team-a", "a", fixture.Marking, named), own("team-a", "b", named, func(r *policy.Rule) { r.Mark = "other" })}
@@ -568,8 +568,8 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 	}
 }
 
-// TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was checked before, is not enough.
-func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
+// TestRuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was checked before, is not enough.
+func TestRuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		marksSince := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
 		w.set(func() {
@@ -599,8 +599,8 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 	})
 }
 
-// TestAMarkThatFailsIsTriedAgain: the retries back off.
-func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
+// TestMarkThatFailsIsTriedAgain: the retries back off.
+func TestMarkThatFailsIsTriedAgain(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{
 		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
 		retention.Gone: {10, 16}, // an API server that has not read its store yet answers 404

@@ -54,7 +54,7 @@ func (w *harness) resolvesTarget() []string {
 	return w.resolved
 }
 
-func TestTheOwnerGoesInstead(t *testing.T) {
+func TestOwnerGoesInstead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
@@ -140,8 +140,8 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 	}
 }
 
-// TestAnOwnerThatWaitsIsADelay: the rules about its kind keep the owner for more than ten minutes.
-func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
+// TestOwnerThatWaitsIsADelay: the rules about its kind keep the owner for more than ten minutes.
+func TestOwnerThatWaitsIsADelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		delays := func() (all []string) {
 			for _, k := range w.Kinds() {

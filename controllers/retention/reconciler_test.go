@@ -55,7 +55,7 @@ func TestPreflightPrefetches(t *testing.T) {
 	})
 }
 
-func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
+func TestEarlierSubjectIsNotMissed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("late", w.began.Add(100*time.Hour)))
 		bubble.Pass(time.Hour)
@@ -68,8 +68,8 @@ func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsSet: the clock at the time of the deletion counts.
-func TestAClockThatIsSet(t *testing.T) {
+// TestClockThatIsSet: the clock at the time of the deletion counts.
+func TestClockThatIsSet(t *testing.T) {
 	tests := map[string]struct {
 		set  time.Duration
 		want time.Duration // time that passes until the deletion
@@ -89,7 +89,7 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
+func TestClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		bubble.Pass(30*time.Second + 1)
@@ -99,7 +99,7 @@ func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 	})
 }
 
-func TestATTLEditCountsAtOnce(t *testing.T) {
+func TestTTLEditCountsAtOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		bubble.Pass(30 * time.Minute)
@@ -127,7 +127,7 @@ func TestReconcileRemovesNothingWithoutAPermit(t *testing.T) {
 	}
 }
 
-func TestABacklogDelaysNobodyElse(t *testing.T) {
+func TestBacklogDelaysNobodyElse(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(10*time.Millisecond, retention.Removed, false))
 		w.use(fixture.Rule("big"), fixture.Rule("small", func(r *policy.Rule) { r.Key = "big" }, fixture.TTL(2*time.Hour)))
@@ -181,7 +181,7 @@ func TestPreflightErrorStopsDeletions(t *testing.T) {
 	})
 }
 
-func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
+func TestNamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.check = func(namespace string) error {
@@ -212,7 +212,7 @@ func conflictUnless(current string) func(policy.DeletePermit) retention.Outcome 
 	}
 }
 
-func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
+func TestChangedSubjectIsJudgedAgain(t *testing.T) {
 	tests := map[string]struct {
 		brought func(*draft) // what the watch delivers
 		want    []string
@@ -277,7 +277,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 	}
 }
 
-func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
+func TestWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onDelete(conflictUnless("9"))
 		w.use(fixture.Rule("a"))
@@ -395,7 +395,7 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 	})
 }
 
-func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
+func TestRemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 	tests := map[string]struct {
 		then func(w *harness)
 		want []string
@@ -419,7 +419,7 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 	}
 }
 
-func TestADeletionUnderWayIsFinished(t *testing.T) {
+func TestDeletionUnderWayIsFinished(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(10*time.Second, retention.Removed, false))
 		w.listed(rows("x", 5, w.began.Add(-time.Hour))...)

@@ -156,8 +156,8 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 	})
 }
 
-// TestTheRulesAboutAnOwnersKindAreConfirmed: a new reference to the owner may keep it.
-func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
+// TestRulesAboutAnOwnersKindAreConfirmed: a new reference to the owner may keep it.
+func TestRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
@@ -173,8 +173,8 @@ func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	})
 }
 
-// TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the rules are evaluated again after the last read of the subject.
-func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
+// TestOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the rules are evaluated again after the last read of the subject.
+func TestOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 	ofJob := ownedBy("job")
 	for name, test := range map[string]struct {
 		change func(*draft)
@@ -196,9 +196,9 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt: a rule about the owner's kind may start to keep it right before the
+// TestOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt: a rule about the owner's kind may start to keep it right before the
 // request.
-func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
+func TestOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)

@@ -234,9 +234,9 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	expect.Equal(t, "the newest", "h39", known[15])
 }
 
-// TestAPreviewIsOfTheLastCount: the policyset reconciler ignores a preview as too old if it was not renewed while the policy
+// TestPreviewIsOfTheLastCount: the policyset reconciler ignores a preview as too old if it was not renewed while the policy
 // had the version.
-func TestAPreviewIsOfTheLastCount(t *testing.T) {
+func TestPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
 	view := viewOf(compiledOf(p), nil, backlog(6, now)...)
 	view.Now = now.Add(1)
@@ -249,9 +249,9 @@ func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	expect.Equal(t, "previews while the version waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
-// TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced
+// TestPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced
 // long enough.
-func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
+func TestPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	p := gated(newNamespaces)
 	view := viewOf(compiledOf(p), nil, backlog(6, now)...)
 	view.Now = now.Add(time.Minute)
@@ -261,9 +261,9 @@ func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	expect.Equal(t, "previews", view.Before.Previews, s.Previews)
 }
 
-// TestARuleThatCannotBeCountedAsksForNoApproval, although it finds objects due by its TTL: each count would require another
+// TestRuleThatCannotBeCountedAsksForNoApproval, although it finds objects due by its TTL: each count would require another
 // approval.
-func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
+func TestRuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
 	e := compiledOf(p)
 	e.QuotaError = errors.New("forbidden")
@@ -279,7 +279,7 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	expect.Equal(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
 }
 
-func TestTheConditionSaysWhatToDo(t *testing.T) {
+func TestConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
 	said := "6 of 7 objects would be deleted now, and at most 6 within 7 days, because "
@@ -437,7 +437,7 @@ func TestPreviewedNamesRulesThatCannotBeCounted(t *testing.T) {
 	})
 }
 
-func TestAGateOpensOnce(t *testing.T) {
+func TestGateOpensOnce(t *testing.T) {
 	seen := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}
 	tests := map[string]struct {
 		gate   *policy.ApprovalGate
@@ -474,7 +474,7 @@ func TestAGateOpensOnce(t *testing.T) {
 	}
 }
 
-func TestAGateOpensWhenLessIsDue(t *testing.T) {
+func TestGateOpensWhenLessIsDue(t *testing.T) {
 	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": newNamespaces} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
@@ -550,7 +550,7 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 	})
 }
 
-func TestAFormIsWrittenAtOnce(t *testing.T) {
+func TestFormIsWrittenAtOnce(t *testing.T) {
 	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		writes := len(w.written())
 		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
@@ -605,8 +605,8 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 	})
 }
 
-// TestASecondRestartLetsNothingThrough: the first process ended before everything was listed.
-func TestASecondRestartLetsNothingThrough(t *testing.T) {
+// TestSecondRestartLetsNothingThrough: the first process ended before everything was listed.
+func TestSecondRestartLetsNothingThrough(t *testing.T) {
 	pending := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
 	inBubble(t, func(w *harness) {
 		w.create(gated(newNamespaces), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
@@ -618,7 +618,7 @@ func TestASecondRestartLetsNothingThrough(t *testing.T) {
 	})
 }
 
-func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
+func TestHashIsInTheStatusThatIsWritten(t *testing.T) {
 	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *harness, _ *gateKeeper) {
 		s := w.status()
 		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "--hash="+pending.Hash) {

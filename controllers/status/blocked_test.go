@@ -20,8 +20,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks checks the conditions, one Event for the beginning, and one for the end.
-func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
+// TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks checks the conditions, one Event for the beginning, and one for the end.
+func TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
 		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
@@ -153,8 +153,8 @@ func withReady(reason string, since time.Time) []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: timeOf(since)}}
 }
 
-// TestAPolicyWithImagesIsBlockedToo: reports of nodes do not replace the counts of objects.
-func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
+// TestPolicyWithImagesIsBlockedToo: reports of nodes do not replace the counts of objects.
+func TestPolicyWithImagesIsBlockedToo(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		s := nodesThat(func(*fleet, *policy.Policy) {})

@@ -155,7 +155,7 @@ func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 	})
 }
 
-func TestAnEventThatIsNotWritten(t *testing.T) {
+func TestEventThatIsNotWritten(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("namespace is being deleted"))
 	lost := errors.New("no answer")
 	tests := map[string]struct {

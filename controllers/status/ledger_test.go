@@ -110,14 +110,14 @@ func TestLedgersAreMetrics(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
+func TestPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
 }
 
-func TestTheStatusSumsTheLedgerUp(t *testing.T) {
+func TestStatusSumsTheLedgerUp(t *testing.T) {
 	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble starts at midnight
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
@@ -182,7 +182,7 @@ func TestLedgerNotReadIsReported(t *testing.T) {
 	})
 }
 
-func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
+func TestRecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 	arrange := func(w *harness) {
 		counted(ledgers.State{WriteError: ledgers.ErrMissing}, nil)(w)
 		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}

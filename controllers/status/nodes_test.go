@@ -263,7 +263,7 @@ func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
 	}
 }
 
-func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
+func TestReportOfANodeIsInTheStatusSoon(t *testing.T) {
 	f := fleetOf()
 	p := withMode(policyOf(v1alpha1.DryRun, rule("img", onNodes)), v1alpha1.DryRun)
 	p.Hash = "h"

@@ -23,9 +23,9 @@ import (
 
 var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 
-// TestTheRoleThatIsMissingIsInTheCondition as a whole, and only if permissions on the kind are missing. Ready contains only the
+// TestRoleThatIsMissingIsInTheCondition as a whole, and only if permissions on the kind are missing. Ready contains only the
 // sentence.
-func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
+func TestRoleThatIsMissingIsInTheCondition(t *testing.T) {
 	denied := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not delete jobs.batch", Resource: resource}
 	elsewhere := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not get apiservices"}
 	for name, test := range map[string]struct {
@@ -57,7 +57,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 	}
 }
 
-func TestThePermissionsThatAnAccountLacks(t *testing.T) {
+func TestPermissionsThatAnAccountLacks(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := status.View{Compiled: compiledOf(p), Permissions: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
@@ -82,9 +82,9 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	}
 }
 
-// TestThePermissionsToFollowReferences: those of the policy that reads references, and those of a policy that declares referrers
+// TestPermissionsToFollowReferences: those of the policy that reads references, and those of a policy that declares referrers
 // which Sunset may not list.
-func TestThePermissionsToFollowReferences(t *testing.T) {
+func TestPermissionsToFollowReferences(t *testing.T) {
 	app, pod := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	apps, pods := schema.GroupResource{Group: "example.com", Resource: "apps"}, schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {

@@ -427,9 +427,9 @@ Reasons of single objects that no condition has:
 |---|---|
 `
 
-// TestTheTableOfReasons checks that docs/runbook.md has the generated table, and that this contains every reason.
+// TestTableOfReasons checks that docs/runbook.md has the generated table, and that this contains every reason.
 // test/runbook_test.go compares the reasons with the code.
-func TestTheTableOfReasons(t *testing.T) {
+func TestTableOfReasons(t *testing.T) {
 	page := read(t, "../../docs/runbook.md")
 	known := map[string]bool{}
 	for reason := range elsewhere {

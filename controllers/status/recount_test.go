@@ -14,9 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestALeaderComparesItsFirstCountWithTheOneBefore: the count of the previous leader stays in the status until this leader has
+// TestLeaderComparesItsFirstCountWithTheOneBefore: the count of the previous leader stays in the status until this leader has
 // found no more, or until the new number is approved. Then the status has the new count.
-func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
+func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	counted := func(due int64) *v1alpha1.EnforcedCount {
 		return &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(now), Due: due, Week: due}
 	}
@@ -81,9 +81,9 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestALeaderChangeAloneOpensWithoutAStatus: if no more objects are due than for the previous leader, no status must be written
+// TestLeaderChangeAloneOpensWithoutAStatus: if no more objects are due than for the previous leader, no status must be written
 // first.
-func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
+func TestLeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
 		inBubble(t, func(w *harness) {
 			p := gated(&policy.ApprovalGate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})

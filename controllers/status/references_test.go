@@ -144,9 +144,9 @@ func TestReferencesAreExported(t *testing.T) {
 	})
 }
 
-// TestANamespaceLearnsNothingOfOthersReferrers: the message of a RetentionPolicy does not contain which object cannot be read,
+// TestNamespaceLearnsNothingOfOthersReferrers: the message of a RetentionPolicy does not contain which object cannot be read,
 // and why.
-func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
+func TestNamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", []references.Referrer{{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "secret", Name: "hidden"}, Err: errors.New("broken")}})
 		p := policyOf(v1alpha1.DryRun, rule("a", asking))
@@ -181,7 +181,7 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 	})
 }
 
-func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
+func TestChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		bubble.Pass(time.Minute)

@@ -39,7 +39,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	})
 }
 
-func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
+func TestCountThatFindsNothingNewIsNotWritten(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for range 60 {
 			w.Changed()
@@ -120,8 +120,8 @@ func TestUseIsReportedSoon(t *testing.T) {
 	})
 }
 
-// TestAnEditIsReportedAtOnce, even if the status was written recently, because the author reads it next.
-func TestAnEditIsReportedAtOnce(t *testing.T) {
+// TestEditIsReportedAtOnce, even if the status was written recently, because the author reads it next.
+func TestEditIsReportedAtOnce(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		for generation := int64(4); generation < 8; generation++ {
@@ -134,9 +134,9 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// TestACountThatTakesLongDelaysAnEditLess: an edit waits five times as long as a count, and other changes wait fifty times as
+// TestCountThatTakesLongDelaysAnEditLess: an edit waits five times as long as a count, and other changes wait fifty times as
 // long.
-func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
+func TestCountThatTakesLongDelaysAnEditLess(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
@@ -161,9 +161,9 @@ func expectWrites(t *testing.T, w *harness, took, least, most time.Duration) {
 // tick is how often the Reporter checks for changes.
 const tick = time.Second
 
-// TestADryRunIsCountedAgain: the policyset reconciler says which policies have an outdated count, and receives their new count
+// TestDryRunIsCountedAgain: the policyset reconciler says which policies have an outdated count, and receives their new count
 // once it is complete.
-func TestADryRunIsCountedAgain(t *testing.T) {
+func TestDryRunIsCountedAgain(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
@@ -241,7 +241,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 	}
 }
 
-func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
+func TestLastCountIsWrittenAtTheEnd(t *testing.T) {
 	for name, before := range map[string]func(*harness){
 		"deleted before the end":          func(*harness) {},
 		"deleted after the end has begun": func(w *harness) { w.cancel(); bubble.Pass(2 * time.Second) },
@@ -256,7 +256,7 @@ func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestTheEndDoesNotWaitForEver(t *testing.T) {
+func TestEndDoesNotWaitForEver(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(4 * time.Second)
 		w.removed(3, rule("a"))
@@ -270,7 +270,7 @@ func TestTheEndDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-func TestANamesakeBeginsAtNothing(t *testing.T) {
+func TestNamesakeBeginsAtNothing(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.removed(3, rule("a"))
 		bubble.Pass(10 * time.Second)
@@ -286,7 +286,7 @@ func TestANamesakeBeginsAtNothing(t *testing.T) {
 	})
 }
 
-func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
+func TestPolicyThatIsGoneIsNotWritten(t *testing.T) {
 	tests := map[string]func(w *harness){
 		"deleted":             func(w *harness) { delete(w.server, "p") },
 		"replaced by another": func(w *harness) { w.server["p"].UID = "another" },
@@ -302,7 +302,7 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteIsTriedAgain(t *testing.T) {
+func TestFailedWriteIsTriedAgain(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		bubble.Pass(time.Minute)

@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 
 func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 
-func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
+func TestKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	s := status.View{Compiled: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "watching", "Unknown Listing", condition(s, v1alpha1.ConditionWatching))
@@ -186,7 +186,7 @@ func TestTimesAreRoundedUp(t *testing.T) {
 	expect.Equal(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
 }
 
-func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
+func TestDueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	s := viewOf(compiledOf(p), nil, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))).Status(p)
 	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
@@ -194,7 +194,7 @@ func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	}
 }
 
-func TestAStatusSaysTheSameTwice(t *testing.T) {
+func TestStatusSaysTheSameTwice(t *testing.T) {
 	p := policyOf(v1alpha1.DryRun, rule("a"))
 	view := viewOf(compiledOf(p), nil, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
 	expect.Equal(t, "status", view.Status(p), view.Status(p))
@@ -223,8 +223,8 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	}, s.Rules[1].Warnings)
 }
 
-// TestTheLargestStatusFitsIntoEtcd: 64 rules with many long problems, and every other list with its largest content.
-func TestTheLargestStatusFitsIntoEtcd(t *testing.T) {
+// TestLargestStatusFitsIntoEtcd: 64 rules with many long problems, and every other list with its largest content.
+func TestLargestStatusFitsIntoEtcd(t *testing.T) {
 	problems := slices.Repeat([]policy.Problem{{Path: "spec.rules[0].eligible", Message: strings.Repeat("m", 5000)}}, 100)
 	var rules []*policy.Rule
 	for i := range 64 {

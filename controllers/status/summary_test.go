@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheLogSumsUpEachPolicy once a minute if something has changed, and at the end.
-func TestTheLogSumsUpEachPolicy(t *testing.T) {
+// TestLogSumsUpEachPolicy once a minute if something has changed, and at the end.
+func TestLogSumsUpEachPolicy(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		due := func(n int) {
@@ -45,8 +45,8 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 	})
 }
 
-// TestTheSummaryHasReasons why objects stay, and the first rule of another policy that keeps them.
-func TestTheSummaryHasReasons(t *testing.T) {
+// TestSummaryHasReasons why objects stay, and the first rule of another policy that keeps them.
+func TestSummaryHasReasons(t *testing.T) {
 	failing := map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
 	for name, test := range map[string]struct {
 		scene situation

@@ -109,8 +109,8 @@ func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 	})
 }
 
-// TestTheLastStatusesAreWritten although writes hang in one namespace.
-func TestTheLastStatusesAreWritten(t *testing.T) {
+// TestLastStatusesAreWritten although writes hang in one namespace.
+func TestLastStatusesAreWritten(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = slowIn("bad/", time.Hour)
 		all := w.crowd("bad")
@@ -122,8 +122,8 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 	})
 }
 
-// TestTheLastStatusesDoNotWaitForSlowNamespaces, however many there are, and in any alphabetical order.
-func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
+// TestLastStatusesDoNotWaitForSlowNamespaces, however many there are, and in any alphabetical order.
+func TestLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		ends, last := false, 0
 		slow := slowIn("bad", time.Hour)
@@ -147,8 +147,8 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatRecoversIsWrittenAtOnce: one fast write ends the delay.
-func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
+// TestNamespaceThatRecoversIsWrittenAtOnce: one fast write ends the delay.
+func TestNamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		end := time.Now().Add(15 * time.Second)
 		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
@@ -209,8 +209,8 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 	})
 }
 
-// TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited earlier.
-func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
+// TestSmallStatusIsWrittenBeforeLargeOnes of policies that were edited earlier.
+func TestSmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var all []*policy.Policy
 		for i := range 30 {
@@ -243,8 +243,8 @@ func team(w *harness, namespace string, mode v1alpha1.Mode, rules int) *policy.P
 	return p
 }
 
-// TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one in alphabetical order.
-func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
+// TestNamespaceThatWaitedLongestIsWrittenFirst, and not the first one in alphabetical order.
+func TestNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var order []string
 		w.slow = func(name string) time.Duration {

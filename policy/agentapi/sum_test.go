@@ -119,7 +119,7 @@ func TestWhichReportsCount(t *testing.T) {
 	}
 }
 
-func TestAFewNewNodesKeepNobodyWaiting(t *testing.T) {
+func TestFewNewNodesKeepNobodyWaiting(t *testing.T) {
 	p := enforced()
 	for news, want := range map[int]bool{0: true, 2: true, 3: false} {
 		r := agentapi.NewReports()
@@ -230,8 +230,8 @@ func TestNoNodeOutweighsTheOthers(t *testing.T) {
 	}
 }
 
-// TestARuleThatIsNotMentionedAnyMoreStillCounts: the images that it has removed still count.
-func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
+// TestRuleThatIsNotMentionedAnyMoreStillCounts: the images that it has removed still count.
+func TestRuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	p := enforced()
 	r := reportsOf(reportOf("a", seen(p, 10)))
 	r.Sum([]*policy.Policy{p}, now)
@@ -268,7 +268,7 @@ func TestObstaclesOfNodesAreSummed(t *testing.T) {
 	expect.Equal(t, "obstacles later", want, r.Sum([]*policy.Policy{p}, s.Changes).Obstacles)
 }
 
-func TestAReportIsStrippedToWhatCounts(t *testing.T) {
+func TestReportIsStrippedToWhatCounts(t *testing.T) {
 	p := enforced()
 	whole := reportOf("a", seen(p, 10))
 	whole.UID, whole.ResourceVersion, whole.Runtime = "u", "7", "containerd 2.4"

@@ -21,7 +21,7 @@ func asItWas(e ledger.Entry) ledger.Observation {
 	return ledger.Observation{UID: e.UID, ResourceVersion: e.ResourceVersion}
 }
 
-func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
+func TestDoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	const life = ledger.RequestLife
 	for name, test := range map[string]struct {
 		first, began time.Duration // the reads after the DELETE
@@ -67,8 +67,8 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAnInheritedDoubtLastsFromTheFirstLook: a former leader may have sent a DELETE directly before the ledger was sealed.
-func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
+// TestInheritedDoubtLastsFromTheFirstLook: a former leader may have sent a DELETE directly before the ledger was sealed.
+func TestInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	s := newStore(t)
 	e := entry("x", "7")
 	s.write(s.machine("a"), e)
@@ -88,9 +88,9 @@ func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetEndsNoDoubt: the wall clock can be set, and the monotonic clock stops while a machine is suspended. The
+// TestClockThatIsSetEndsNoDoubt: the wall clock can be set, and the monotonic clock stops while a machine is suspended. The
 // smaller duration counts.
-func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
+func TestClockThatIsSetEndsNoDoubt(t *testing.T) {
 	const life = ledger.RequestLife
 	first := time.Now()
 	for name, began := range map[string]time.Time{
@@ -115,7 +115,7 @@ func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
 	}
 }
 
-func TestAnEntryInDoubtIsRetriedLessOften(t *testing.T) {
+func TestEntryInDoubtIsRetriedLessOften(t *testing.T) {
 	s := newStore(t)
 	k := s.machine("a")
 	e := unsure(s, k, "x")

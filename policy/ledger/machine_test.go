@@ -81,7 +81,7 @@ func TestObservationOf(t *testing.T) {
 	}
 }
 
-func TestAnInheritedEntryIsDoubtful(t *testing.T) {
+func TestInheritedEntryIsDoubtful(t *testing.T) {
 	s, e := newStore(t), entry("a", "7")
 	s.write(s.machine("first"), e)
 
@@ -145,7 +145,7 @@ func TestUpdateSealsAlone(t *testing.T) {
 	}
 }
 
-func TestALostWrite(t *testing.T) {
+func TestLostWrite(t *testing.T) {
 	a, b := entry("a", "7"), entry("b", "1")
 	lose := func(t *testing.T) (*store, *ledger.Machine, *ledger.Update) {
 		s := newStore(t)

@@ -38,7 +38,7 @@ func TestOpenIsGroupedInAStableOrder(t *testing.T) {
 	expect.Equal(t, "open", want, s.ledger.Open)
 }
 
-func TestAFullLedgerIsSmall(t *testing.T) {
+func TestFullLedgerIsSmall(t *testing.T) {
 	s := newStore(t)
 	k := s.machine("first")
 	d := k.NewUpdate(s.now)

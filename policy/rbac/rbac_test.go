@@ -34,7 +34,7 @@ func of(name string, rules ...policy.Rule) *policy.Policy {
 	return p
 }
 
-func TestAPolicyNeeds(t *testing.T) {
+func TestPolicyNeeds(t *testing.T) {
 	for name, test := range map[string]struct {
 		rules []policy.Rule
 		want  string
@@ -110,8 +110,8 @@ func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
 // breaks end a line for some YAML parsers, or are not printable.
 var breaks = []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\f", "\x00", "\x1b", "\ufeff", "\xff"}
 
-// TestALineHasNoBreaks: authors of policies choose the names in a line, and administrators apply the YAML next to it.
-func TestALineHasNoBreaks(t *testing.T) {
+// TestLineHasNoBreaks: authors of policies choose the names in a line, and administrators apply the YAML next to it.
+func TestLineHasNoBreaks(t *testing.T) {
 	for _, end := range breaks {
 		line := rbac.Line(strings.ReplaceAll("cleaner|---|kind: Secret", "|", end))
 		if !strings.HasPrefix(line, "cleaner ") || strings.Contains(line, end) && end != "\xff" {

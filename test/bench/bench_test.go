@@ -17,9 +17,9 @@ import (
 // scenarios wait, for example for the end of a quiet period.
 var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references"}
 
-// TestTheBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
+// TestBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
 // machine.
-func TestTheBenchmarkStillWorks(t *testing.T) {
+func TestBenchmarkStillWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}

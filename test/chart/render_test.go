@@ -27,9 +27,9 @@ func sets(t *testing.T) map[string]string {
 	return all
 }
 
-// TestTheChartRenders compares the rendered chart with golden files. They omit the CustomResourceDefinitions, which crds
+// TestChartRenders compares the rendered chart with golden files. They omit the CustomResourceDefinitions, which crds
 // contains.
-func TestTheChartRenders(t *testing.T) {
+func TestChartRenders(t *testing.T) {
 	for name, values := range sets(t) {
 		t.Run(name, func(t *testing.T) {
 			got := render(t, "--values", values, "--set", "crds.install=false")
@@ -46,7 +46,7 @@ func TestTheChartRenders(t *testing.T) {
 	}
 }
 
-func TestTheChartPassesLint(t *testing.T) {
+func TestChartPassesLint(t *testing.T) {
 	for name, values := range sets(t) {
 		if _, err := run(t, "lint", "--strict", chart, "--values", values); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -54,7 +54,7 @@ func TestTheChartPassesLint(t *testing.T) {
 	}
 }
 
-func TestTheSchemaRefuses(t *testing.T) {
+func TestSchemaRefuses(t *testing.T) {
 	for name, set := range map[string]string{
 		"an unknown value":                "controller.replica=3",
 		"an unknown value of a kind":      `rbac.kinds.jobs\.batch.deletes=true`,

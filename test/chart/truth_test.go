@@ -30,8 +30,8 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// TestTheChartCarriesWhatTheRepositoryHas: a chart can only use files in its folder, so it contains copies.
-func TestTheChartCarriesWhatTheRepositoryHas(t *testing.T) {
+// TestChartCarriesWhatTheRepositoryHas: a chart can only use files in its folder, so it contains copies.
+func TestChartCarriesWhatTheRepositoryHas(t *testing.T) {
 	for _, part := range []struct{ from, to, files string }{
 		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rbac.yaml"},
 	} {
@@ -76,8 +76,8 @@ func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
 	}
 }
 
-// TestTheAgentIsThatOfTheRepository: the agent's manifests are equal except for the image's tag and the chart's labels.
-func TestTheAgentIsThatOfTheRepository(t *testing.T) {
+// TestAgentIsThatOfTheRepository: the agent's manifests are equal except for the image's tag and the chart's labels.
+func TestAgentIsThatOfTheRepository(t *testing.T) {
 	chart := one(t, objects(t, render(t, "--set", "nodeAgent.enabled=true,nodeAgent.image.tag=latest")), "DaemonSet", "sunset-node-agent")
 	want := objects(t, read(t, "../../crds/nodes/agent.yaml"))[0]
 	for _, at := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
@@ -152,9 +152,9 @@ func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv
 	return all
 }
 
-// TestTheKindsOfTheSamplesHaveRoles: every kind of the samples has a role, except an invented kind and Secrets, which must
+// TestKindsOfTheSamplesHaveRoles: every kind of the samples has a role, except an invented kind and Secrets, which must
 // be enabled explicitly.
-func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
+func TestKindsOfTheSamplesHaveRoles(t *testing.T) {
 	rules := collected(t, objects(t, render(t, "--set", "rbac.kinds.secrets.enabled=true")))
 	files, err := filepath.Glob("../../samples/*/policy.yaml")
 	if err != nil || len(files) < 20 {

@@ -52,8 +52,8 @@ func values(t *testing.T) (all []value, bare []string) {
 
 const page = "../../docs/install.md"
 
-// TestThePageHasEveryValue: the table in docs/install.md equals values.yaml.
-func TestThePageHasEveryValue(t *testing.T) {
+// TestPageHasEveryValue: the table in docs/install.md equals values.yaml.
+func TestPageHasEveryValue(t *testing.T) {
 	all, bare := values(t)
 	if len(all) < 30 || len(bare) > 0 {
 		t.Fatalf("%d values, without comments: %v", len(all), bare)
@@ -82,8 +82,8 @@ func TestThePageHasEveryValue(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHasEveryValue: the schema has the values of values.yaml and no others.
-func TestTheSchemaHasEveryValue(t *testing.T) {
+// TestSchemaHasEveryValue: the schema has the values of values.yaml and no others.
+func TestSchemaHasEveryValue(t *testing.T) {
 	all, _ := values(t)
 	var paths []string
 	for _, v := range all {

@@ -30,7 +30,7 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestARelayThatStopsAndGoesOn(t *testing.T) {
+func TestRelayThatStopsAndGoesOn(t *testing.T) {
 	relay, err := cluster.NewRelay(echo(t))
 	expect.NoError(t, err)
 	connect := func() (net.Conn, func() (string, error)) {

@@ -54,8 +54,8 @@ var dates = []struct {
 	{"leap day", "Pacific/Auckland", time.Date(2000, time.February, 29, 0, 0, 0, 0, time.UTC)},
 }
 
-// TestADay runs a day in spring and one in autumn. With SUNSET_LONG=1, it runs thirty days, each with other random users.
-func TestADay(t *testing.T) {
+// TestDay runs a day in spring and one in autumn. With SUNSET_LONG=1, it runs thirty days, each with other random users.
+func TestDay(t *testing.T) {
 	seeds := uint64(2)
 	if os.Getenv("SUNSET_LONG") != "" {
 		seeds = 30

@@ -12,9 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
-// TestAnExpressionThatFailsKeeps has an expression that fails on an object that is due under another policy. The object is
+// TestExpressionThatFailsKeeps has an expression that fails on an object that is due under another policy. The object is
 // kept until it changes and the expression no longer fails.
-func TestAnExpressionThatFailsKeeps(t *testing.T) {
+func TestExpressionThatFailsKeeps(t *testing.T) {
 	scenario.Short(t)
 	s := scenario.New(t, scenario.Options{})
 	doubtful := s.Policy("doubtful", `

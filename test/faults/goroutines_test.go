@@ -21,9 +21,9 @@ import (
 // ofSunset matches the stacks of goroutines that a controller or its libraries have started.
 var ofSunset = regexp.MustCompile(`sunset-k8s/sunset/(controllers|engine|policy)[./]|sigs\.k8s\.io/controller-runtime/pkg/(manager|cache|controller|internal)|k8s\.io/client-go/tools/`)
 
-// TestAControllerLeavesNoGoroutines starts and stops a controller in this process five times, each time with work to do:
+// TestControllerLeavesNoGoroutines starts and stops a controller in this process five times, each time with work to do:
 // watches, references, marks, a ledger. After each round there are as many goroutines as before, which is none.
-func TestAControllerLeavesNoGoroutines(t *testing.T) {
+func TestControllerLeavesNoGoroutines(t *testing.T) {
 	scenario.Long(t)
 	s := scenario.New(t, scenario.Options{Alone: true, Unchecked: "the controller is not a replica: it acts as an administrator"})
 	s.Policy("previews", previews("Enforce", "0s")+limited(500))

@@ -171,7 +171,7 @@ func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
 	}
 }
 
-func TestTheAPIServerChecksShapes(t *testing.T) {
+func TestAPIServerChecksShapes(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	of := func(path, value string) string {
@@ -260,9 +260,9 @@ func set(at any, path []string, value any) {
 	}
 }
 
-// TestTheLargestPolicyIsNotTooMuch: the CEL cost budget allows the largest policy, and the API server refuses a policy that
+// TestLargestPolicyIsNotTooMuch: the CEL cost budget allows the largest policy, and the API server refuses a policy that
 // exceeds it.
-func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
+func TestLargestPolicyIsNotTooMuch(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	object := w.own("p", everyField)

@@ -44,9 +44,9 @@ func (c *stepping) Now() time.Time { return c.hasty.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *stepping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// TestAStepOfTheClockMakesNothingOld: a step of the clock, forward or back, makes no image older, and images that are old
+// TestStepOfTheClockMakesNothingOld: a step of the clock, forward or back, makes no image older, and images that are old
 // enough are still removed.
-func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
+func TestStepOfTheClockMakesNothingOld(t *testing.T) {
 	w := newEnv(t)
 	s, c := critest.Start(t), &stepping{}
 	n := w.node("a")

@@ -19,9 +19,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheRuntimeIsKilledAndComesBack: while the runtime is down, the report of its node has an error. Then the agent
+// TestRuntimeIsKilledAndComesBack: while the runtime is down, the report of its node has an error. Then the agent
 // continues automatically, and images in containers stay.
-func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
+func TestRuntimeIsKilledAndComesBack(t *testing.T) {
 	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n := w.node("a")
@@ -108,9 +108,9 @@ func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionTrue, ""))
 }
 
-// TestAHostileRuntimeStopsNothing: one removal hangs, one succeeds with an error, one is refused, one has no effect; other
+// TestHostileRuntimeStopsNothing: one removal hangs, one succeeds with an error, one is refused, one has no effect; other
 // removals continue.
-func TestAHostileRuntimeStopsNothing(t *testing.T) {
+func TestHostileRuntimeStopsNothing(t *testing.T) {
 	w := newEnv(t)
 	s := critest.Start(t)
 	n := w.node("a")

@@ -28,9 +28,9 @@ func imagesByTTL(ttls map[string]string) string {
 	return spec.String()
 }
 
-// TestADryRunOfImages: a dry run reports the images that would be removed and their size, for each node and in total. After
+// TestDryRunOfImages: a dry run reports the images that would be removed and their size, for each node and in total. After
 // the policy is enforced and approved, exactly these images are removed.
-func TestADryRunOfImages(t *testing.T) {
+func TestDryRunOfImages(t *testing.T) {
 	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n := w.node("a")

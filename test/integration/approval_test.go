@@ -68,8 +68,8 @@ func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 	w.left()
 }
 
-// TestAPreviewNeedsNoApproval: neither a dry run nor the return to rules that a dry run has counted requires an approval.
-func TestAPreviewNeedsNoApproval(t *testing.T) {
+// TestPreviewNeedsNoApproval: neither a dry run nor the return to rules that a dry run has counted requires an approval.
+func TestPreviewNeedsNoApproval(t *testing.T) {
 	w := newEnv(t)
 	w.backlog(10)
 	w.sunset()
@@ -86,8 +86,8 @@ func TestAPreviewNeedsNoApproval(t *testing.T) {
 	w.left()
 }
 
-// TestASmallBacklogNeedsNoApproval: a small backlog requires an approval only if the policy always requires one.
-func TestASmallBacklogNeedsNoApproval(t *testing.T) {
+// TestSmallBacklogNeedsNoApproval: a small backlog requires an approval only if the policy always requires one.
+func TestSmallBacklogNeedsNoApproval(t *testing.T) {
 	w := newEnv(t)
 	w.backlog(9)
 	w.sunset()

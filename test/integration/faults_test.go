@@ -35,7 +35,7 @@ func (w *env) ofConfigMap(method, name string) func(*http.Request) bool {
 	}
 }
 
-func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
+func TestFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 	w, g := behindProxy(t)
 	deletes := recorded(g, w.ofConfigMap(http.MethodDelete, ""))
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -89,7 +89,7 @@ func TestNamespaceIsRecreated(t *testing.T) {
 	w.stays(500*time.Millisecond, stays)
 }
 
-func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
+func TestAPIServerIsKilledAndComesBack(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
@@ -160,7 +160,7 @@ func (s *stormy) respond(r *http.Request) *proxy.Answer {
 	return &s.answer
 }
 
-func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
+func TestFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	w, g := behindProxy(t)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s"))
 	cm := w.configMap("cm", preview)
@@ -176,7 +176,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	w.gone(cm)
 }
 
-func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
+func TestFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	w, g := behindProxy(t)
 	w.labelNamespace("clean", w.namespace)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
@@ -190,7 +190,7 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	w.stays(8*time.Second, cm)
 }
 
-func TestASkewedClockStopsDeletions(t *testing.T) {
+func TestSkewedClockStopsDeletions(t *testing.T) {
 	w, g := behindProxy(t)
 	g.Skew(10 * time.Minute)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
@@ -201,7 +201,7 @@ func TestASkewedClockStopsDeletions(t *testing.T) {
 	w.gone(cm)
 }
 
-func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
+func TestObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
 	w, g := behindProxy(t)
 	var attempts atomic.Int64
 	conflicts := w.ofConfigMap(http.MethodDelete, "conflicts")
@@ -225,7 +225,7 @@ func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
 	w.gone(never)
 }
 
-func TestABusyObjectIsNotStarved(t *testing.T) {
+func TestBusyObjectIsNotStarved(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	cm := w.configMap("busy", preview)

@@ -29,7 +29,7 @@ func (w *env) other(ledger bool) (p *v1alpha1.ClusterRetentionPolicy, labels map
 	return w.policy("other", strings.Replace(spec, "env: preview", "env: other", 1)), map[string]string{"env": "other"}
 }
 
-func TestALedgerThatIsDeletedByHand(t *testing.T) {
+func TestLedgerThatIsDeletedByHand(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("limited", limited(1000, "1h"))
@@ -65,7 +65,7 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 	w.gone(kept)
 }
 
-func TestALedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
+func TestLedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("limited", limited(1000, "1h"))

@@ -67,7 +67,7 @@ func (w *env) drained(p *v1alpha1.ClusterRetentionPolicy) {
 
 // A leader is paused in the middle and resumes when another one leads. Only the requests in flight reach the API server,
 // with preconditions and recorded in the ledger, and the old leader ends automatically.
-func TestALeaderThatComesBackFromTheDead(t *testing.T) {
+func TestLeaderThatComesBackFromTheDead(t *testing.T) {
 	w, p := backlogOf(t)
 	elect := []string{"--namespace", newEnv(t).namespace, "--leader-elect-lease-duration=6s",
 		"--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}

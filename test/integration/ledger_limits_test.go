@@ -100,7 +100,7 @@ func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
 	})
 }
 
-func TestANamespacesOwnLimits(t *testing.T) {
+func TestNamespacesOwnLimits(t *testing.T) {
 	w := newEnv(t)
 	w.account("cleaner", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "delete"}})
 	for i := range 3 {

@@ -17,10 +17,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAHealthyStartIsCalm starts a process that takes the lease, deletes an object, keeps another one that Argo CD manages
+// TestHealthyStartIsCalm starts a process that takes the lease, deletes an object, keeps another one that Argo CD manages
 // and reports that once, and ends. A second replica waits for the lease and takes over. Their logs have no errors and few
 // lines.
-func TestAHealthyStartIsCalm(t *testing.T) {
+func TestHealthyStartIsCalm(t *testing.T) {
 	w := newEnv(t)
 	w.configMap("goes", preview)
 	hook := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{

@@ -65,9 +65,9 @@ func (w *env) unmarked(cm *corev1.ConfigMap) {
 
 var marked = map[string]string{"test": "marks"}
 
-// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible: the TTL starts when an object is first eligible, and starts again if
+// TestTimeToLiveStartsWhenAnObjectIsSeenEligible: the TTL starts when an object is first eligible, and starts again if
 // it was not eligible in between.
-func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
+func TestTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	w.policy("unused", fmt.Sprintf(unused, "Enforce", "3s"))
@@ -89,8 +89,8 @@ func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	w.stays(0, used)
 }
 
-// TestAMarkSurvivesARestart: the time before the restart counts.
-func TestAMarkSurvivesARestart(t *testing.T) {
+// TestMarkSurvivesARestart: the time before the restart counts.
+func TestMarkSurvivesARestart(t *testing.T) {
 	w := newEnv(t)
 	stop := w.sunset()
 	w.policy("unused", fmt.Sprintf(unused, "Enforce", "5s"))
@@ -134,8 +134,8 @@ func TestForgedAndForeignMarks(t *testing.T) {
 	}
 }
 
-// TestADryRunMarksNothing: a dry run writes no marks and reports its numbers as estimates.
-func TestADryRunMarksNothing(t *testing.T) {
+// TestDryRunMarksNothing: a dry run writes no marks and reports its numbers as estimates.
+func TestDryRunMarksNothing(t *testing.T) {
 	w, g := behindProxy(t)
 	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")

@@ -46,9 +46,9 @@ rules:
   ttl: 1d
 `
 
-// TestAnImageOfANodeIsExplained: a user with the permissions of the docs sees what happens to an image and why, as the
+// TestImageOfANodeIsExplained: a user with the permissions of the docs sees what happens to an image and why, as the
 // agent on the node computes it. Other users do not.
-func TestAnImageOfANodeIsExplained(t *testing.T) {
+func TestImageOfANodeIsExplained(t *testing.T) {
 	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian})
 	unused := containerd.Image{Tags: []string{"go.test/team/unused:v1", "go.test/team/unused:v2"}, Digest: true}

@@ -80,9 +80,9 @@ func reportOf(node string, adjust ...func(*v1alpha1.NodeImageReport)) *v1alpha1.
 	return r
 }
 
-// TestAnAgentWritesTheReportOfItsNodeAndNothingElse: the node in the token of an agent selects the only report that it may
+// TestAgentWritesTheReportOfItsNodeAndNothingElse: the node in the token of an agent selects the only report that it may
 // write.
-func TestAnAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
+func TestAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 	w := newEnv(t)
 	w.agents()
 	mine, other := cluster.NodeName(0), cluster.NodeName(1)

@@ -169,7 +169,7 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 
 // A changed expression is evaluated for every object beside the old facts. Then objects that only the new expression
 // selects are deleted, and objects that only the old one selected stay.
-func TestAChangedExpressionIsListedAndSwapped(t *testing.T) {
+func TestChangedExpressionIsListedAndSwapped(t *testing.T) {
 	w, g := behindProxy(t)
 	p := w.policy("by-data", `
 mode: Enforce

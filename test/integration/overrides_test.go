@@ -62,8 +62,8 @@ func bounded(mode, ttl, bounds string) string {
 	return fmt.Sprintf(previews, mode, ttl) + "  overrideBounds: " + bounds + "\n"
 }
 
-// TestANamespaceChangesARuleWithinItsBounds: a namespace may shorten the TTL to the minimum of the rule, and no further.
-func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
+// TestNamespaceChangesARuleWithinItsBounds: a namespace may shorten the TTL to the minimum of the rule, and no further.
+func TestNamespaceChangesARuleWithinItsBounds(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", bounded("Enforce", "1h", "{minTTL: 2s}"))
@@ -111,8 +111,8 @@ func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
 	w.gone(cm)
 }
 
-// TestASuspendedRuleKeepsInItsNamespace: the suspension of a rule applies within a second, even if the watch is frozen.
-func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
+// TestSuspendedRuleKeepsInItsNamespace: the suspension of a rule applies within a second, even if the watch is frozen.
+func TestSuspendedRuleKeepsInItsNamespace(t *testing.T) {
 	w, g := behindProxy(t)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
 	w.gone(w.configMap("probe", preview))
@@ -134,9 +134,9 @@ func TestOverrideOfAMissingRuleIsReported(t *testing.T) {
 	})
 }
 
-// TestAnUnreadableOverrideSuspends: a rule with an override that cannot be parsed is suspended, because the author may have
+// TestUnreadableOverrideSuspends: a rule with an override that cannot be parsed is suspended, because the author may have
 // meant to keep objects.
-func TestAnUnreadableOverrideSuspends(t *testing.T) {
+func TestUnreadableOverrideSuspends(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "2s"))
@@ -151,9 +151,9 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 	w.stays(4*time.Second, w.configMap("cm", preview))
 }
 
-// TestAnObjectSetsItsOwnTimeToLive: an annotation sets the TTL of an object, at its creation or later, within the bounds of
+// TestObjectSetsItsOwnTimeToLive: an annotation sets the TTL of an object, at its creation or later, within the bounds of
 // the rule. An annotation that cannot be parsed keeps the object and is reported.
-func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
+func TestObjectSetsItsOwnTimeToLive(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", bounded("Enforce", "1h", "{minTTL: 1s, maxTTL: 2h, ttlAnnotation: WithinBounds}"))

@@ -56,9 +56,9 @@ func (w *env) finishedJob(name string) *batchv1.Job {
 	return job
 }
 
-// TestTheOwnerGoesAndTakesAlongWhatItOwns: Sunset deletes a Job instead of its two ConfigMaps, once, and the garbage
+// TestOwnerGoesAndTakesAlongWhatItOwns: Sunset deletes a Job instead of its two ConfigMaps, once, and the garbage
 // collector deletes them and its Pods.
-func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
+func TestOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	w, g := behindProxy(t)
 	requests := recorded(g, func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") && (r.Method == http.MethodDelete || r.Method == http.MethodGet)
@@ -89,7 +89,7 @@ func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	}
 }
 
-func TestADryRunShowsTheOwner(t *testing.T) {
+func TestDryRunShowsTheOwner(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	job := w.finishedJob("job")
@@ -168,7 +168,7 @@ func (w *env) patch(object client.Object, change func()) {
 	expect.NoError(w, w.Patch(w.Context(), object, client.MergeFrom(before)))
 }
 
-func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
+func TestUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	job := w.job("job", cluster.Endless, 0)
@@ -192,7 +192,7 @@ func heldOwnerDelete(t *testing.T, method, path string) (*env, *proxy.Proxy, *ba
 	return w, g, job, cm, held
 }
 
-func TestAHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
+func TestHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
 	w.annotate(job, `"true"`)
 	held.Release()
@@ -209,16 +209,16 @@ func TestOwnerThatChangesBeforeTheDeleteIsReevaluated(t *testing.T) {
 	expectRefused(t, g)
 }
 
-// TestTheOwnerOfASubjectThatChangesStays: the controller reads the subject right before it deletes the owner.
-func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
+// TestOwnerOfASubjectThatChangesStays: the controller reads the subject right before it deletes the owner.
+func TestOwnerOfASubjectThatChangesStays(t *testing.T) {
 	w, _, job, cm, held := heldOwnerDelete(t, http.MethodGet, "/configmaps/one")
 	w.annotate(cm, `"true"`)
 	held.Release()
 	w.stays(2*time.Second, job, cm)
 }
 
-// TestTheOwnerOfANamesakeStays: an owner reference names an object by its UID.
-func TestTheOwnerOfANamesakeStays(t *testing.T) {
+// TestOwnerOfANamesakeStays: an owner reference names an object by its UID.
+func TestOwnerOfANamesakeStays(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	job := w.finishedJob("job")
@@ -230,8 +230,8 @@ func TestTheOwnerOfANamesakeStays(t *testing.T) {
 	w.stays(2*time.Second, job)
 }
 
-// TestATenantGainsNothingByNamingAnOwner: a tenant sets different owners on its own object.
-func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
+// TestTenantGainsNothingByNamingAnOwner: a tenant sets different owners on its own object.
+func TestTenantGainsNothingByNamingAnOwner(t *testing.T) {
 	reference := func(object client.Object, apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID(), Controller: ptr.To(true)}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-func TestAnUnknownFieldMakesItsRuleInvalidAndKeeps(t *testing.T) {
+func TestUnknownFieldMakesItsRuleInvalidAndKeeps(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+`

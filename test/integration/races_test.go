@@ -32,7 +32,7 @@ func heldDelete(t *testing.T) (*env, *proxy.Proxy, *corev1.ConfigMap, *proxy.Arm
 	return w, g, cm, held
 }
 
-func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
+func TestHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
 	cm.Annotations = map[string]string{v1alpha1.HoldAnnotation: "true"}
 	expect.NoError(t, w.Update(t.Context(), cm))
@@ -58,7 +58,7 @@ func TestChangeBeforeTheDeleteIsReevaluated(t *testing.T) {
 	expectRefused(t, g)
 }
 
-func TestANamesakeWithANewUIDStays(t *testing.T) {
+func TestNamesakeWithANewUIDStays(t *testing.T) {
 	w, g, cm, held := heldDelete(t)
 	expect.NoError(t, w.Client.Delete(t.Context(), cm))
 	// The new ConfigMap with the same name is not a preview: only the facts of the old one could delete it.
@@ -69,7 +69,7 @@ func TestANamesakeWithANewUIDStays(t *testing.T) {
 	expectRefused(t, g)
 }
 
-func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
+func TestPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))

@@ -78,9 +78,9 @@ func (w *env) left(want ...string) {
 	}
 }
 
-// TestTheNewestOfEachGroupStay: the most recently used objects of each group stay, regardless of age; held objects count
+// TestNewestOfEachGroupStay: the most recently used objects of each group stay, regardless of age; held objects count
 // too.
-func TestTheNewestOfEachGroupStay(t *testing.T) {
+func TestNewestOfEachGroupStay(t *testing.T) {
 	w := newEnv(t)
 	for _, app := range []string{"a", "b"} {
 		for place := range 4 {
@@ -149,8 +149,8 @@ func TestCapacityLetsTheOldestGo(t *testing.T) {
 	w.left("cm-0", "cm-1", "cm-9")
 }
 
-// TestAFairCapacityTakesFromTheNamespacesWithMost: a fair capacity deletes from the namespaces with most objects.
-func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
+// TestFairCapacityTakesFromTheNamespacesWithMost: a fair capacity deletes from the namespaces with most objects.
+func TestFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 	many, few := newEnv(t), newEnv(t)
 	for place := range 6 {
 		many.ranked(fmt.Sprint("cm-", place), "a", -place)
@@ -166,8 +166,8 @@ func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 	few.left("cm-0", "cm-1")
 }
 
-// TestACapacityIsAPartOfTheQuota: the capacity follows the current quota of the namespace.
-func TestACapacityIsAPartOfTheQuota(t *testing.T) {
+// TestCapacityIsAPartOfTheQuota: the capacity follows the current quota of the namespace.
+func TestCapacityIsAPartOfTheQuota(t *testing.T) {
 	w := newEnv(t)
 	for place := range 4 {
 		w.ranked(fmt.Sprint("cm-", place), "a", -place)

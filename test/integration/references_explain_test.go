@@ -16,9 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheCommandLineSaysWhatRefers: the command reads the references to ConfigMaps and Secrets from the API server. For a
+// TestCommandLineSaysWhatRefers: the command reads the references to ConfigMaps and Secrets from the API server. For a
 // user who may not list all referring kinds, it reports the references as unknown.
-func TestTheCommandLineSaysWhatRefers(t *testing.T) {
+func TestCommandLineSaysWhatRefers(t *testing.T) {
 	w := newEnv(t)
 	for _, name := range []string{"used", "free"} {
 		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})

@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
+func TestNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 	w, home := newEnv(t), newEnv(t).namespace
 	elect := func(identity string) func(*manager.Config) {
 		return func(c *manager.Config) {
@@ -42,7 +42,7 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 
 // A leader that cannot renew its lease stops deleting before another one can take over, even if all its other requests
 // succeed.
-func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
+func TestLeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w, home := newEnv(t), newEnv(t).namespace
 	g := proxy.New(t, w.plane.Config())
 	lost := w.sunsetUntilLost(func(c *manager.Config) {
@@ -127,7 +127,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	}
 }
 
-func TestAThousandPolicies(t *testing.T) {
+func TestThousandPolicies(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	const n = 1000

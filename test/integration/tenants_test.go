@@ -86,8 +86,8 @@ func TestOwnRulesUseThePermissionsOfTheirAccount(t *testing.T) {
 	neighbour.stays(0, other)
 }
 
-// TestATenantGainsNothing: none of these cases deletes or reads an object.
-func TestATenantGainsNothing(t *testing.T) {
+// TestTenantGainsNothing: none of these cases deletes or reads an object.
+func TestTenantGainsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind        string
 		permissions []rbacv1.PolicyRule
@@ -134,9 +134,9 @@ func TestATenantGainsNothing(t *testing.T) {
 	}
 }
 
-// TestATenantDoesNotDisturbTheClusterRules: a tenant cannot stop cluster rules elsewhere by reading their kind at another
+// TestTenantDoesNotDisturbTheClusterRules: a tenant cannot stop cluster rules elsewhere by reading their kind at another
 // version, or by selecting a protected kind.
-func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
+func TestTenantDoesNotDisturbTheClusterRules(t *testing.T) {
 	w, neighbour := newEnv(t), newEnv(t)
 	w.labelNamespace("clean", w.namespace)
 	neighbour.labelNamespace("clean", w.namespace)

@@ -99,10 +99,10 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	}
 }
 
-// TestTheBrakeForEverything: with --dry-run Sunset counts everything, deletes and marks nothing, and policies report the
+// TestBrakeForEverything: with --dry-run Sunset counts everything, deletes and marks nothing, and policies report the
 // reason. Without it, objects that need no approval are deleted. Unapproved backlogs wait, from before the dry run and from
 // policies created during it.
-func TestTheBrakeForEverything(t *testing.T) {
+func TestBrakeForEverything(t *testing.T) {
 	w := newEnv(t)
 	held := w.backlog(10)
 	stop := w.sunset()
@@ -157,9 +157,9 @@ rules:
   ttl: 0s
 `
 
-// TestAFeatureThatIsOffKeeps: a disabled feature keeps the objects of its rules and their earlier marks, even if another
+// TestFeatureThatIsOffKeeps: a disabled feature keeps the objects of its rules and their earlier marks, even if another
 // rule would delete them.
-func TestAFeatureThatIsOffKeeps(t *testing.T) {
+func TestFeatureThatIsOffKeeps(t *testing.T) {
 	w := newEnv(t)
 	w.sunset(func(c *manager.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
 	kept := w.configMap("kept", map[string]string{"test": "features"})

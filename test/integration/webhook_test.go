@@ -174,7 +174,7 @@ func targeting(target string) string {
 	return strings.Replace(ownRules, "{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}", target, 1)
 }
 
-func TestTheWebhookRefuses(t *testing.T) {
+func TestWebhookRefuses(t *testing.T) {
 	w := newEnv(t)
 	w.webhook()
 	author := w.tenant("author", writesPolicies, makesPods, onConfigMaps("list", "delete"))
@@ -210,7 +210,7 @@ func TestTheWebhookRefuses(t *testing.T) {
 	}
 }
 
-func TestTheWebhookWarns(t *testing.T) {
+func TestWebhookWarns(t *testing.T) {
 	w := newEnv(t)
 	w.webhook()
 	l := w.listen()
@@ -241,7 +241,7 @@ func TestTheWebhookWarns(t *testing.T) {
 	}
 }
 
-func TestTheWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
+func TestWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
 	w := newEnv(t)
 	w.webhook()
 	l := w.listen()
@@ -320,7 +320,7 @@ func TestWithoutACertificateTheControllerWorks(t *testing.T) {
 	})
 }
 
-func TestACertificateOfSomebodyElse(t *testing.T) {
+func TestCertificateOfSomebodyElse(t *testing.T) {
 	w := newEnv(t)
 	dir := t.TempDir()
 	h := w.startWebhook(freePort(t), dir, func(s *admission.Serving) { s.Secret = "" })

@@ -67,8 +67,8 @@ func TestWhatIsAskedIsExported(t *testing.T) {
 	}
 }
 
-// TestAMistakeIsFound: the test above detects mistakes.
-func TestAMistakeIsFound(t *testing.T) {
+// TestMistakeIsFound: the test above detects mistakes.
+func TestMistakeIsFound(t *testing.T) {
 	got := understood(t, []question{{text: `sum by (kind) (sunset_backlog{policy="p"}) > 0`}, {text: "sum("}})
 	if use := got[0].Uses[0]; use.Metric != "sunset_backlog" || !slices.Equal(use.Labels, []string{"kind", "policy"}) || !slices.Equal(got[0].Labels, []string{"kind"}) {
 		t.Errorf("the first expression was parsed as %+v", got[0])

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestThePageHasEveryPanel: docs/dashboard.md explains each panel, and no others.
-func TestThePageHasEveryPanel(t *testing.T) {
+// TestPageHasEveryPanel: docs/dashboard.md explains each panel, and no others.
+func TestPageHasEveryPanel(t *testing.T) {
 	text, err := os.ReadFile("../../docs/dashboard.md")
 	if err != nil {
 		t.Fatal(err)

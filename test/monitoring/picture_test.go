@@ -10,8 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "draw docs/dashboard.svg again")
 
-// TestThePictureIsTheDashboards: docs/dashboard.svg is the dashboard with the recorded data.
-func TestThePictureIsTheDashboards(t *testing.T) {
+// TestPictureIsTheDashboards: docs/dashboard.svg is the dashboard with the recorded data.
+func TestPictureIsTheDashboards(t *testing.T) {
 	const picture = "../../docs/dashboard.svg"
 	got := pinned(t, nil, "run", "./picture", "-dashboard", "../"+files+"dashboard.json", "-series", "../testdata/recorded.series")
 	if *update {

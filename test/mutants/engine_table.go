@@ -8,7 +8,7 @@ var engineTable = map[string]Mutant{
 		New: "if !slices.Contains(kinds",
 	},
 	"engine: a label with an empty value is missing": {
-		File: "engine/selector.go", Test: "./engine TestALabelMayHaveAnEmptyValue",
+		File: "engine/selector.go", Test: "./engine TestLabelMayHaveAnEmptyValue",
 		Old: "value, ok := l[name].(string)\n\treturn value, ok",
 		New: "value, ok := l[name].(string)\n\treturn value, ok && value != \"\"",
 	},

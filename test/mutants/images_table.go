@@ -8,12 +8,12 @@ var imagesTable = map[string]Mutant{
 		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed //",
 	},
 	"images: Pods deleted while a snapshot is taken use no images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAPodThatIsDeletedDuringTheChecksUsesItsImage",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestPodThatIsDeletedDuringTheChecksUsesItsImage",
 		Old: "[][]corev1.Pod{before, after}",
 		New: "[][]corev1.Pod{after, before[:0]}",
 	},
 	"images: Pods that failed use images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
 		New: "pod.Status.Phase == corev1.PodSucceeded",
 	},
@@ -23,7 +23,7 @@ var imagesTable = map[string]Mutant{
 		New: "\t\treturn nil\n",
 	},
 	"images: a partial snapshot lists uses before images": {
-		File: "controllers/node/images/partial_snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		File: "controllers/node/images/partial_snapshot.go", Test: "./controllers/node/images TestImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tthere := n.readImages(ctx, ids)\n\tuses, since, err := n.uses(ctx)\n",
 		New: "\tuses, since, err := n.uses(ctx)\n\tthere := n.readImages(ctx, ids)\n",
 	},
@@ -33,12 +33,12 @@ var imagesTable = map[string]Mutant{
 		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
 	},
 	"images: a running snapshot serves a request that came after its start": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestRoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
 		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
 	},
 	"images: a failed snapshot shows that an image is gone": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestAnErrorDoesNotSayThatTheImageIsThere",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestErrorDoesNotSayThatTheImageIsThere",
 		Old: "return err == nil && l.byID[id] == nil",
 		New: "return err != nil || l.byID[id] == nil",
 	},
@@ -73,7 +73,7 @@ var imagesTable = map[string]Mutant{
 		New: "\tif w.Compares()",
 	},
 	"images: an image without a record has an age": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageWithoutARecordIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageWithoutARecordIsKept",
 		Old: "\ti.ageless = !known\n",
 		New: "\ti.ageless = !known && i.InUse\n",
 	},
@@ -93,22 +93,22 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && p.lost {",
 	},
 	"images: containers are listed before Pods": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n",
 		New: "\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
 	},
 	"images: ephemeral containers use no images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "\tfor _, c := range pod.Spec.EphemeralContainers {\n\t\tadd(c.Image)\n\t}\n",
 		New: "",
 	},
 	"images: each request takes its own snapshot": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestRoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next == nil {\n\t\tl.next = &singleflight",
 		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &singleflight",
 	},
 	"images: image volumes use no images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "\t\tif v.Image != nil {",
 		New: "\t\tif v.Image != nil && v.Name == \"\" {",
 	},
@@ -128,17 +128,17 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && !p.round.ranks {",
 	},
 	"images: statuses of init containers use no images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,",
 		New: "{pod.Status.ContainerStatuses,",
 	},
 	"images: the ID that a container runs is not used": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "\t\t\tadd(s.ImageID)\n",
 		New: "",
 	},
 	"images: uses are listed before images": {
-		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},

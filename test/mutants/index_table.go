@@ -33,7 +33,7 @@ var indexTable = map[string]Mutant{
 		New: " {",
 	},
 	"returns: a recreated owner counts as new": {
-		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestAnOwnerThatComesBack",
+		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestOwnerThatComesBack",
 		Old: "if i.Owner != nil && d.streak > 0 {",
 		New: "if i.Owner != nil && d.streak > maxReturns {",
 	},

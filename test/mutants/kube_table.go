@@ -3,7 +3,7 @@ package mutants
 // kubeTable changes requests to the API server.
 var kubeTable = map[string]Mutant{
 	"allowance: an expression that timed out is not evaluated again": {
-		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestAnEvaluationThatTookTooLongIsWorthAskingAgain",
+		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestEvaluationThatTookTooLongIsWorthAskingAgain",
 		Old: " || errors.Is(facts[i].Err, engine.ErrDeadline)",
 		New: "",
 	},
@@ -13,7 +13,7 @@ var kubeTable = map[string]Mutant{
 		New: "\tvalue := m.Annotation()\n",
 	},
 	"memory: deleting an object also removes a new object with the same name": {
-		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestADeletionThatComesLateLeavesTheNamesake",
+		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestDeletionThatComesLateLeavesTheNamesake",
 		Old: "if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {",
 		New: "if o.row != nil {",
 	},
@@ -78,7 +78,7 @@ var kubeTable = map[string]Mutant{
 		New: "retention.Busy, false",
 	},
 	"remover: a DELETE follows a redirect": {
-		File: "controllers/kube/cluster.go", Test: "./controllers/kube TestARedirectIsNoDeletion",
+		File: "controllers/kube/cluster.go", Test: "./controllers/kube TestRedirectIsNoDeletion",
 		Old: "requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }",
 		New: "requests.CheckRedirect = nil",
 	},

@@ -23,7 +23,7 @@ var ledgerTable = map[string]Mutant{
 		New: "case !s.doubtful || a == Refused:\n\t\tk.finish(s, void)",
 	},
 	"ledger: an observation without a UID shows another object": {
-		File: "policy/ledger/entry.go", Test: "./policy/ledger TestADoubtEndsOnceNoRequestCanBeCarriedOut",
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestDoubtEndsOnceNoRequestCanBeCarriedOut",
 		Old: "case s.UID == \"\" || s.ResourceVersion == \"\":",
 		New: "case s.UID == \"\" && s.ResourceVersion == \"\":",
 	},
@@ -33,12 +33,12 @@ var ledgerTable = map[string]Mutant{
 		New: "Terminating: false}",
 	},
 	"ledger: an entry with an unknown result is withdrawn": {
-		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnInheritedEntryIsDoubtful",
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestInheritedEntryIsDoubtful",
 		Old: "\t\tif s.idle() && !s.doubtful {\n\t\t\tk.finish(s, void)",
 		New: "\t\tif s.idle() {\n\t\t\tk.finish(s, void)",
 	},
 	"ledger: an entry in backoff is sent": {
-		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtIsRetriedLessOften",
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestEntryInDoubtIsRetriedLessOften",
 		Old: "!s.idle() || s.stopped {",
 		New: "!s.idle() {",
 	},
@@ -58,7 +58,7 @@ var ledgerTable = map[string]Mutant{
 		New: "if len(pair) > 2 {",
 	},
 	"ledger: the longer of two measured durations counts": {
-		File: "policy/ledger/entry.go", Test: "./policy/ledger TestAClockThatIsSetEndsNoDoubt",
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestClockThatIsSetEndsNoDoubt",
 		Old: "return min(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
 		New: "return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
 	},

@@ -8,17 +8,17 @@ var ledgersTable = map[string]Mutant{
 		New: "\tcase o.Unsure && o.Result != retention.Busy:\n",
 	},
 	"ledgers: the entry of a changed subject stays valid": {
-		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
 		Old: "r == nil || !r.confirmed || r.subject != subjectOf(i) {",
 		New: "r == nil || !r.confirmed {",
 	},
 	"ledgers: an entry stays valid after allowUnfinishedOwner changes": {
-		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
 		Old: "Outcome: i.Outcome, AllowUnfinished: i.Rule.AllowUnfinished,",
 		New: "Outcome: i.Outcome,",
 	},
 	"ledgers: the owner of an earlier version is recorded": {
-		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestAnOwnerIsWrittenDownForTheVersionThatNamesIt",
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestOwnerIsWrittenDownForTheVersionThatNamesIt",
 		Old: "return e, s, s == r.subject",
 		New: "return e, s, true",
 	},
@@ -28,7 +28,7 @@ var ledgersTable = map[string]Mutant{
 		New: "if !ok {",
 	},
 	"ledgers: a DELETE has another target than its entry": {
-		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
 		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
 		New: "r.subject != subjectOf(i)",
 	},
@@ -43,7 +43,7 @@ var ledgersTable = map[string]Mutant{
 		New: "w.machine.Charged(w.manager.Clock.Now(), budget) > 2*budget.Max",
 	},
 	"ledgers: the ledger of a policy that is only missing from the snapshot is deleted": {
-		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerOfAnotherShapeGoesWithItsPolicy",
 		Old: "\tcase err == nil:\n\t\treturn nil\n\tcase !apierrors.IsNotFound(err):",
 		New: "\tcase err == nil && named.Namespace == \"*\":\n\t\treturn nil\n\tcase err != nil && !apierrors.IsNotFound(err):",
 	},
@@ -58,7 +58,7 @@ var ledgersTable = map[string]Mutant{
 		New: "!r.stillWants(w.uid):",
 	},
 	"ledgers: a replica that lost leadership sends": {
-		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
 		Old: "w.manager.Leadership.Check() != nil || !w.machine",
 		New: "!w.machine",
 	},

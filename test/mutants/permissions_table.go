@@ -3,12 +3,12 @@ package mutants
 // permissionsTable changes the permissions of ServiceAccounts.
 var permissionsTable = map[string]Mutant{
 	"permissions: a cached answer counts as new": {
-		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestTheAgeOfAnAnswerCountsFromItsRequest",
+		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestAgeOfAnAnswerCountsFromItsRequest",
 		Old: "return latest.at, latest.err",
 		New: "return now, latest.err",
 	},
 	"permissions: the age of an answer counts from its arrival": {
-		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestTheAgeOfAnAnswerCountsFromItsRequest",
+		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestAgeOfAnAnswerCountsFromItsRequest",
 		Old: "answer{at: now, err: err, allowed",
 		New: "answer{at: c.clock.Now(), err: err, allowed",
 	},

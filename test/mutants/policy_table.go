@@ -43,7 +43,7 @@ var policyTable = map[string]Mutant{
 		New: "\t\ts.Mode = \"\" //",
 	},
 	"a namespace without the annotation is held": {
-		File: "policy/namespace.go", Test: "./policy TestAHoldIsASetting",
+		File: "policy/namespace.go", Test: "./policy TestHoldIsASetting",
 		Old: "Held: held && v1alpha1.IsHold(value)",
 		New: "Held: (held || true) && v1alpha1.IsHold(value)",
 	},
@@ -53,7 +53,7 @@ var policyTable = map[string]Mutant{
 		New: "return len(p.Rules) > 0",
 	},
 	"rules whose hold is removed count as unchanged": {
-		File: "policy/snapshot.go", Test: "./policy TestAHoldIsASetting",
+		File: "policy/snapshot.go", Test: "./policy TestHoldIsASetting",
 		Old: "return p.Held == o.Held && slices",
 		New: "return slices",
 	},
@@ -163,7 +163,7 @@ var policyTable = map[string]Mutant{
 		New: "if rp.rule.Ranks() {",
 	},
 	"an override that becomes invalid counts as unchanged": {
-		File: "policy/override.go", Test: "./policy TestAnOverrideThatKeepsForAnotherReasonIsAnother",
+		File: "policy/override.go", Test: "./policy TestOverrideThatKeepsForAnotherReasonIsAnother",
 		Old: "x.Suspend == y.Suspend && x.Invalid == y.Invalid",
 		New: "x.suspends() == y.suspends()",
 	},
@@ -188,12 +188,12 @@ var policyTable = map[string]Mutant{
 		New: "\tbounded.Capacity.Max = 0\n",
 	},
 	"marks are trusted equally in every namespace": {
-		File: "policy/snapshot.go", Test: "./controllers/policyset TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
+		File: "policy/snapshot.go", Test: "./controllers/policyset TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
 		Old: "if since, ok := r.MarksSinceIn[namespace]; ok {",
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
 	"a rule of a RetentionPolicy decides the API version": {
-		File: "policy/versions.go", Test: "./policy TestAKindIsReadAtOneVersion",
+		File: "policy/versions.go", Test: "./policy TestKindIsReadAtOneVersion",
 		Old: "return earlier.by == nil && !r.Preferred.Empty()",
 		New: "return !r.Preferred.Empty()",
 	},

@@ -13,12 +13,12 @@ var policysetTable = map[string]Mutant{
 		New: "",
 	},
 	"a policy keeps the earlier permissions of its rules": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestAnEditCopiesNoPolicyOfAnotherNamespace",
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
 		Old: "r.Unpermitted == p.unpermitted() && ",
 		New: "",
 	},
 	"a policy keeps the earlier watches of its rules": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestAnEditCopiesNoPolicyOfAnotherNamespace",
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
 		Old: " && r.Unwatched == !p.allowed",
 		New: "",
 	},
@@ -38,12 +38,12 @@ var policysetTable = map[string]Mutant{
 		New: "if true {",
 	},
 	"preflight: a policy whose later read fails blocks no deletions": {
-		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 		Old: " && l.knows(on, u.item) })",
 		New: " })",
 	},
 	"preflight: an unreadable RetentionPolicy blocks no deletions": {
-		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 		Old: "case unread != nil:",
 		New: "case unread != nil && false:",
 	},
@@ -58,17 +58,17 @@ var policysetTable = map[string]Mutant{
 		New: "own := true",
 	},
 	"preflight: a change of a namespace in the cache counts before it is applied": {
-		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestAHoldThatTheCacheShowsCountsAtOnce",
+		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestHoldThatTheCacheShowsCountsAtOnce",
 		Old: "l.changes.in(object.GetName())",
 		New: "l.changes.others = true",
 	},
 	"preflight: a RetentionPolicy whose read failed is not read again": {
-		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestAPolicyThatCouldNotBeReadIsReadAgain",
+		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestPolicyThatCouldNotBeReadIsReadAgain",
 		Old: "all && !l.live.lacksAny()",
 		New: "all",
 	},
 	"small policies wait for large ones": {
-		File: "controllers/policyset/queue.go", Test: "./controllers/policyset TestASmallPolicyIsCompiledBeforeLargeOnes",
+		File: "controllers/policyset/queue.go", Test: "./controllers/policyset TestSmallPolicyIsCompiledBeforeLargeOnes",
 		Old: "cmp.Compare(p.length, o.length)",
 		New: "cmp.Compare(o.length, p.length)",
 	},
@@ -78,7 +78,7 @@ var policysetTable = map[string]Mutant{
 		New: "return since, nil //",
 	},
 	"preflight: the age of quotas does not count": {
-		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestTheAgeOfQuotasCounts",
+		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestAgeOfQuotasCounts",
 		Old: "\tif bound {\n",
 		New: "\tif bound && namespace == \"\" {\n",
 	},
@@ -88,7 +88,7 @@ var policysetTable = map[string]Mutant{
 		New: "c.Outdated.IsZero() || c.Outdated.Equal(e.outdated())",
 	},
 	"store: an older version replaces a newer one": {
-		File: "controllers/policyset/store.go", Test: "./controllers/policyset TestARelabelledNamespaceStaysSo",
+		File: "controllers/policyset/store.go", Test: "./controllers/policyset TestRelabelledNamespaceStaysSo",
 		Old: "return s == nil || newer(object.GetResourceVersion(), s.version)",
 		New: "return s == nil || object.GetResourceVersion() != s.version",
 	},
@@ -98,7 +98,7 @@ var policysetTable = map[string]Mutant{
 		New: "t.blind = false\n\t}\n\tl.marking[own.Mark] = t",
 	},
 	"trust: marks of a policy that was edited without a leader count": {
-		File: "controllers/policyset/trust.go", Test: "./controllers/policyset TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
+		File: "controllers/policyset/trust.go", Test: "./controllers/policyset TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
 		Old: "if dryRun || changed || slices",
 		New: "if dryRun || changed && status.Enforced == nil || slices",
 	},

@@ -38,12 +38,12 @@ var retentionTable = map[string]Mutant{
 		New: "\twanted := w != nil\n",
 	},
 	"kinds: a kind without a rule is dropped immediately": {
-		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestARuleThatComesAndGoesListsItsKindOnce",
+		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestRuleThatComesAndGoesListsItsKindOnce",
 		Old: "w.until = now.Add(unwantedLasts)",
 		New: "w.until = now",
 	},
 	"listing: the pause after a list counts from the start of the list": {
-		File: "controllers/retention/listing.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
+		File: "controllers/retention/listing.go", Test: "./controllers/retention TestSlowListOfANamespaceDelaysNoOther",
 		Old: "= ended.Add(max(relistAgain",
 		New: "= began.Add(max(relistAgain",
 	},
@@ -73,7 +73,7 @@ var retentionTable = map[string]Mutant{
 		New: "case j.Permit",
 	},
 	"preflight: another version than the target is deleted": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestANewVersionDuringASlowStepIsPreparedAgain",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNewVersionDuringASlowStepIsPreparedAgain",
 		Old: "j.Permit.Valid() && !j.Permit.Same(likely.Permit):",
 		New: "false:",
 	},
@@ -88,22 +88,22 @@ var retentionTable = map[string]Mutant{
 		New: "confirm(f.kind, likely.Permit.Subject()); err != nil && f.target.UID == \"\" {",
 	},
 	"preflight: a shutdown interrupts a request in flight": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestFailingNamespaceIsAskedOnceAtATime",
 		Old: "f.prepared.Send(context.WithoutCancel(ctx), w, since)",
 		New: "f.prepared.Send(ctx, w, since)",
 	},
 	"preflight: the age of the last answer counts for all answers": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAChangeDuringASlowStepCounts",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestChangeDuringASlowStepCounts",
 		Old: "if oldest := preflight.Oldest(since...); preflight.Fresh",
 		New: "if oldest := since[len(since)-1]; preflight.Fresh",
 	},
 	"preflight: the ledger receives only successful deletions": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",
 		Old: "\tif counted {\n",
 		New: "\tif counted && outcome.Result == Removed {\n",
 	},
 	"preflight: the ledger records subjects that are kept as sent": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",
 		Old: "if counted && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {",
 		New: "if !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
@@ -123,12 +123,12 @@ var retentionTable = map[string]Mutant{
 		New: "if !since[i].IsZero() {",
 	},
 	"preflight: a request that was not sent counts as an attempt": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAnUnsentRequestIsNoAttempt",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestUnsentRequestIsNoAttempt",
 		Old: "\tif !outcome.Unsent {\n\t\tf.",
 		New: "\tif outcome.Result != Removed || !outcome.Unsent {\n\t\tf.",
 	},
 	"remove: a failed check of one namespace stops the worker": {
-		File: "controllers/retention/remove.go", Test: "./controllers/retention TestANamespaceInDoubtHoldsBackOnlyItself",
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestNamespaceInDoubtHoldsBackOnlyItself",
 		Old: "if errors.Is(err, preflight.ErrNamespace) {",
 		New: "if errors.Is(err, preflight.ErrNamespace) && it.namespace == \"\" {",
 	},
@@ -143,22 +143,22 @@ var retentionTable = map[string]Mutant{
 		New: "case t.result == Changed:",
 	},
 	"preflight: the age of the latest permission answer counts": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestMarkRestsOnThePermissionsOfAllItsRules",
 		Old: "since = preflight.Oldest(since, at)",
 		New: "since = at",
 	},
 	"preflight: the permissions of another ServiceAccount count": {
-		File: "controllers/retention/remove.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestMarkRestsOnThePermissionsOfAllItsRules",
 		Old: " && o.ServiceAccount == r.ServiceAccount",
 		New: "",
 	},
 	"throttle: slow refusals count as good answers": {
-		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestFailingNamespaceIsAskedOnceAtATime",
 		Old: "return took >= slowAfter",
 		New: "return false",
 	},
 	"throttle: slow answers end the throttling": {
-		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatAnswersSlowlyStaysThrottled",
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestNamespaceThatAnswersSlowlyStaysThrottled",
 		Old: "l.failures, l.good, l.window = 0, 0, min",
 		New: "l.failures, l.good, l.window = 0, l.good+1, min",
 	},
@@ -178,17 +178,17 @@ var retentionTable = map[string]Mutant{
 		New: "\t\treturn nil\n",
 	},
 	"listing: rows of older rules are accepted": {
-		File: "controllers/retention/listing.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
+		File: "controllers/retention/listing.go", Test: "./controllers/retention TestListOfANamespaceThatComesTooLate",
 		Old: "if f.kind.current != f || f.rules.About(namespace).Layout != layout {",
 		New: "if f.kind.current != f {",
 	},
 	"rule set: rules without permission to watch are evaluated": {
-		File: "controllers/retention/rule_set.go", Test: "./controllers/retention TestARuleThatMayNotWatchIsNotAsked",
+		File: "controllers/retention/rule_set.go", Test: "./controllers/retention TestRuleThatMayNotWatchIsNotAsked",
 		Old: "if program == nil || rule.Unwatched {",
 		New: "if program == nil {",
 	},
 	"preflight: marking does not need permission to mark": {
-		File: "controllers/retention/remove.go", Test: "./controllers/retention TestARuleThatComesToMarkNeedsThePermissionToMark",
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestRuleThatComesToMarkNeedsThePermissionToMark",
 		Old: "o.Kind == r.Kind && o.Mark == r.Mark",
 		New: "o.Kind == r.Kind",
 	},
@@ -198,7 +198,7 @@ var retentionTable = map[string]Mutant{
 		New: "\t\t\t//",
 	},
 	"preflight: a subject that is no longer due is forgotten": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAClockThatIsSet",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestClockThatIsSet",
 		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.backoffs.forget(f.it)\n",
 		New: "\t\tf.backoffs.forget(f.it)\n",
 	},

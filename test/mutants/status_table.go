@@ -13,7 +13,7 @@ var statusTable = map[string]Mutant{
 		New: "readsFor     = time.Hour ",
 	},
 	"a long count delays an edit as much as other reports": {
-		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestCountThatTakesLongDelaysAnEditLess",
 		Old: "return min(editFactor*r.took",
 		New: "return min(restFactor*r.took",
 	},
@@ -23,7 +23,7 @@ var statusTable = map[string]Mutant{
 		New: "case false:\n\t\treturn 0",
 	},
 	"writing takes the deletions' time": {
-		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestCountThatTakesLongDelaysAnEditLess",
 		Old: "r.rest()/writingShare",
 		New: "r.rest()",
 	},
@@ -38,7 +38,7 @@ var statusTable = map[string]Mutant{
 		New: "now.Before(r.previews.since)",
 	},
 	"the status of a small edited policy waits for the statuses of large ones": {
-		File: "controllers/status/schedule.go", Test: "./controllers/status TestASmallStatusIsWrittenBeforeLargeOnes",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestSmallStatusIsWrittenBeforeLargeOnes",
 		Old: "return len(w.policy.Rules)",
 		New: "return 0",
 	},
@@ -48,7 +48,7 @@ var statusTable = map[string]Mutant{
 		New: "[][]*policy.Policy{unknown, edited, others}",
 	},
 	"a slow count leaves little time for writing statuses": {
-		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestCountThatTakesLongDelaysAnEditLess",
 		Old: "return max(least, min(editFactor*r.took, countAtLeast))",
 		New: "return least",
 	},
@@ -63,7 +63,7 @@ var statusTable = map[string]Mutant{
 		New: "bytes >= 0",
 	},
 	"statuses are written in alphabetical order": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestTheNamespaceThatWaitedLongestIsWrittenFirst",
+		File: "controllers/status/writes.go", Test: "./controllers/status TestNamespaceThatWaitedLongestIsWrittenFirst",
 		Old: "r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
 		New: "r.compareUrgency(queues[a][0], queues[b][0])",
 	},

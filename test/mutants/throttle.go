@@ -17,7 +17,7 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: a failure does not shrink the window": {
 		File: "controllers/retention/throttle.go", Old: "l.failures, l.window = l.failures+1, 1", New: "l.failures, l.window = l.failures+1, t.max",
-		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		Test: "./controllers/retention TestFailingNamespaceIsAskedOnceAtATime",
 	},
 	"throttle: a namespace is not rotated": {
 		File: "controllers/retention/throttle_turns.go", Old: "t.turns = append(t.turns, namespace)\n", New: "t.turns = slices.Insert(t.turns, 0, namespace)\n",
@@ -25,18 +25,18 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: failing namespaces have no share of their own": {
 		File: "controllers/retention/throttle_turns.go", Old: "underWay >= max(1, t.max/4)", New: "underWay >= t.max",
-		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		Test: "./controllers/retention TestFailingNamespaceIsAskedOnceAtATime",
 	},
 	"throttle: throttling never ends": {
 		File: "controllers/retention/throttle.go", Old: "if l.throttled && l.good >= t.max {", New: "if l.throttled && l.good > 100*t.max {",
-		Test: "./controllers/retention TestARecoveredNamespaceIsThrottledNoMore",
+		Test: "./controllers/retention TestRecoveredNamespaceIsThrottledNoMore",
 	},
 	"throttle: a slow denial counts as a fast one": {
 		File: "controllers/retention/throttle.go", Old: "\t\t\trest = deniedRetry\n", New: "\t\t\trest = 0\n",
-		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
+		Test: "./controllers/retention TestDeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: successes before a failure count towards the end of throttling": {
-		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatFailsNowAndThenStaysThrottled",
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestNamespaceThatFailsNowAndThenStaysThrottled",
 		Old: "l.good, l.until = 0, now.Add(throttledFor)",
 		New: "l.until = now.Add(throttledFor)",
 	},
@@ -48,27 +48,27 @@ var throttleMutants = map[string]Mutant{
 	"throttle: a deletion without an attempt counts as a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
 		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent:\n",
-		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
+		Test: "./controllers/retention TestDeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: a postponed deletion keeps its ledger entry": {
 		File: "controllers/retention/worker_slots.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
-		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
+		Test: "./controllers/retention TestThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: a retried deletion with a ledger entry postpones all others": {
 		File: "controllers/retention/throttle_turns.go", Old: "kept = isRecorded && !l.recorded[key]; kept", New: "kept = isRecorded && len(l.recorded) == 0; kept",
-		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
+		Test: "./controllers/retention TestThrottledNamespaceDeletesWhatItCan",
 	},
 	"throttle: an attempt that hangs stops its namespace": {
 		File: "controllers/retention/throttle_turns.go", Old: "l.underWay-stuck[namespace] >= l.window", New: "l.underWay-0*stuck[namespace] >= l.window",
-		Test: "./controllers/retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
+		Test: "./controllers/retention TestAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	},
 	"throttle: all deletions of a throttled namespace are recorded": {
 		File: "controllers/retention/throttle_turns.go", Old: "l.awaitsRecord[key] = t.clock.Now().Add(ledgerTurn)", New: "l.awaitsRecord[key] = t.clock.Now()",
-		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
+		Test: "./controllers/retention TestThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: failing namespaces have the full rate": {
 		File: "controllers/retention/reconciler.go", Old: "rate.Limit(o.MaxPerSecond/10)", New: "rate.Limit(o.MaxPerSecond*10)",
-		Test: "./controllers/retention TestAFailingNamespaceTakesATenthOfThePace",
+		Test: "./controllers/retention TestFailingNamespaceTakesATenthOfThePace",
 	},
 	"limiter: a failed admission counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:\n",
@@ -82,7 +82,7 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: a busy server does not lower the concurrency": {
 		File: "controllers/retention/throttle.go", Old: "l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)", New: "l.window = t.max",
-		Test: "./controllers/retention TestABusyServerIsAskedLessInThrottledNamespacesToo",
+		Test: "./controllers/retention TestBusyServerIsAskedLessInThrottledNamespacesToo",
 	},
 	"limiter: a request that was not sent counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "attempt == nil || attempt.Unsent || attempt.Result == Unadmitted", New: "attempt == nil || attempt.Result == Unadmitted",
@@ -90,7 +90,7 @@ var throttleMutants = map[string]Mutant{
 	},
 	"limiter: a 5xx among good answers counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "l.clock.Since(l.goodAt) < shrinkEvery", New: "l.clock.Since(l.goodAt) < 0",
-		Test: "./controllers/retention TestAnErrorAmongSuccessesDoesNotLowerConcurrency",
+		Test: "./controllers/retention TestErrorAmongSuccessesDoesNotLowerConcurrency",
 	},
 	"remover: the status code decides about a webhook denial": {
 		File: "controllers/kube/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",

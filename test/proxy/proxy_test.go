@@ -267,7 +267,7 @@ func TestAnotherServer(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsDownResetsTheConnection(t *testing.T) {
+func TestServerThatIsDownResetsTheConnection(t *testing.T) {
 	g := proxy.New(t, &rest.Config{Host: "http://127.0.0.1:1"})
 	if response, _, err := do(t.Context(), g, "GET", one, ""); err == nil {
 		t.Errorf("%v", response)

@@ -27,8 +27,8 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestAnArchiveIsTheSameEachTime: it contains the executable program and the license, and nothing about its builder.
-func TestAnArchiveIsTheSameEachTime(t *testing.T) {
+// TestArchiveIsTheSameEachTime: it contains the executable program and the license, and nothing about its builder.
+func TestArchiveIsTheSameEachTime(t *testing.T) {
 	var archives [2]bytes.Buffer
 	for i := range archives {
 		program := write(t, t.TempDir(), "kubectl-sunset", "a program")
@@ -91,8 +91,8 @@ type plugin struct {
 	} `json:"spec"`
 }
 
-// TestTheManifestForKrew: krew accepts the filled-in manifest, which has the built archives with their checksums.
-func TestTheManifestForKrew(t *testing.T) {
+// TestManifestForKrew: krew accepts the filled-in manifest, which has the built archives with their checksums.
+func TestManifestForKrew(t *testing.T) {
 	const version = "v1.2.3"
 	dir, sums := t.TempDir(), map[platform]string{}
 	for _, p := range platforms {

@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheArchiveOfThisMachine: the program in the archive runs, and prints the version of the archive.
-func TestTheArchiveOfThisMachine(t *testing.T) {
+// TestArchiveOfThisMachine: the program in the archive runs, and prints the version of the archive.
+func TestArchiveOfThisMachine(t *testing.T) {
 	const version = "v1.2.3"
 	dir, here := t.TempDir(), platform{runtime.GOOS, runtime.GOARCH}
 	t.Chdir("../..")

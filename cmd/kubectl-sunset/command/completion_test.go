@@ -125,7 +125,7 @@ func TestScriptsForShells(t *testing.T) {
 	wants(t, run(t, "", "completion"), command.ExitError, "accepts 1 arg")
 }
 
-func TestTheVersionIsSaid(t *testing.T) {
+func TestVersionIsSaid(t *testing.T) {
 	want := version.Get().Line("kubectl-sunset") + "\n"
 	for _, arg := range []string{"version", "--version"} {
 		if got := run(t, "", arg); got.out != want {

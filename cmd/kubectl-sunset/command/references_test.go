@@ -71,7 +71,7 @@ func TestReferencesInFiles(t *testing.T) {
 		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: the references of this App are unknown: names: no such key: config")
 }
 
-func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
+func TestRuleThatDoesNotAskIsWarnedOf(t *testing.T) {
 	careless := strings.Replace(unused("maps", "DryRun", "ConfigMap", ""), "references.count == 0", "true", 1)
 	wants(t, run(t, careless, "validate", "-f", "-"), command.ExitOK, "warning: the rule selects every ConfigMap, and does not check whether it is in use", "1 warning")
 	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitOK, "no problems\n")
@@ -210,8 +210,8 @@ func TestDeclarationsOfTheDocs(t *testing.T) {
 	}
 }
 
-// TestAMisspeltReferrerIsTold: a note names a declared kind without any object.
-func TestAMisspeltReferrerIsTold(t *testing.T) {
+// TestMisspeltReferrerIsTold: a note names a declared kind without any object.
+func TestMisspeltReferrerIsTold(t *testing.T) {
 	text := unused("maps", "DryRun", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Jbo"},"to":"ConfigMap","names":"[]"}]`)
 	s := newReferring(t)
 	const told = "note: spec.references of a policy declares kind Jbo of batch/v1, which the cluster does not serve; check its spelling\n"
@@ -228,8 +228,8 @@ func TestAMisspeltReferrerIsTold(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatOnlyDeclaresIsCompared: declarations of a policy without rules affect the comparison with the rules in force.
-func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
+// TestPolicyThatOnlyDeclaresIsCompared: declarations of a policy without rules affect the comparison with the rules in force.
+func TestPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
 	only := `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
 		"spec":{"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]}}`
@@ -237,8 +237,8 @@ func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
 	wants(t, s.preview(t, only, "-f", "-"), command.ExitOK, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")
 }
 
-// TestTheTypeOfASecretHolds: metadata does not contain the type of a Secret, and Sunset never deletes a Secret of a held type.
-func TestTheTypeOfASecretHolds(t *testing.T) {
+// TestTypeOfASecretHolds: metadata does not contain the type of a Secret, and Sunset never deletes a Secret of a held type.
+func TestTypeOfASecretHolds(t *testing.T) {
 	release := object("web", "dev", `,"apiVersion":"v1","kind":"Secret"`)
 	asked := func(selector string) string { return devSecretsPath + "?metadata.name=web," + selector }
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))

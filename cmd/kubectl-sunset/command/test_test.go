@@ -33,7 +33,7 @@ func testCase(t *testing.T, want string) string {
 	return dir
 }
 
-func TestAFailingTestShowsWhatDiffers(t *testing.T) {
+func TestFailingTestShowsWhatDiffers(t *testing.T) {
 	dir := testCase(t, wrongWant)
 	t.Chdir(filepath.Dir(dir))
 	golden := run(t, "", "test", filepath.Base(dir))

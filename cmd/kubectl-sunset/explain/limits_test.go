@@ -133,9 +133,9 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 	}
 }
 
-// TestTheOwnerOfWhatIsNotEligible: the engine determines the owner only for eligible objects, so the page does not report a
+// TestOwnerOfWhatIsNotEligible: the engine determines the owner only for eligible objects, so the page does not report a
 // missing owner.
-func TestTheOwnerOfWhatIsNotEligible(t *testing.T) {
+func TestOwnerOfWhatIsNotEligible(t *testing.T) {
 	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Owner: true}
 	page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{{Rule: rule, Facts: policy.Facts{Selected: true}, Known: true}}})
 	if want := "eligible of rule p/r becomes true"; len(page.Changes) != 1 || page.Changes[0].What != want {

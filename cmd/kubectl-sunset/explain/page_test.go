@@ -266,9 +266,9 @@ func TestWhatSuspends(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationThatCannotBeRead: the annotation causes an error of every rule that finds the object eligible, and the rules
+// TestAnnotationThatCannotBeRead: the annotation causes an error of every rule that finds the object eligible, and the rules
 // are correct.
-func TestAnAnnotationThatCannotBeRead(t *testing.T) {
+func TestAnnotationThatCannotBeRead(t *testing.T) {
 	failure := errors.New("not a duration")
 	in := explain.Input{At: at, Explanations: map[policy.RuleID][]engine.Explanation{}}
 	for _, rule := range []string{"a", "b"} {

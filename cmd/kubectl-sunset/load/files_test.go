@@ -77,7 +77,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNamedMustHoldObjects(t *testing.T) {
+func TestFileThatIsNamedMustHoldObjects(t *testing.T) {
 	tree(t)
 	expect.NoError(t, os.WriteFile("images.json", []byte("{\n  \"images\": [\n    {\"id\": \"1\"}\n  ]\n}\n"), 0o644))
 	for file, want := range map[string]string{

@@ -131,7 +131,7 @@ func TestCountsCountEachSubjectOnce(t *testing.T) {
 	expect.Equal(t, "counts", want, got)
 }
 
-func TestTheSameAnswerHoweverManyProcessors(t *testing.T) {
+func TestSameAnswerHoweverManyProcessors(t *testing.T) {
 	var text bytes.Buffer
 	text.WriteString(policies + namespaces)
 	for _, name := range strings.Fields("q w e r t z u i o p a s d f g h j k l y x c v b n m") {

@@ -124,9 +124,9 @@ func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	return result
 }
 
-// TestAFileIsNeverHeldWhole: a file of 5,000 Jobs has 9 MB, and takes 200 MB when decoded. Memory never holds more than a few
+// TestFileIsNeverHeldWhole: a file of 5,000 Jobs has 9 MB, and takes 200 MB when decoded. Memory never holds more than a few
 // Jobs and the rows.
-func TestAFileIsNeverHeldWhole(t *testing.T) {
+func TestFileIsNeverHeldWhole(t *testing.T) {
 	const jobs, most = 5000, 6 << 20
 	path := writeJobs(t, jobs)
 	before := int64(memory.Heap())

@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestAnErrorEventIsAStatus(t *testing.T) {
+func TestErrorEventIsAStatus(t *testing.T) {
 	of, object, err := events(event(watch.Error, expired)).Decode()
 	status, ok := object.(*metav1.Status)
 	if err != nil || !ok {
@@ -122,7 +122,7 @@ func TestAnErrorEventIsAStatus(t *testing.T) {
 	expect.Equal(t, "code", 410, status.Code)
 }
 
-func TestAWatchEnds(t *testing.T) {
+func TestWatchEnds(t *testing.T) {
 	broken := errors.New("reset")
 	tests := map[string]struct {
 		body io.Reader
@@ -149,7 +149,7 @@ func TestAWatchEnds(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCannotBeRead(t *testing.T) {
+func TestEventThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"no object":                    `{"type":"ADDED"}`,
 		"no type":                      `{"object":` + job + `}`,
@@ -195,7 +195,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestAPageThatIsNotWhole(t *testing.T) {
+func TestPageThatIsNotWhole(t *testing.T) {
 	whole := `{"metadata":{},"items":[` + job + `,` + other + `]}`
 	for cut := range whole {
 		if _, err := listwatch.Page(whole[:cut], decoder{}); err == nil {

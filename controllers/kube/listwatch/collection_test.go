@@ -69,8 +69,8 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 	}
 }
 
-// TestAListingIsOfTheNewestState: an older listing could bring back deleted objects.
-func TestAListingIsOfTheNewestState(t *testing.T) {
+// TestListingIsOfTheNewestState: an older listing could bring back deleted objects.
+func TestListingIsOfTheNewestState(t *testing.T) {
 	for name, test := range map[string]struct {
 		options metav1.ListOptions
 		want    string
@@ -99,8 +99,8 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Text(code, body), nil
 }
 
-// TestAListingThatIsAlwaysPutOffIsTold: the reflector must return the error for pages, and not retry the stream endlessly.
-func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
+// TestListingThatIsAlwaysPutOffIsTold: the reflector must return the error for pages, and not retry the stream endlessly.
+func TestListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}}
@@ -125,9 +125,9 @@ func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	return page, err
 }
 
-// TestAnExpiredContinueTokenRelistsWithoutPages: otherwise a kind whose pages take longer than history is kept would never be
+// TestExpiredContinueTokenRelistsWithoutPages: otherwise a kind whose pages take longer than history is kept would never be
 // listed.
-func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
+func TestExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
 	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
 	expect.NoError(t, err)

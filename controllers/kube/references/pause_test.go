@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAPauseIsNoDoubt: a pause changes only the result of Paused.
-func TestAPauseIsNoDoubt(t *testing.T) {
+// TestPauseIsNoDoubt: a pause changes only the result of Paused.
+func TestPauseIsNoDoubt(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
 	x.Expect("Ingress", secret)

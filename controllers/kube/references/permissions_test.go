@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestThePageGrantsWhatIsWatched: the ClusterRole in docs/operations.md grants all permissions that the watches of referrers
+// TestPageGrantsWhatIsWatched: the ClusterRole in docs/operations.md grants all permissions that the watches of referrers
 // need, and no others.
-func TestThePageGrantsWhatIsWatched(t *testing.T) {
+func TestPageGrantsWhatIsWatched(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/operations.md")
 	expect.NoError(t, err)
 	const name = "metadata: {name: sunset-references}\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-func TestATableAboutOneKind(t *testing.T) {
+func TestTableAboutOneKind(t *testing.T) {
 	table := newTable(t,
 		references.Declared{From: appKind, To: references.ConfigMap, Names: "[object.spec.config]"},
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},

@@ -40,7 +40,7 @@ func configMap(namespace, name string) references.Target {
 	return references.Target{Kind: references.ConfigMap, Namespace: namespace, Name: name}
 }
 
-func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
+func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	table := newTable(t,
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
@@ -114,9 +114,9 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 	}
 }
 
-// TestAFailingExpressionKeepsEveryNamespace: an expression may name an object of any namespace. If it fails on an object of one
+// TestFailingExpressionKeepsEveryNamespace: an expression may name an object of any namespace. If it fails on an object of one
 // namespace, the Secrets of all namespaces are kept. ConfigMaps are not affected.
-func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
+func TestFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
 	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	defer e.Close()
@@ -143,7 +143,7 @@ func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	}
 }
 
-func TestADecoderReadsNoMoreThanNeeded(t *testing.T) {
+func TestDecoderReadsNoMoreThanNeeded(t *testing.T) {
 	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
 	const object = `{"metadata":{"namespace":"shop","name":"a","uid":"u","resourceVersion":"7","finalizers":["f"],"labels":{"a":"b"}},
 		"spec":{"secret":"x","more":{"a":[1]}},"status":{"phase":"Up"}}`

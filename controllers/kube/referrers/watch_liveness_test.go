@@ -36,8 +36,8 @@ func listed(t *testing.T, test func(w *harness)) {
 	}
 }
 
-// TestTheEndOfAWatchIsNoLoss: the next watch continues where the last one ended.
-func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
+// TestEndOfAWatchIsNoLoss: the next watch continues where the last one ended.
+func TestEndOfAWatchIsNoLoss(t *testing.T) {
 	listed(t, func(w *harness) {
 		_ = w.watchOf(fixture.Pods).Close()
 		bubble.Pass(30 * time.Second)
@@ -70,8 +70,8 @@ func TestWatchThatExpiredIsRelisted(t *testing.T) {
 	})
 }
 
-// TestAnEventNobodyUnderstandsIsALoss: the references of the object are unknown until a listing can be read.
-func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
+// TestEventNobodyUnderstandsIsALoss: the references of the object are unknown until a listing can be read.
+func TestEventNobodyUnderstandsIsALoss(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{`{"metadata":{"name":"b"}}`} })
 		w.event(fixture.Pods, "ADDED", `{"metadata":{"name":"b"}}`)
@@ -84,8 +84,8 @@ func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsGone: the watcher retries until the server is back, and the references are unknown until then.
-func TestAServerThatIsGone(t *testing.T) {
+// TestServerThatIsGone: the watcher retries until the server is back, and the references are unknown until then.
+func TestServerThatIsGone(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
 		_ = w.watchOf(fixture.Pods).Close()
@@ -104,8 +104,8 @@ func TestAServerThatIsGone(t *testing.T) {
 	})
 }
 
-// TestAWatchThatIsFrozen: only missing bookmarks distinguish a frozen watch from a watch without events.
-func TestAWatchThatIsFrozen(t *testing.T) {
+// TestWatchThatIsFrozen: only missing bookmarks distinguish a frozen watch from a watch without events.
+func TestWatchThatIsFrozen(t *testing.T) {
 	listed(t, func(w *harness) {
 		frozen := w.watchOf(fixture.Pods)
 		bubble.Pass(20 * time.Minute)
@@ -123,8 +123,8 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 	})
 }
 
-// TestAWatchWithoutBookmarksLastsLonger: some servers send no bookmarks, but every server ends a watch after the requested time.
-func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
+// TestWatchWithoutBookmarksLastsLonger: some servers send no bookmarks, but every server ends a watch after the requested time.
+func TestWatchWithoutBookmarksLastsLonger(t *testing.T) {
 	s := newServer(false)
 	s.quiet[pathOf(fixture.Pods)] = true
 	watching(t, s, func(w *harness) {
@@ -141,8 +141,8 @@ func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 	})
 }
 
-// TestAListingThatIsFrozen: the watcher ends a frozen listing and retries.
-func TestAListingThatIsFrozen(t *testing.T) {
+// TestListingThatIsFrozen: the watcher ends a frozen listing and retries.
+func TestListingThatIsFrozen(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
@@ -185,8 +185,8 @@ func TestWatchLivenessWithoutAWatch(t *testing.T) {
 	})
 }
 
-// TestANewWatchSettles: a new watch begins with earlier events.
-func TestANewWatchSettles(t *testing.T) {
+// TestNewWatchSettles: a new watch begins with earlier events.
+func TestNewWatchSettles(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use(nil, configMaps)
 		bubble.Pass(500 * time.Millisecond)
@@ -197,8 +197,8 @@ func TestANewWatchSettles(t *testing.T) {
 	})
 }
 
-// TestAWatchThatEndsAtOnceIsNone: watches that end at once do not count, even if there are many.
-func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
+// TestWatchThatEndsAtOnceIsNone: watches that end at once do not count, even if there are many.
+func TestWatchThatEndsAtOnceIsNone(t *testing.T) {
 	s := newServer(false)
 	watching(t, s, func(w *harness) {
 		w.Use(nil, configMaps)
@@ -219,8 +219,8 @@ func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 	})
 }
 
-// TestAListingThatIsStreamedIsNoWatch: a streamed listing counts as a watch only when it is complete.
-func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
+// TestListingThatIsStreamedIsNoWatch: a streamed listing counts as a watch only when it is complete.
+func TestListingThatIsStreamedIsNoWatch(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.frozen[pathOf(fixture.Pods)] = true })
 		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
@@ -243,8 +243,8 @@ func TestWatchLivenessEnded(t *testing.T) {
 	})
 }
 
-// TestASleepIsALoss: after the machine was suspended or a clock was set, the age of the references is unknown.
-func TestASleepIsALoss(t *testing.T) {
+// TestSleepIsALoss: after the machine was suspended or a clock was set, the age of the references is unknown.
+func TestSleepIsALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		by   time.Duration
 		want bool
@@ -271,8 +271,8 @@ func TestASleepIsALoss(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatTookTooLongIsReadAgain: the object may never change, and would make all references unknown until then.
-func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
+// TestObjectThatTookTooLongIsReadAgain: the object may never change, and would make all references unknown until then.
+func TestObjectThatTookTooLongIsReadAgain(t *testing.T) {
 	listed(t, func(w *harness) {
 		referrers.Late(w.Watcher, fixture.Pods)
 		bubble.Pass(4 * time.Minute)
@@ -283,8 +283,8 @@ func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestAWatchThatTellsMoreThanCanBeReadIsBehind: the events that are read are old, and newer events are not known.
-func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
+// TestWatchThatTellsMoreThanCanBeReadIsBehind: the events that are read are old, and newer events are not known.
+func TestWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 	for name, test := range map[string]struct {
 		each, every time.Duration
 		behind      bool

@@ -164,9 +164,9 @@ func TestErrorOfAnotherKindIsIgnored(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatIsReadByHalf: if the references of an object to Secrets cannot be read, its references to ConfigMaps are
+// TestObjectThatIsReadByHalf: if the references of an object to Secrets cannot be read, its references to ConfigMaps are
 // still known.
-func TestAnObjectThatIsReadByHalf(t *testing.T) {
+func TestObjectThatIsReadByHalf(t *testing.T) {
 	s := newServer(true)
 	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
 	watching(t, s, func(w *harness) {
@@ -193,7 +193,7 @@ func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
+func TestKindThatIsInstalledAndRemoved(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		phase := func() referrers.Phase {
 			for _, s := range w.States() {
@@ -269,8 +269,8 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestAVersionThatFailsIsNoMatterToAnother: a version that fails does not matter if the kind is found in another version.
-func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
+// TestVersionThatFailsIsNoMatterToAnother: a version that fails does not matter if the kind is found in another version.
+func TestVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind], s.kinds[appKind.GroupKind().WithVersion("v2")] = true, true
 	s.fails["/apis/example.org/v2"] = 503
@@ -281,8 +281,8 @@ func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	})
 }
 
-// TestABuiltInKindIsReadAtAnyVersion: an older Gateway API serves only v1beta1.
-func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
+// TestBuiltInKindIsReadAtAnyVersion: an older Gateway API serves only v1beta1.
+func TestBuiltInKindIsReadAtAnyVersion(t *testing.T) {
 	s := newServer(true)
 	older := gatewayKind.GroupKind().WithVersion("v1beta1")
 	s.kinds[older] = true
@@ -294,7 +294,7 @@ func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatCannotBeRead(t *testing.T) {
+func TestObjectThatCannotBeRead(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
 	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{}`), object("b", `,"spec":{"secret":"tls"}`)}
@@ -335,7 +335,7 @@ func TestExtractorsThatChange(t *testing.T) {
 	})
 }
 
-func TestADeclarationThatIsRefused(t *testing.T) {
+func TestDeclarationThatIsRefused(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
 		bubble.Pass(time.Second)

@@ -66,7 +66,7 @@ func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
 	}
 }
 
-func TestTheNodeAsRulesSeeIt(t *testing.T) {
+func TestNodeAsRulesSeeIt(t *testing.T) {
 	h := newHost(t, clocktesting.NewFakeClock(fixture.Now))
 	h.disk.locate(t.Context())
 	of := func(labels map[string]string) *corev1.Node {
@@ -98,9 +98,9 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 	}
 }
 
-// TestTheLabelsOfTheNodeAreConfirmed: the labels of the node decide which policies apply to it, and a watch may lag behind.
+// TestLabelsOfTheNodeAreConfirmed: the labels of the node decide which policies apply to it, and a watch may lag behind.
 // Before the agent removes an image it reads them again, like the rules and the policies.
-func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
+func TestLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "build"}}}

@@ -18,9 +18,9 @@ func (f *filesystems) Filesystems(context.Context) ([]string, error) {
 	return []string{"/images"}, f.err
 }
 
-// TestADiskThatIsNotSeenIsLookedAtAgain: after an error the agent asks the runtime again after a minute. It reads the
+// TestDiskThatIsNotSeenIsLookedAtAgain: after an error the agent asks the runtime again after a minute. It reads the
 // filesystem each time.
-func TestADiskThatIsNotSeenIsLookedAtAgain(t *testing.T) {
+func TestDiskThatIsNotSeenIsLookedAtAgain(t *testing.T) {
 	away := errors.New("away")
 	at := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	runtime, hidden := &filesystems{err: away}, error(nil)

@@ -16,8 +16,8 @@ import (
 
 var estimatedAt = fixture.Now
 
-// TestAnEstimate has five images of ten bytes: image n is n hours old.
-func TestAnEstimate(t *testing.T) {
+// TestEstimate has five images of ten bytes: image n is n hours old.
+func TestEstimate(t *testing.T) {
 	other := &policy.Rule{ID: policy.RuleID{Policy: "q", Rule: "keep"}, Mode: v1alpha1.Suspend, Kind: v1alpha1.ImageKind, TTL: time.Hour}
 	for name, test := range map[string]struct {
 		change func(image int, s *policy.Subject, own, other *policy.Evaluation)

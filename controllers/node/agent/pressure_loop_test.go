@@ -158,9 +158,9 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestADryRunSaysWhatWouldGo: a dry run reports what would be removed to free disk space. Once the rule is enforced it uses the
+// TestDryRunSaysWhatWouldGo: a dry run reports what would be removed to free disk space. Once the rule is enforced it uses the
 // measured disk usage, not that estimate.
-func TestADryRunSaysWhatWouldGo(t *testing.T) {
+func TestDryRunSaysWhatWouldGo(t *testing.T) {
 	atWork(t, func(h *host) {
 		rule := aboutImages("space", "7d", percents(85, 80))
 		h.sendRules(v1alpha1.DryRun, rule)
@@ -185,8 +185,8 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 	})
 }
 
-// TestTheLastReport: the last report has all removals until shutdown, even if the one before it is recent.
-func TestTheLastReport(t *testing.T) {
+// TestLastReport: the last report has all removals until shutdown, even if the one before it is recent.
+func TestLastReport(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.sendRules(v1alpha1.DryRun, aboutImages("r", "7d", nil))
 		h.addImage(3, 10)

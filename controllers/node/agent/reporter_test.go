@@ -49,7 +49,7 @@ func (r *reporting) after(d time.Duration, updates int) {
 	}
 }
 
-func TestAReportIsWrittenWhenItHasChanged(t *testing.T) {
+func TestReportIsWrittenWhenItHasChanged(t *testing.T) {
 	r := newReporting(t)
 	r.after(0, 1)
 	if got := r.report(); got.Images != 1 || got.Bytes != 10 || got.Runtime != "containerd v2" || !got.ObservedTime.Equal(&metav1.Time{Time: r.time.Now()}) {
@@ -67,7 +67,7 @@ func TestAReportIsWrittenWhenItHasChanged(t *testing.T) {
 	}
 }
 
-func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
+func TestReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
 	r := newReporting(t)
 	r.after(0, 1)
 	other := r.report()
@@ -112,7 +112,7 @@ func TestReportIsRecreated(t *testing.T) {
 	}
 }
 
-func TestAnAgentGoesOnFromWhatItsReportSays(t *testing.T) {
+func TestAgentGoesOnFromWhatItsReportSays(t *testing.T) {
 	r := newReporting(t)
 	count := v1alpha1.ImageCount{Images: 5, Bytes: 50}
 	expect.NoError(t, r.server.Create(t.Context(), &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: hostName}, Removed: count}))
@@ -123,7 +123,7 @@ func TestAnAgentGoesOnFromWhatItsReportSays(t *testing.T) {
 	}
 }
 
-func TestAReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
+func TestReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
 	r := newReporting(t)
 	r.cluster.set(nil)
 	r.after(0, 0)
@@ -180,8 +180,8 @@ func TestReportConditions(t *testing.T) {
 	}
 }
 
-// TestAConditionMessageIsNotTooLong: the API server would reject the whole report.
-func TestAConditionMessageIsNotTooLong(t *testing.T) {
+// TestConditionMessageIsNotTooLong: the API server would reject the whole report.
+func TestConditionMessageIsNotTooLong(t *testing.T) {
 	r := newReporting(t)
 	r.away = errors.New(strings.Repeat("ä", policy.MaxConditionMessage))
 	r.time.Step(podsAge)
@@ -226,7 +226,7 @@ func (r *reporting) seesSpace(blind error) {
 	r.blind = blind
 }
 
-func TestAReportIsNotAskedForAgainAtOnce(t *testing.T) {
+func TestReportIsNotAskedForAgainAtOnce(t *testing.T) {
 	r := newReporting(t)
 	asked := 0
 	r.fails = func(o client.Object) error {

@@ -121,7 +121,7 @@ func TestUnwrittenUntilTheErrorEnds(t *testing.T) {
 	})
 }
 
-func TestARuleThatDoesNotFitIsTold(t *testing.T) {
+func TestRuleThatDoesNotFitIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		long := about("Image", 1)
 		long.Variables = []v1alpha1.Variable{{Name: "long", Expression: strings.Repeat("x", agentapi.MaxBytes)}}

@@ -121,7 +121,7 @@ func TestRoundsAreAsWideAsTheRuntimeLikes(t *testing.T) {
 	}
 }
 
-func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
+func TestThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		podsStart     bool
 		atLeast, most int // percent of the time that is busy
@@ -145,7 +145,7 @@ func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
 	}
 }
 
-func TestASlowWhilePasses(t *testing.T) {
+func TestSlowWhilePasses(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		s.drain(100)
 		s.each = 150 * ms

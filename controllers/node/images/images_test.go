@@ -384,9 +384,9 @@ func TestPrepareOnlyTheImageOfThePermit(t *testing.T) {
 	}
 }
 
-// TestAnImageWithoutARecordIsKept: the history is limited to fewer images than exist. An image without a record is kept, even
+// TestImageWithoutARecordIsKept: the history is limited to fewer images than exist. An image without a record is kept, even
 // by a rule that does not read its age.
-func TestAnImageWithoutARecordIsKept(t *testing.T) {
+func TestImageWithoutARecordIsKept(t *testing.T) {
 	m := newMachine(t)
 	rule, set := m.load(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1))
 	source := m.Open(set)
@@ -452,7 +452,7 @@ func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
+func TestErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	away := context.DeadlineExceeded
 	for name, test := range map[string]struct {
 		gone bool

@@ -11,9 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain: after the next snapshot an unchanged image is evaluated again if its
+// TestImageThatTookTooLongToEvaluateIsEvaluatedAgain: after the next snapshot an unchanged image is evaluated again if its
 // evaluation exceeded the deadline. Once that has succeeded, it is not.
-func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
+func TestImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
 	m := newMachine(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAnImageThatIsUsedDuringTheChecksIsKept: an image is kept if it comes into use between any two answers of the runtime,
+// TestImageThatIsUsedDuringTheChecksIsKept: an image is kept if it comes into use between any two answers of the runtime,
 // whether the agent reads all images or only this one.
-func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
+func TestImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	inContainer := func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }
 	for name, test := range map[string]struct {
 		before func(m *machine)
@@ -56,8 +56,8 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	}
 }
 
-// TestAPodThatIsDeletedDuringTheChecksUsesItsImage: its containers may have started after the runtime has answered.
-func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
+// TestPodThatIsDeletedDuringTheChecksUsesItsImage: its containers may have started after the runtime has answered.
+func TestPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 	for _, ranks := range []bool{false, true} {
 		m, w := permitted(t)
 		w.Rule().Capacity.Bounded = ranks
@@ -76,8 +76,8 @@ func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 	}
 }
 
-// TestAnImageThatAPodNamesIsUsed: an image is in use if a Pod names it in any field, until the Pod has succeeded or failed.
-func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
+// TestImageThatAPodNamesIsUsed: an image is in use if a Pod names it in any field, until the Pod has succeeded or failed.
+func TestImageThatAPodNamesIsUsed(t *testing.T) {
 	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }
 	ran := func(s corev1.PodStatus) corev1.Pod { return corev1.Pod{Status: s} }
 	image := []corev1.ContainerStatus{{ImageID: "registry/x@" + id("a")}}
@@ -115,9 +115,9 @@ func ended(phase corev1.PodPhase) corev1.Pod {
 	return pod
 }
 
-// TestARoundServesRequestsFromBeforeItsStart: a caller that asks while the images are being read gets the result of the next
+// TestRoundServesRequestsFromBeforeItsStart: a caller that asks while the images are being read gets the result of the next
 // read. All such callers share it.
-func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
+func TestRoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := 0
 		looks := images.NewSnapshots(func() int { began++; n := began; time.Sleep(time.Second); return n })

@@ -133,9 +133,9 @@ func TestCheckDistinguishesMissingFromErrors(t *testing.T) {
 	}
 }
 
-// TestTheAgeOfAnAnswerCountsFromItsRequest: every caller receives the time of the request, however long the answer took, and
+// TestAgeOfAnAnswerCountsFromItsRequest: every caller receives the time of the request, however long the answer took, and
 // also if another caller requested it.
-func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
+func TestAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
 	s, clock, c := newServedChecker()
 	s.during = func() { clock.Step(300 * time.Millisecond) }
 	for _, name := range []string{"two slow answers", "cached 600 ms later"} {

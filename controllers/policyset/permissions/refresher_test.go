@@ -129,8 +129,8 @@ func TestRefresherReportsChangesThatDeletionsFind(t *testing.T) {
 	}, rule())
 }
 
-// TestARecoveredReviewIsPublished: in a snapshot that was published during the failure, the rule lacks its permissions.
-func TestARecoveredReviewIsPublished(t *testing.T) {
+// TestRecoveredReviewIsPublished: in a snapshot that was published during the failure, the rule lacks its permissions.
+func TestRecoveredReviewIsPublished(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.reported(5 * time.Second)
 		l.failing(errors.New("connection refused"))
@@ -245,8 +245,8 @@ func (h hanging) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 	return h.server.Create(ctx, r, o)
 }
 
-// TestAQuestionWithoutAnAnswerHoldsUpNoOther: it delays neither new questions nor periodic ones.
-func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
+// TestQuestionWithoutAnAnswerHoldsUpNoOther: it delays neither new questions nor periodic ones.
+func TestQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(fixture.Jobs, meta.RESTScopeNamespace)

@@ -25,7 +25,7 @@ func TestWhatIsOff(t *testing.T) {
 	}
 }
 
-func TestAProgramKnowsItsOwnFeatures(t *testing.T) {
+func TestProgramKnowsItsOwnFeatures(t *testing.T) {
 	if err := features.New(policy.NodeImages).Set("References=false"); err == nil {
 		t.Error("the agent accepts a feature of the controller")
 	}

@@ -111,9 +111,9 @@ func play(t *testing.T, l *lease.TrackedLock, inner *lock, s step) {
 	}
 }
 
-// TestALeaseThatAnotherHoldsIsNotReleased: a leader without a connection does not know that another process is the leader, and
+// TestLeaseThatAnotherHoldsIsNotReleased: a leader without a connection does not know that another process is the leader, and
 // client-go would release the lease anyway.
-func TestALeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
+func TestLeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
 	inner := &lock{clock: clocktesting.NewFakeClock(time.Now())}
 	l := lease.Watch(inner, inner.clock, margin)
 	release := func() error { return l.Update(t.Context(), resourcelock.LeaderElectionRecord{}) }
@@ -142,8 +142,8 @@ func (a *answering) Update(ctx context.Context, r resourcelock.LeaderElectionRec
 	return a.answer()
 }
 
-// TestAReleaseCountsFromWhenItIsSent: another process may become the leader before the response arrives.
-func TestAReleaseCountsFromWhenItIsSent(t *testing.T) {
+// TestReleaseCountsFromWhenItIsSent: another process may become the leader before the response arrives.
+func TestReleaseCountsFromWhenItIsSent(t *testing.T) {
 	a := &answering{lock: &lock{clock: clocktesting.NewFakeClock(time.Now())}, answer: func() error { return nil }}
 	l := lease.Watch(a, a.clock, margin)
 	play(t, l, a.lock, step{update: "me"})

@@ -76,9 +76,9 @@ func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBackLosesNothing: Reconsider schedules a subject again that was handed over, ahead of its due time or
+// TestClockThatIsSetBackLosesNothing: Reconsider schedules a subject again that was handed over, ahead of its due time or
 // at it.
-func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
+func TestClockThatIsSetBackLosesNothing(t *testing.T) {
 	due := now.Add(time.Hour)
 	for name, back := range map[string]time.Duration{"a little": index.Ahead / 2, "a lot": 30 * time.Minute} {
 		t.Run(name, func(t *testing.T) {

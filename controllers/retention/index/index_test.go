@@ -487,7 +487,7 @@ func tiered(selects, teamA string) *policy.Snapshot {
 	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), selects)}, known, policy.DefaultProtection())
 }
 
-func TestANamespaceThatComesAndGoes(t *testing.T) {
+func TestNamespaceThatComesAndGoes(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now))
 	due := now.Add(time.Hour)
 	w.SetSnapshot(tiered("", ""), now)
@@ -496,7 +496,7 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 	expect.Equal(t, "due when it is known again", []string{"x"}, w.take(due))
 }
 
-func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
+func TestHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	hold := func(held bool) *policy.Snapshot {
 		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
 		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), "")}, known, policy.DefaultProtection())

@@ -132,8 +132,8 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 	}
 }
 
-// TestAMarkSurvivesARestart: the first listing has missed no changes.
-func TestAMarkSurvivesARestart(t *testing.T) {
+// TestMarkSurvivesARestart: the first listing has missed no changes.
+func TestMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	w := newHarness(t, oneRule(marks), x(1, marked(long)))
 	j, _ := w.Claim("x", now)
@@ -205,8 +205,8 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheTimeToLiveStartsWithTheMark: the subject is not due before the mark is written, and is due exactly one TTL later.
-func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
+// TestTimeToLiveStartsWithTheMark: the subject is not due before the mark is written, and is due exactly one TTL later.
+func TestTimeToLiveStartsWithTheMark(t *testing.T) {
 	w := newHarness(t, oneRule(marks), x(1))
 	w.take(now)
 	year := now.Add(8760 * time.Hour)

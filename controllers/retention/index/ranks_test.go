@@ -59,7 +59,7 @@ func (w *harness) with(reason policy.Reason) []string {
 	return names
 }
 
-func TestTheNewestStay(t *testing.T) {
+func TestNewestStay(t *testing.T) {
 	override := func(n int) *policy.Snapshot {
 		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
 			Overrides: []*policy.Override{{From: "team-b/own", Policy: "a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())

@@ -34,8 +34,8 @@ func TestWhatAnswersAsBeforeIsNotTakenAgain(t *testing.T) {
 	expect.Equal(t, "taken when its facts change", []string{"x"}, w.take(now))
 }
 
-// TestADeletionUnderWayOutlivesOtherFacts: the facts about a version may change while it is being deleted.
-func TestADeletionUnderWayOutlivesOtherFacts(t *testing.T) {
+// TestDeletionUnderWayOutlivesOtherFacts: the facts about a version may change while it is being deleted.
+func TestDeletionUnderWayOutlivesOtherFacts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newHarness(t, oneRule(keep(1)), row("x", due), row("y", due.Add(1)))
 	w.take(now)

@@ -170,8 +170,8 @@ func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 	expect.Equal(t, "deleted", 20, deleted)
 }
 
-// TestAnOwnerThatComesBack: the owner that is deleted instead has the same name each time, and the subject another one.
-func TestAnOwnerThatComesBack(t *testing.T) {
+// TestOwnerThatComesBack: the owner that is deleted instead has the same name each time, and the subject another one.
+func TestOwnerThatComesBack(t *testing.T) {
 	l := newLoop(t)
 	l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
 	deleted, reason := 0, policy.Reason("")
@@ -205,8 +205,8 @@ func TestOrdinaryTurnoverIsNoLoop(t *testing.T) {
 	}
 }
 
-// TestTheSameNameInAnotherNamespaceDoesNotCount: objects of one name in several namespaces are not a loop.
-func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
+// TestSameNameInAnotherNamespaceDoesNotCount: objects of one name in several namespaces are not a loop.
+func TestSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	l := newLoop(t)
 	for n := range 6 {
 		uid := l.create("x", 0, in([]string{"team-a", "team-b"}[n%2]))
@@ -215,9 +215,9 @@ func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestTheMemoryForNamesIsBounded: after a hundred thousand names only the latest are remembered. A loop is then detected
+// TestMemoryForNamesIsBounded: after a hundred thousand names only the latest are remembered. A loop is then detected
 // later.
-func TestTheMemoryForNamesIsBounded(t *testing.T) {
+func TestMemoryForNamesIsBounded(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "the watch"
 	for n := range 100_000 {

@@ -54,7 +54,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 	}
 }
 
-func TestASubjectListedTwiceIsOne(t *testing.T) {
+func TestSubjectListedTwiceIsOne(t *testing.T) {
 	w := newHarness(t, nil)
 	w.Replace(w.listing, nil, now)
 	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
@@ -71,8 +71,8 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestATooLongNameIsTruncated: the other fields of the row are unchanged. The size of a row must not grow.
-func TestATooLongNameIsTruncated(t *testing.T) {
+// TestTooLongNameIsTruncated: the other fields of the row are unchanged. The size of a row must not grow.
+func TestTooLongNameIsTruncated(t *testing.T) {
 	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
 	got := index.NewFactRow(s, columns["a"]).Subject()
 	s.Name = s.Name[:65_535]

@@ -37,7 +37,7 @@ func compiles(t *testing.T, f flavour) {
 	}
 }
 
-func TestThePlainControllerRuns(t *testing.T) {
+func TestPlainControllerRuns(t *testing.T) {
 	out, err := exec.Command(Plain(t), "--version").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "sunset-controller") {
 		t.Errorf("%s, %v", out, err)
@@ -48,7 +48,7 @@ func TestThePlainControllerRuns(t *testing.T) {
 	}
 }
 
-func TestAPatchThatDoesNotFitSaysSo(t *testing.T) {
+func TestPatchThatDoesNotFitSaysSo(t *testing.T) {
 	for name, old := range map[string]string{"missing": "no such text", "twice": "e"} {
 		t.Run(name, func(t *testing.T) {
 			f := flavour{patches: []overlay.Patch{{File: "cmd/sunset-controller/main.go", Old: old, New: "x"}}}

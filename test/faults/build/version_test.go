@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestAnEarlierVersionComesFromHistory(t *testing.T) {
+func TestEarlierVersionComesFromHistory(t *testing.T) {
 	repository, dir := t.TempDir(), filepath.Join(t.TempDir(), "earlier")
 	git(t, repository, "init", "--quiet")
 	for _, version := range []string{"first", "second"} {

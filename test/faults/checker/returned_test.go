@@ -66,8 +66,8 @@ func TestWhatComesBackMayStay(t *testing.T) {
 	}
 }
 
-// TestAnOwnerThatComesBackMayStay recreates an owner, whose objects have different names.
-func TestAnOwnerThatComesBackMayStay(t *testing.T) {
+// TestOwnerThatComesBackMayStay recreates an owner, whose objects have different names.
+func TestOwnerThatComesBackMayStay(t *testing.T) {
 	back := func(times int) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {target: Owner}")

@@ -228,8 +228,8 @@ func TestPartsOfLedgers(t *testing.T) {
 	})
 }
 
-// TestAStatusSumsItsLedgerUp: at the end, when the ledger has not changed for a while, the status has the same counts.
-func TestAStatusSumsItsLedgerUp(t *testing.T) {
+// TestStatusSumsItsLedgerUp: at the end, when the ledger has not changed for a while, the status has the same counts.
+func TestStatusSumsItsLedgerUp(t *testing.T) {
 	summed := func(deleted int) func(*past) {
 		return func(p *past) {
 			text := p.policyText("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")

@@ -43,7 +43,7 @@ func TestReadAudit(t *testing.T) {
 	}
 }
 
-func TestATornLineIsPassedOver(t *testing.T) {
+func TestTornLineIsPassedOver(t *testing.T) {
 	for name, text := range map[string]string{
 		"at the end":    creation + "\n" + deletion[:90],
 		"before others": deletion[:90] + creation + "\n",
@@ -57,7 +57,7 @@ func TestATornLineIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableLineIsAnError(t *testing.T) {
+func TestUnreadableLineIsAnError(t *testing.T) {
 	_, err := audit(t, creation+"\nnothing\n"+deletion+"\n")
 	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("%v", err)

@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestAnObjectEndsOnce(t *testing.T) {
+func TestObjectEndsOnce(t *testing.T) {
 	l := lived(t)
 	end, ended := l.End("u")
 	if !ended || end.Revision != 5 || end.Before.Revision != 4 || end.Gone() {
@@ -68,9 +68,9 @@ func TestAnObjectEndsOnce(t *testing.T) {
 	}
 }
 
-// TestAnObjectWithoutUIDEndsNoOther: some objects have no UID, such as the addresses of API servers, which end if a server
+// TestObjectWithoutUIDEndsNoOther: some objects have no UID, such as the addresses of API servers, which end if a server
 // cannot renew them in time.
-func TestAnObjectWithoutUIDEndsNoOther(t *testing.T) {
+func TestObjectWithoutUIDEndsNoOther(t *testing.T) {
 	l := lived(t)
 	const address = "/registry/masterleases/127.0.0.1"
 	expect.NoError(t, l.Put(9, address, []byte(`{"kind":"Endpoints","apiVersion":"v1","metadata":{}}`)))

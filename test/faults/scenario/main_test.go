@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/build"
 )
 
-func TestTheCommandRepeatsAPart(t *testing.T) {
+func TestCommandRepeatsAPart(t *testing.T) {
 	t.Setenv(build.Variable, "race")
 	want := fmt.Sprintf("SUNSET_FAULTS=all SUNSET_FAULTS_BUILD=race go test ./test/faults -run '^TestF17$/^every_write$' -seed %d", Seed())
 	if got := (Repeat{}).command("TestF17/every_write", "./test/faults"); got != want {

@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-func TestADeleteThatIsNotInTheAuditLogIsMissing(t *testing.T) {
+func TestDeleteThatIsNotInTheAuditLogIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		entry proxy.Entry
 		want  int

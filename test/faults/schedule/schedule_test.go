@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/schedule"
 )
 
-func TestASeedGivesTheSameScheduleAgain(t *testing.T) {
+func TestSeedGivesTheSameScheduleAgain(t *testing.T) {
 	draw := func(seed uint64) string { return schedule.Draw(rand.New(rand.NewPCG(seed, 0)), true).String() }
 	first, again, another := draw(1), draw(1), draw(2)
 	if again != first {

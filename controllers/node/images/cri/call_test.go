@@ -58,7 +58,7 @@ func TestEveryCallEndsByItsDeadline(t *testing.T) {
 	}
 }
 
-func TestTheCallersEndIsAnEnd(t *testing.T) {
+func TestCallersEndIsAnEnd(t *testing.T) {
 	for call := range calls(nil) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestCodes(t *testing.T) {
 	expect.Equal(t, "an undefined code", "Unknown", cri.Code(status.Error(4711, "")))
 }
 
-func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
+func TestRuntimeComesGoesAndComesBack(t *testing.T) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("cri-nobody-%d.sock", time.Now().UnixNano()))
 	nobody, err := cri.Dial(path, cri.Options{})
 	expect.NoError(t, err)
@@ -143,7 +143,7 @@ func back(t *testing.T, r *cri.Runtime) {
 	}
 }
 
-func TestACallUnderWayEndsWithTheRuntime(t *testing.T) {
+func TestCallUnderWayEndsWithTheRuntime(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.On("ListImages", func(ctx context.Context, q any, handle func() (any, error)) (any, error) {
 		go server.Down()

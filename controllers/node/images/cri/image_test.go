@@ -35,7 +35,7 @@ func TestImagesAreWhatIsListed(t *testing.T) {
 	expect.Equal(t, "images", want, got)
 }
 
-func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {
+func TestHostileListIsAnErrorAsAWhole(t *testing.T) {
 	hex := strings.TrimPrefix(critest.ID(1), "sha256:")
 	for name, listed := range map[string]*runtimeapi.Image{
 		"no ID":                     {},
@@ -98,7 +98,7 @@ func TestOneImage(t *testing.T) {
 	}
 }
 
-func TestAListThatIsTooLongIsAnError(t *testing.T) {
+func TestListThatIsTooLongIsAnError(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
 		for n := range 17 {
@@ -132,8 +132,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestAFailedRemovalIsNotKnown: the image is gone in all these cases, although the call fails.
-func TestAFailedRemovalIsNotKnown(t *testing.T) {
+// TestFailedRemovalIsNotKnown: the image is gone in all these cases, although the call fails.
+func TestFailedRemovalIsNotKnown(t *testing.T) {
 	for want, hook := range map[string]critest.Hook{
 		"Internal":         critest.FailAfter(codes.Internal),
 		"DeadlineExceeded": critest.HangAfter,
@@ -148,8 +148,8 @@ func TestAFailedRemovalIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestARemovalOutlivesItsCaller: the end of the caller's context does not cancel the call.
-func TestARemovalOutlivesItsCaller(t *testing.T) {
+// TestRemovalOutlivesItsCaller: the end of the caller's context does not cancel the call.
+func TestRemovalOutlivesItsCaller(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1)} })
 	reached, goOn, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)

@@ -73,7 +73,7 @@ func TestNamesThatMeanAnImage(t *testing.T) {
 	}
 }
 
-func TestTheZeroUsesHasEverythingInUse(t *testing.T) {
+func TestZeroUsesHasEverythingInUse(t *testing.T) {
 	var u cri.Uses
 	u.Add(cri.Use{By: "pod", Name: "nginx"})
 	if use, ok := u.Of(cri.Image{ID: critest.ID(1)}); !ok || use.By != cri.ByUnknownState {
@@ -81,7 +81,7 @@ func TestTheZeroUsesHasEverythingInUse(t *testing.T) {
 	}
 }
 
-func TestTheFirstUseStays(t *testing.T) {
+func TestFirstUseStays(t *testing.T) {
 	u := known(t)
 	u.Add(cri.Use{By: "first", Name: "nginx"})
 	u.Add(cri.Use{By: "second", Name: "docker.io/library/nginx:latest"})

@@ -179,7 +179,7 @@ func TestNoSandboxImage(t *testing.T) {
 	}
 }
 
-func TestTheYoungestIsKnown(t *testing.T) {
+func TestYoungestIsKnown(t *testing.T) {
 	server, r := dial(t, cri.Options{SandboxImage: pause})
 	for _, test := range []struct {
 		created []int64
@@ -242,8 +242,8 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	}
 }
 
-// TestATagThatMovesTakesNoImageAway: mounted images and the images of sandboxes stay in use after their tags have moved.
-func TestATagThatMovesTakesNoImageAway(t *testing.T) {
+// TestTagThatMovesTakesNoImageAway: mounted images and the images of sandboxes stay in use after their tags have moved.
+func TestTagThatMovesTakesNoImageAway(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
 		s.Images = []*runtimeapi.Image{image(1, "data:1"), image(2, pause), image(3), image(4)}

@@ -99,7 +99,7 @@ func TestTimesStayPutAndStepWithTheWallClock(t *testing.T) {
 	}
 }
 
-func TestANodeThatWasOffForAMonth(t *testing.T) {
+func TestNodeThatWasOffForAMonth(t *testing.T) {
 	h := observed("a", "a", "a")
 	at := reading(30 * 24 * time.Hour)
 	at.BootID, at.Boot = "another", time.Minute
@@ -124,7 +124,7 @@ func TestWithoutABootIDNothingAges(t *testing.T) {
 	}
 }
 
-func TestAListingThatBeganBeforeTheLastIsNotTaken(t *testing.T) {
+func TestListingThatBeganBeforeTheLastIsNotTaken(t *testing.T) {
 	h := observed("a", "a", "a* b")
 	if o := h.Observe(reading(interval), listed("a")); !o.Stale {
 		t.Errorf("%+v", o)

@@ -61,7 +61,7 @@ func TestReopened(t *testing.T) {
 	expect.Equal(t, "pulled again", want, s.PulledAgain())
 }
 
-func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
+func TestEmptyListingAfterARestartIsBelieved(t *testing.T) {
 	dir, _ := written(t)
 	s := open(t, dir, reading(3*interval))
 	if o := s.Observe(reading(3*interval), nil); !o.AgesReset || o.Doubted {
@@ -73,7 +73,7 @@ func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
 	}
 }
 
-func TestADoubtOutlivesARestart(t *testing.T) {
+func TestDoubtOutlivesARestart(t *testing.T) {
 	dir, _ := written(t)
 	s := open(t, dir, reading(3*interval))
 	s.Observe(reading(3*interval), listed("a b"))
@@ -88,7 +88,7 @@ func TestADoubtOutlivesARestart(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
+func TestFileThatCannotBeUsedIsSetAside(t *testing.T) {
 	replace := func(old, by string) func([]byte) []byte {
 		return func(data []byte) []byte { return bytes.Replace(data, []byte(old), []byte(by), 1) }
 	}
@@ -197,7 +197,7 @@ func TestTwoCannotHaveADirectory(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBe(t *testing.T) {
+func TestDirectoryThatCannotBe(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "file")
 	expect.NoError(t, os.WriteFile(place, nil, 0o600))
 	dir := filepath.Join(place, "state")
@@ -274,7 +274,7 @@ func many(n int) []history.Seen {
 	return seen
 }
 
-func TestTheFileIsSmall(t *testing.T) {
+func TestFileIsSmall(t *testing.T) {
 	dir := t.TempDir()
 	yearly := options
 	yearly.Gap = 24 * time.Hour

@@ -107,7 +107,7 @@ func randomLimit(r *rand.Rand, n int) policy.Limit {
 	return policy.Limit{Max: r.Intn(n) - 1, Bounded: r.Intn(3) > 0}
 }
 
-func TestTheWayToAStateDoesNotMatter(t *testing.T) {
+func TestWayToAStateDoesNotMatter(t *testing.T) {
 	for seed := range int64(200) {
 		r := rand.New(rand.NewSource(seed))
 		w := newModel()

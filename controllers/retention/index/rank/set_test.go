@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheLatestStringIsHeld: an earlier string may be part of a text that would stay in memory with it.
-func TestTheLatestStringIsHeld(t *testing.T) {
+// TestLatestStringIsHeld: an earlier string may be part of a text that would stay in memory with it.
+func TestLatestStringIsHeld(t *testing.T) {
 	s := rank.New(policy.Ranking{})
 	for _, start := range []int{0, 0, 1} {
 		uid := types.UID(strings.Clone("uid"))

@@ -11,7 +11,7 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-func TestASetClockKeepsItsMonotonicTime(t *testing.T) {
+func TestSetClockKeepsItsMonotonicTime(t *testing.T) {
 	now := time.Now()
 	for _, by := range []time.Duration{0, 1, -1, time.Second, -time.Second, 1500 * time.Millisecond, 10 * year, -10 * year, 200 * year, -150 * year} {
 		set := shifted.Set(now, by)
@@ -27,7 +27,7 @@ func TestASetClockKeepsItsMonotonicTime(t *testing.T) {
 	}
 }
 
-func TestAPageOfTwo(t *testing.T) {
+func TestPageOfTwo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clock")
 	setter, err := shifted.Open(path)
 	expect.NoError(t, err)
@@ -50,8 +50,8 @@ func TestAPageOfTwo(t *testing.T) {
 	}
 }
 
-// TestTheClockOfTheEnvironment checks that the clock runs fast, and its timers too.
-func TestTheClockOfTheEnvironment(t *testing.T) {
+// TestClockOfTheEnvironment checks that the clock runs fast, and its timers too.
+func TestClockOfTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clock")
 	setter, err := shifted.Open(path)
 	expect.NoError(t, err)

@@ -66,7 +66,7 @@ archives: ## Build kubectl-sunset for every platform, with checksums and the kre
 
 .PHONY: record
 record: control-plane ## Record what this version writes, for tests of upgrades from it (VERSION=v1.2.3)
-	go test ./test/upgrade -run TestEveryFormatIsRead -record "$(VERSION)"
+	go test ./test/upgrade -run TestRecordingOfEachVersionIsRead -record "$(VERSION)"
 
 ##### Tests
 

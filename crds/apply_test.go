@@ -63,9 +63,9 @@ func emptied(s *schema.Structural) any {
 	return object
 }
 
-// TestEveryFieldIsInTheTestOfApplying: the file of the test in test/integration must contain every field, so a new
+// TestApplyTestDataHasEveryField: the file of the test in test/integration must contain every field, so a new
 // field must be added to it.
-func TestEveryFieldIsInTheTestOfApplying(t *testing.T) {
+func TestApplyTestDataHasEveryField(t *testing.T) {
 	data, err := os.ReadFile("../test/integration/testdata/every-field.yaml")
 	if err != nil {
 		t.Fatal(err)

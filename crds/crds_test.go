@@ -72,8 +72,8 @@ func TestSchemaIsStructural(t *testing.T) {
 	}
 }
 
-// TestEveryLevelPreservesUnknownFields: in every kind, misspelt fields and fields of a newer version stay visible.
-func TestEveryLevelPreservesUnknownFields(t *testing.T) {
+// TestSchemaPreservesUnknownFields: in every kind, misspelt fields and fields of a newer version stay visible.
+func TestSchemaPreservesUnknownFields(t *testing.T) {
 	for name, crd := range definitions(t) {
 		t.Run(name, func(t *testing.T) { preserves(t, structuralOf(t, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)) })
 	}
@@ -134,8 +134,8 @@ spec:
 	}
 }
 
-// TestOneVersionIsServedAndStored: the conversion strategy is None. docs/upgrade.md describes how to add a version.
-func TestOneVersionIsServedAndStored(t *testing.T) {
+// TestCRDHasOneServedAndStoredVersion: the conversion strategy is None. docs/upgrade.md describes how to add a version.
+func TestCRDHasOneServedAndStoredVersion(t *testing.T) {
 	for name, crd := range definitions(t) {
 		versions := crd.Spec.Versions
 		if len(versions) != 1 || versions[0].Name != "v1alpha1" || !versions[0].Served || !versions[0].Storage || crd.Spec.Conversion != nil {

@@ -129,7 +129,7 @@ var attacks = map[string]string{
 	"large regular expressions":            often("'x'.find('x{900}x{900}x{900}' + object.kind)"),
 }
 
-func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
+func TestEvaluationMemoryIsBounded(t *testing.T) {
 	large := largeObject(t)
 	for name, text := range attacks {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func patientCompiler(t *testing.T) *engine.Compiler {
 	return c
 }
 
-func TestWhatVariablesBuildIsBounded(t *testing.T) {
+func TestVariablesMemoryIsBounded(t *testing.T) {
 	for name, next := range map[string]string{
 		"text":  "variables.V + variables.V",
 		"lists": "[variables.V, variables.V].flatten()",

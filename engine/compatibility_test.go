@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// TestOurFunctionsHaveNamesOfTheirOwn: none has the name of a function of the API server or of CEL, because users would expect its
+// TestFunctionNamesDifferFromKubernetes: none has the name of a function of the API server or of CEL, because users would expect its
 // meaning.
-func TestOurFunctionsHaveNamesOfTheirOwn(t *testing.T) {
+func TestFunctionNamesDifferFromKubernetes(t *testing.T) {
 	theirs := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Functions()
 	if theirs["quantity"] == nil || theirs["size"] == nil {
 		t.Fatal("the functions of the API server are missing")

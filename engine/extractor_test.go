@@ -28,9 +28,9 @@ func extract(t *testing.T, names string, lenient bool, object map[string]any) ([
 	return e.References(x, object)
 }
 
-// TestWhatIsNoName: an invalid name is an error, because the author may have meant another part of the string. In
+// TestExtractorRejectsInvalidNames: an invalid name is an error, because the author may have meant another part of the string. In
 // built-in fields of Kubernetes it is ignored.
-func TestWhatIsNoName(t *testing.T) {
+func TestExtractorRejectsInvalidNames(t *testing.T) {
 	long := strings.Repeat("a", 254)
 	for names, want := range map[string]struct {
 		fails    string
@@ -74,9 +74,9 @@ func TestWhatIsNoName(t *testing.T) {
 	}
 }
 
-// TestHowManyReferences: a declared Extractor has a limit. A lenient one has none, so that a single large object does
+// TestExtractorLimitsDeclaredReferences: a declared Extractor has a limit. A lenient one has none, so that a single large object does
 // not make the references to all objects unknown.
-func TestHowManyReferences(t *testing.T) {
+func TestExtractorLimitsDeclaredReferences(t *testing.T) {
 	for of, names := range map[string]string{
 		"a PodSpec": "configMapsIn(object.spec)",
 		"a list":    "object.spec.volumes.map(v, v.configMap.name)",

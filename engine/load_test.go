@@ -29,7 +29,7 @@ func withReferences(names ...string) *policy.Policy {
 	return d.Load(policy.DefaultProtection())
 }
 
-func TestWhichRulesReadReferences(t *testing.T) {
+func TestLoadFindsRulesThatReadReferences(t *testing.T) {
 	p := withReferences("[object.spec.secretName]")
 	programs := fixture.Compiler(t).Load(p)
 	if len(p.Problems) > 0 {

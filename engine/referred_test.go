@@ -225,7 +225,7 @@ func TestMarkIsReadInDoubt(t *testing.T) {
 	}
 }
 
-func TestNotBefore(t *testing.T) {
+func TestFactsNotBeforeFollowsReferences(t *testing.T) {
 	tests := map[string]struct {
 		eligible string
 		since    time.Time
@@ -293,9 +293,9 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheDataOfASecretIsSeen: no rule sees the data of a Secret, even if it reads all annotations or names
+// TestSecretDataIsInvisibleToRules: no rule sees the data of a Secret, even if it reads all annotations or names
 // kubectl's copy of the object.
-func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
+func TestSecretDataIsInvisibleToRules(t *testing.T) {
 	const secret = `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: db, namespace: team-a, uid: u, resourceVersion: "7",
 		creationTimestamp: "2026-03-01T12:00:00Z", annotations: {a: b, kubectl.kubernetes.io/last-applied-configuration:
 		'{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"stringData":{"password":"hunter2"}}'}},

@@ -50,7 +50,7 @@ func newlyIn(namespaces ...string) policy.ApprovalScope {
 	return policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 }
 
-func TestWhatApprovesAScope(t *testing.T) {
+func TestScopeHashDependsOnPolicyTimeAndNamespaces(t *testing.T) {
 	hash := func(p policy.Policy, at time.Time, namespaces ...string) string { return p.ScopeHash(namespaces, at) }
 	h := policy.Policy{UID: "u", Hash: "h"}
 	known := map[string]string{}

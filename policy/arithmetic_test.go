@@ -28,8 +28,8 @@ func capacityOf(percent int, quotas ...string) *policy.EffectiveRules {
 	return snapshot.Effective(jobs.GroupKind(), "ns")
 }
 
-// TestNoQuotaOverflows decides about 12 finished Jobs: Sunset deletes those above the capacity, and status has the same number.
-func TestNoQuotaOverflows(t *testing.T) {
+// TestCapacityOfQuotasDoesNotOverflow decides about 12 finished Jobs: Sunset deletes those above the capacity, and status has the same number.
+func TestCapacityOfQuotasDoesNotOverflow(t *testing.T) {
 	const all = 12
 	for name, test := range map[string]struct {
 		percent int

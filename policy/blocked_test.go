@@ -43,7 +43,7 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-func TestMostAreFirst(t *testing.T) {
+func TestBlockersAreSortedByCount(t *testing.T) {
 	all := policy.NewStats(now)
 	for i, by := range []string{"q", "r", "r", "s", "s"} {
 		all.Add(policy.Subject{Name: string(rune('z' - i))}, evaluations(says("a"), says("z", of(by), failed)))
@@ -59,8 +59,8 @@ func TestMostAreFirst(t *testing.T) {
 	expect.Equal(t, "policies that r blocks", []string{"p"}, all.Policies["r"].Blocking(5))
 }
 
-// TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest of many objects do not hide a rule that fails.
-func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
+// TestBlockersThatFailComeFirst: five rules that keep the newest of many objects do not hide a rule that fails.
+func TestBlockersThatFailComeFirst(t *testing.T) {
 	all := policy.NewStats(now)
 	for _, by := range []string{"a", "b", "c", "d", "e"} {
 		for range 9 {
@@ -76,8 +76,8 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	expect.Equal(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
 }
 
-// TestWhatOverridesSuspendIsCounted: subjects that would be deleted if a namespace had not suspended a rule.
-func TestWhatOverridesSuspendIsCounted(t *testing.T) {
+// TestOverriddenCountsSuspendedSubjects: subjects that would be deleted if a namespace had not suspended a rule.
+func TestOverriddenCountsSuspendedSubjects(t *testing.T) {
 	tests := map[string]struct {
 		evaluations []policy.Evaluation
 		want        int64

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// configured is the configuration in TestWhatAChangeFrees: policy other, which may keep objects that policy p deletes, and
+// configured is the configuration in TestChangeScopeIncludesFreedNamespaces: policy other, which may keep objects that policy p deletes, and
 // namespace team-a.
 type configured struct {
 	other *policy.Policy // nil for none
@@ -21,8 +21,8 @@ type configured struct {
 	p     *policy.Policy
 }
 
-// TestWhatAChangeFrees: where policy p may delete objects after a change that were kept before.
-func TestWhatAChangeFrees(t *testing.T) {
+// TestChangeScopeIncludesFreedNamespaces: where policy p may delete objects after a change that were kept before.
+func TestChangeScopeIncludesFreedNamespaces(t *testing.T) {
 	everywhere := []string{"", "bare", "team-a", "team-b"} // no policy reaches a protected namespace
 	here, nowhere := []string{"team-a"}, []string(nil)
 	quota := func(n int64) func(*configured) {
@@ -117,9 +117,9 @@ func dry(change func(*configured)) func(*configured) {
 	return func(c *configured) { change(c); c.other.Rules[0].Mode = v1alpha1.DryRun }
 }
 
-// TestWhatIsHeldForNowIsInTheWorstCase: the worst case includes objects that are kept for a reason that can end without an
+// TestPendingWeekIncludesTemporaryHolds: the worst case includes objects that are kept for a reason that can end without an
 // administrator.
-func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
+func TestPendingWeekIncludesTemporaryHolds(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags      policy.Flags
 		evaluation policy.Evaluation

@@ -78,7 +78,7 @@ func check(t *testing.T, got policy.Verdict, want outcome) {
 	expect.Equal(t, "outcome of", want, outcomeOf(got), cmp.AllowUnexported(outcome{}))
 }
 
-func TestOneRule(t *testing.T) {
+func TestDecideWithOneRule(t *testing.T) {
 	tests := map[string]struct {
 		evaluation policy.Evaluation
 		want       outcome
@@ -305,8 +305,8 @@ func TestReasonsAreACopy(t *testing.T) {
 	expect.Equal(t, "the first reason", policy.Terminating, policy.Reasons()[0])
 }
 
-// TestWhenItIsDueAfterAQuietPeriod: the later of TTL and quiet period decides.
-func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
+// TestDueTimeAfterQuietPeriod: the later of TTL and quiet period decides.
+func TestDueTimeAfterQuietPeriod(t *testing.T) {
 	for name, test := range map[string]struct {
 		evaluation policy.Evaluation
 		due        time.Time

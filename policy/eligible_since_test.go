@@ -234,8 +234,8 @@ func TestForgedMarkIsNeverBeforeCreation(t *testing.T) {
 	}
 }
 
-// TestWhereMarksAreDistrusted: where the next leader must ignore marks.
-func TestWhereMarksAreDistrusted(t *testing.T) {
+// TestDistrustedNamespacesOfMarks: where the next leader must ignore marks.
+func TestDistrustedNamespacesOfMarks(t *testing.T) {
 	old := func(r *policy.Evaluation) { r.Rule.MarksSince = started.Add(1) }
 	gap := changed(func(f *policy.Facts) { f.Outdated = true })
 	here := []string{"team-a"}
@@ -267,8 +267,8 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 	}
 }
 
-// TestMoreNamespacesThanAreListedAreAll: if there are too many namespaces, the list means all of them.
-func TestMoreNamespacesThanAreListedAreAll(t *testing.T) {
+// TestDistrustedNamespacesAreLimited: if there are too many namespaces, the list means all of them.
+func TestDistrustedNamespacesAreLimited(t *testing.T) {
 	for n, want := range map[int]int{v1alpha1.MaxDistrusted - 1: v1alpha1.MaxDistrusted - 1, v1alpha1.MaxDistrusted: v1alpha1.MaxDistrusted, v1alpha1.MaxDistrusted + 1: 1} {
 		stats := policy.NewStats(now)
 		for i := range n {

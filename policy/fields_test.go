@@ -120,8 +120,8 @@ func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
 	return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
 }
 
-// TestEveryFieldOfARuleIsCompared: a changed rule is evaluated again.
-func TestEveryFieldOfARuleIsCompared(t *testing.T) {
+// TestRuleComparisonHasEveryField: a changed rule is evaluated again.
+func TestRuleComparisonHasEveryField(t *testing.T) {
 	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
 		"Preferred.Group": "decides the version of a kind, which is part of the facts", "Preferred.Version": "likewise", "Preferred.Kind": "likewise",
 		"Namespace":       "is part of the policy's name",
@@ -133,8 +133,8 @@ func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 	}, func(a, b *policy.Rule) bool { return !effectiveOf(a).SameSettings(effectiveOf(b)) })
 }
 
-// TestEveryFieldOfAnOverrideIsCompared checks the comparison for evaluation, and the one for approval.
-func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
+// TestOverrideComparisonHasEveryField checks the comparison for evaluation, and the one for approval.
+func TestOverrideComparisonHasEveryField(t *testing.T) {
 	listed := irrelevant{"Path": "is the position of the override in spec.overrides"}
 	base := func() *policy.Override { return hours(1) }
 	t.Run("settings", func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
 	})
 }
 
-// TestEveryFieldOfASpecIsInItsHash: another version of a spec needs another approval.
-func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
+// TestSpecHashHasEveryField: another version of a spec needs another approval.
+func TestSpecHashHasEveryField(t *testing.T) {
 	hash := func(d *policy.Document) string { return d.Load(policy.DefaultProtection()).Hash }
 	document := func(change func(d *policy.Document)) *policy.Document {
 		d := parse(t, `{"spec": {"rules": [`+ownRule+`]}}`)
@@ -205,8 +205,8 @@ func TestWrittenDefaultIsTheSameForm(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfANamespaceIsCompared: subjects of a changed namespace are evaluated again.
-func TestEveryFieldOfANamespaceIsCompared(t *testing.T) {
+// TestNamespaceComparisonHasEveryField: subjects of a changed namespace are evaluated again.
+func TestNamespaceComparisonHasEveryField(t *testing.T) {
 	checkFields(t, func() *policy.Namespace { return &policy.Namespace{} }, irrelevant{}, func(a, b *policy.Namespace) bool {
 		return !a.Equal(*b)
 	})

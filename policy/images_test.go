@@ -117,7 +117,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 	}
 }
 
-func TestWhereImagesAre(t *testing.T) {
+func TestImageTargetAPIVersions(t *testing.T) {
 	for apiVersion, want := range map[string][]string{
 		"node.sunset-k8s.io/v1alpha1": nil,
 		"image.openshift.io/v1":       nil, // another kind of that name
@@ -149,7 +149,7 @@ func TestOperatorsNobodyKnows(t *testing.T) {
 	}
 }
 
-func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
+func TestImageFieldsNeedAnImageTarget(t *testing.T) {
 	d := mixed()
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
 	const why = ": only a rule about images of nodes can have this field (leave it out, or write target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image})"

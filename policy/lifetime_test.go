@@ -229,7 +229,7 @@ func TestKeepNewestOfOverrides(t *testing.T) {
 	}
 }
 
-func TestIfEnforced(t *testing.T) {
+func TestRuleIfEnforcedByDryRunOverrides(t *testing.T) {
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-5 * hour)}
 	tests := map[string]struct {
 		overrides []*policy.Override
@@ -361,14 +361,14 @@ func TestOrderOfOverridesNeverMatters(t *testing.T) {
 	})
 }
 
-func TestWithoutOverrideARuleIsOnlyMadeLonger(t *testing.T) {
+func TestRuleWithoutBoundsIsOnlyLengthened(t *testing.T) {
 	forEachSetting(t, func(r *rand.Rand, s setting) bool {
 		s.rule.Bounds = policy.Bounds{}
 		return !s.sooner(s.in(), s.in(randomOverride(r))) && !s.sooner(settled(s.rule), s.in())
 	})
 }
 
-func TestWithoutOverrideAnAnnotationOnlyLengthens(t *testing.T) {
+func TestAnnotationWithoutBoundsOnlyLengthens(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		s.rule.Bounds.Annotation = ""
 		with := s.in().Lifetime(s.subject, s.facts).TTL
@@ -391,15 +391,15 @@ func TestOverrideOfADryRunNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestWhatIsSetIsWithinTheBounds(t *testing.T) {
+func TestLifetimeIsWithinBounds(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		b, l := s.rule.Bounds, s.in().Lifetime(s.subject, s.facts)
 		return b.Min == nil || b.Max == nil || l.Origin == policy.FromRule || *b.Min <= l.TTL && l.TTL <= *b.Max
 	})
 }
 
-// TestIfEnforcedIsWhatEnforcingDoes compares the trial with the same overrides in force.
-func TestIfEnforcedIsWhatEnforcingDoes(t *testing.T) {
+// TestRuleIfEnforcedEqualsEnforcedOverrides compares the trial with the same overrides in force.
+func TestRuleIfEnforcedEqualsEnforcedOverrides(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		now := s.in()
 		ifEnforced := now.IfEnforced
@@ -416,7 +416,7 @@ func TestIfEnforcedIsWhatEnforcingDoes(t *testing.T) {
 	})
 }
 
-func TestWhatNeverEndsIsNotEnded(t *testing.T) {
+func TestNeverTTLIsNeverShortened(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		s.rule.HasTTLExpression, s.facts.TTL = true, policy.NeverTTL
 		goes, ttl, _ := s.goes(s.in())

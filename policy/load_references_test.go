@@ -32,8 +32,8 @@ func TestReferencesAreLoaded(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithReferences spoils the first of two references. The first of two rules reads references.
-func TestWhatIsWrongWithReferences(t *testing.T) {
+// TestLoadFindsProblemsOfReferences spoils the first of two references. The first of two rules reads references.
+func TestLoadFindsProblemsOfReferences(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(*v1alpha1.Reference)
 		want  string
@@ -126,7 +126,7 @@ func TestPolicyMayOnlyDeclare(t *testing.T) {
 	}
 }
 
-func TestThereIsAnEndToReferences(t *testing.T) {
+func TestReferencesOfAPolicyAreLimited(t *testing.T) {
 	d := fine()
 	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)
 	expect.Equal(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))

@@ -123,7 +123,7 @@ func TestLoadFindsProblems(t *testing.T) {
 	}
 }
 
-func TestWhoKeepsALedger(t *testing.T) {
+func TestPolicyNeedsLedgerForLimitsOrOutcome(t *testing.T) {
 	tests := map[string]struct {
 		change func(*policy.Spec)
 		limits *policy.Limits

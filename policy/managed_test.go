@@ -88,8 +88,8 @@ func loaded(t *testing.T, text string) *policy.Policy {
 	return parse(t, string(data)).Load(policy.DefaultProtection())
 }
 
-// TestOnlyARuleAllowsManagedObjects: allowManaged is part of the approved spec, and an override cannot set it.
-func TestOnlyARuleAllowsManagedObjects(t *testing.T) {
+// TestAllowManagedIsOnlySetByRules: allowManaged is part of the approved spec, and an override cannot set it.
+func TestAllowManagedIsOnlySetByRules(t *testing.T) {
 	const text = `
 apiVersion: sunset-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy

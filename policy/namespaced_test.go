@@ -60,9 +60,9 @@ func TestWhateverAServiceAccountMayBeNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithARetentionPolicy checks the reported problems, and which rules they concern: each of two overridden rules,
+// TestRetentionPolicyProblemsOfEachRule checks the reported problems, and which rules they concern: each of two overridden rules,
 // p/jobs and p/pods, and the policy's own rule.
-func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
+func TestRetentionPolicyProblemsOfEachRule(t *testing.T) {
 	const good = `{"policy": "p", "rule": "jobs", "ttl": "4h"}`
 	const both = good + `, {"policy": "p", "rule": "pods", "ttl": "4h"}`
 	const account = `"serviceAccountName": "cleaner"`

@@ -156,7 +156,7 @@ func TestOrderNeverMatters(t *testing.T) {
 	})
 }
 
-func TestEveryVerdictIsWhole(t *testing.T) {
+func TestVerdictIsConsistentWithPermit(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		notBefore := w.notBefore(v.Rule)
@@ -184,8 +184,8 @@ func (w subjectCase) notBefore(id policy.RuleID) (at time.Time) {
 	return at
 }
 
-// TestNothingIsDeletedBeforeARuleAllowsIt: NotBefore of each rule applies, also above a capacity, and if another rule decides.
-func TestNothingIsDeletedBeforeARuleAllowsIt(t *testing.T) {
+// TestDeletionIsNeverBeforeNotBefore: NotBefore of each rule applies, also above a capacity, and if another rule decides.
+func TestDeletionIsNeverBeforeNotBefore(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		for i := range w.evaluations {
@@ -200,7 +200,7 @@ func TestNothingIsDeletedBeforeARuleAllowsIt(t *testing.T) {
 	})
 }
 
-func TestOnlyARuleAboutOwnersDeletesAnOwner(t *testing.T) {
+func TestPermitHasOwnerOnlyForOwnerRules(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		if !permit.Valid() {
@@ -210,7 +210,7 @@ func TestOnlyARuleAboutOwnersDeletesAnOwner(t *testing.T) {
 	})
 }
 
-func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
+func TestDecideKeepingRuleCausesNoDeletion(t *testing.T) {
 	keeping := []func(*policy.Evaluation){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
 		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), deletesOwner(nil)}
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
@@ -267,7 +267,7 @@ func TestLongerTTLNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestOnceDeleteAlwaysDelete(t *testing.T) {
+func TestDecideStaysDeleteOverTime(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		later, _ := w.decide(now.Add(time.Duration(r.Int63n(int64(policy.Week)))))
@@ -342,7 +342,7 @@ func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
 	})
 }
 
-func TestMoreCapacityNeverCausesADeletion(t *testing.T) {
+func TestCapacityIncreaseCausesNoDeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		w.evaluations = slices.Clone(w.evaluations)

@@ -344,7 +344,7 @@ func TestUnknownReferencesAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeededCountsAsHeld(t *testing.T) {
+func TestStatsCountBuiltInSubjectsAsHeld(t *testing.T) {
 	needed := policy.Subject{Flags: policy.IsBuiltIn}
 	if c := statsOf(needed, says("a")).Policies["p"].Count; c.Held != 1 || c.Due.Now != 0 {
 		t.Errorf("%+v", c)
@@ -354,9 +354,9 @@ func TestWhatIsNeededCountsAsHeld(t *testing.T) {
 	}
 }
 
-// TestWhatADryRunHasShownIsNotNew: a deletion is not new if a counted dry run of the policy would have made it. Without a count,
+// TestPendingDueOmitsCountedDryRuns: a deletion is not new if a counted dry run of the policy would have made it. Without a count,
 // it is new.
-func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
+func TestPendingDueOmitsCountedDryRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		was       policy.Evaluation // of the same policy, before the change
 		previewed bool
@@ -385,9 +385,9 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 	}
 }
 
-// TestWhatIsNewSinceACount: an object created after the count of the previous leader was not due then. Under a rule that ranks,
+// TestPendingBacklogSinceRecount: an object created after the count of the previous leader was not due then. Under a rule that ranks,
 // it may displace another object, which is due instead.
-func TestWhatIsNewSinceACount(t *testing.T) {
+func TestPendingBacklogSinceRecount(t *testing.T) {
 	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 1 }
 	for name, test := range map[string]struct {
 		created    time.Time

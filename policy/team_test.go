@@ -87,8 +87,8 @@ func TestTeamCountsHeldAndAddsUp(t *testing.T) {
 	}
 }
 
-// TestWhatIsTriedCountsForTheTeamOnly: a dry run in a namespace does not change the counts of cluster policies.
-func TestWhatIsTriedCountsForTheTeamOnly(t *testing.T) {
+// TestTrialChangesNoPolicyCount: a dry run in a namespace does not change the counts of cluster policies.
+func TestTrialChangesNoPolicyCount(t *testing.T) {
 	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour))))
 	expect.Equal(t, "count", due(23*hour), all.Policies["p"].Count)
 	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons)

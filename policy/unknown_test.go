@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestOneCauseIsOneProblem: a misspelt or misplaced field is not also reported as missing.
-func TestOneCauseIsOneProblem(t *testing.T) {
+// TestProblemsNameMisplacedFieldsOnce: a misspelt or misplaced field is not also reported as missing.
+func TestProblemsNameMisplacedFieldsOnce(t *testing.T) {
 	const target = `"target": {"apiVersion": "batch/v1", "kind": "Job"}`
 	const rest = `"eligible": "true", "startTime": "finishedAt(object)", "ttl": "1d"`
 	for name, test := range map[string]struct {

@@ -158,8 +158,8 @@ func TestPureStayPure(t *testing.T) {
 	}
 }
 
-// TestOnlyTheEdgeReadsTheClock: all other packages receive the time as a parameter, so tests can ask about any time.
-func TestOnlyTheEdgeReadsTheClock(t *testing.T) {
+// TestClockIsReadOnlyInCommandsAndTests: all other packages receive the time as a parameter, so tests can ask about any time.
+func TestClockIsReadOnlyInCommandsAndTests(t *testing.T) {
 	clocks := map[string][]string{"time": {"Now", "Since", "Until"}, "k8s.io/utils/clock": {"RealClock"}}
 	for _, s := range sources(t) {
 		if _, isPure := pure[s.dir]; s.isTest || underAny(s.dir, "cmd", "test") && !isPure {
@@ -193,7 +193,7 @@ func selector(n ast.Node) (of, selected string) {
 	return "", ""
 }
 
-func TestNothingElseIsInTheRoot(t *testing.T) {
+func TestRootDirectoryHasOnlyKnownEntries(t *testing.T) {
 	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts",
 		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE"}
 	entries, err := os.ReadDir(root)

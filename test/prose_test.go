@@ -26,7 +26,7 @@ func TestPackagesAreNamedAfterWhatTheyHold(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasAComment(t *testing.T) {
 	documented := map[string]bool{}
 	for _, s := range sources(t) {
 		if s.isTest && s.dir != "test" {

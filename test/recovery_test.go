@@ -28,11 +28,11 @@ var recoveries = map[string]string{
 	"index.partition.stale":           "retention TestObjectThatWasNotEvaluatedIsEvaluatedAgain",
 	"EvaluationFailed":                "retention/index TestTransientErrorsAreEvaluatedAgain, status TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks",
 	"Unmarked":                        "retention TestMarkThatFailsIsTriedAgain",
-	"retention.KindState.Lost":        "retention TestOneKindThatNeverLists",
+	"retention.KindState.Lost":        "retention TestKindThatCannotListStopsNoOther",
 	"retention.KindState.Undeletable": "retention TestKindThatCannotBeDeletedSaysSo",
 	"retention.KindState.Unmarkable":  "kube TestPermissionToMark",
 
-	"retention.listing.stale": "retention TestManyNamespacesAreListedOneAfterTheOther, retention TestSlowListOfANamespaceDelaysNoOther",
+	"retention.listing.stale": "retention TestNamespacesAreListedOneByOne, retention TestSlowListOfANamespaceDelaysNoOther",
 
 	// Deletions in a namespace, or of an object.
 	"NamespaceInDoubt":              "retention TestNamespaceInDoubtHoldsBackOnlyItself, policyset TestNamespaceThatComesBackIsAllowed",
@@ -44,7 +44,7 @@ var recoveries = map[string]string{
 	"retention.load.throttled":      "retention TestRecoveredNamespaceIsThrottledNoMore",
 	"retention.KindState.Throttled": "retention TestRecoveredNamespaceIsThrottledNoMore",
 	"Throttled":                     "retention TestRecoveredNamespaceIsThrottledNoMore, status TestEveryReasonIsReported",
-	"Recreated":                     "retention/index TestWhatResetsTheCountOfRecreations",
+	"Recreated":                     "retention/index TestRecreationCountResets",
 	"Paced":                         "retention TestMaxPerSecond",
 
 	// The checks before each deletion.
@@ -54,12 +54,12 @@ var recoveries = map[string]string{
 	"policyset.liveResult.err":                     "policyset TestDoubtFailsClosed, policyset TestNamespaceThatComesBackIsAllowed",
 	"policyset.clocks.err":                         "policyset TestWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
 	"policyset.Reconciler.skewed":                  "policyset TestClocksAreComparedThoughNothingIsDue",
-	"policyset.unread.err":                         "policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policyset TestNobodyWaitsForAnEditInAnotherNamespace",
+	"policyset.unread.err":                         "policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policyset TestSlowEditDelaysNoOtherNamespace",
 	"policyset.permission.err":                     "policyset TestEditCopiesNoPolicyOfAnotherNamespace",
 	"policyset.freshness.unread":                   "policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 	"policyset.failing.err":                        "policyset TestCacheThatRelistsFromALiarForgetsNone",
-	"policyset.CompiledSnapshot.QuotaError":        "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
-	"policyset.quotas.errs":                        "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policyset.CompiledSnapshot.QuotaError":        "policyset TestUnreadableQuotasBindNothing",
+	"policyset.quotas.errs":                        "policyset TestUnreadableQuotasBindNothing",
 	"policyset.CompiledSnapshot.QuotasUnread":      "policyset TestListThatLacksQuotasBindsNothing",
 	"policyset.CompiledSnapshot.InvalidReferences": "kube/referrers TestInvalidReferenceMayReferToAnything",
 	"policyset.Reconciler.invalidReferences":       "kube/referrers TestInvalidReferenceMayReferToAnything",
@@ -72,9 +72,9 @@ var recoveries = map[string]string{
 	"ledgers.State.WriteError":                     "ledgers TestWriteErrorsAreRetriedWithPauses",
 	"LedgerUnavailable":                            "ledgers TestWriteErrorsAreRetriedWithPauses, ledgers TestLedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
 	"LedgerNotRead":                                "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
-	"ledgers.worker.readErr":                       "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"ledgers.State.ReadError":                      "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"EntriesUnread":                                "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestObjectThatCannotBeReadStopsNoOther",
+	"ledgers.worker.readErr":                       "ledgers TestEntryStaysInDoubtWithoutReadPermission",
+	"ledgers.State.ReadError":                      "ledgers TestEntryStaysInDoubtWithoutReadPermission",
+	"EntriesUnread":                                "ledgers TestEntryStaysInDoubtWithoutReadPermission, ledgers TestObjectThatCannotBeReadStopsNoOther",
 
 	// References.
 	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
@@ -86,9 +86,9 @@ var recoveries = map[string]string{
 	"references.Referrer.Unread": "kube/referrers TestObjectThatCannotBeRead",
 	"references.Source.Doubted":  "kube/references TestDoubtsAreAllSourcesInDoubt",
 	"referrers.State.Denied":     "kube/referrers TestPermissionsAreDeniedAndGranted",
-	"references.from.paused":     "kube/references TestPauseIsNoDoubt, retention TestWhatMayBeOutOfDateIsPutOff",
+	"references.from.paused":     "kube/references TestPauseIsNoDoubt, retention TestConfirmDefersSubjectsWithOutdatedFacts",
 	"referrers.source.why":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/referrers TestWatchThatIsFrozen",
-	"ReferencesUnknown":          "kube/referrers TestPermissionsAreDeniedAndGranted, status TestWhatIsNotKnownOfReferencesIsACondition",
+	"ReferencesUnknown":          "kube/referrers TestPermissionsAreDeniedAndGranted, status TestReferencesKnownCondition",
 
 	// Nodes.
 	"hub.RulePublisher.writeErr":  "node/hub TestUnwrittenUntilTheErrorEnds",
@@ -100,15 +100,15 @@ var recoveries = map[string]string{
 	"agent.disk.err":              "node/agent TestDiskThatIsNotSeenIsLookedAtAgain",
 	"FilesystemUnseen":            "node/agent TestDiskThatIsNotSeenIsLookedAtAgain",
 	"history.History.doubted":     "node/images/history TestDoubtOutlivesARestart, node/images/history TestEmptyListingAfterARestartIsBelieved",
-	"images.Node.lastErr":         "node/images TestHowLongARuntimeIsOutOfReach",
-	"RuntimeUnreachable":          "node/images TestHowLongARuntimeIsOutOfReach, node/images TestF41RuntimeErrors",
+	"images.Node.lastErr":         "node/images TestUnreachableEndsWhenTheRuntimeAnswers",
+	"RuntimeUnreachable":          "node/images TestUnreachableEndsWhenTheRuntimeAnswers, node/images TestF41RuntimeErrors",
 	"PodsUnknown":                 "node/agent TestPodsThatWereNotListedAreListedAgain",
 	"agent.rules.unread":          "node/agent TestConfirmErrorEnds",
 	"agent.rules.confirmErr":      "node/agent TestConfirmErrorEnds",
 	"RulesUnknown":                "node/agent TestConfirmErrorEnds, node/agent TestRulesThatAnAnswerLackedComeBack",
-	"history.Store.saveErr":       "node/images/history TestWhatWasRefusedIsTriedAgain",
+	"history.Store.saveErr":       "node/images/history TestSaveIsRetriedAfterAFullDisk",
 	"history.Store.agesReset":     "node/images/history TestAgesResetIsReportedForADay",
-	"StateNotKept":                "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestAgesResetIsReportedForADay",
+	"StateNotKept":                "node/images/history TestSaveIsRetriedAfterAFullDisk, node/images/history TestAgesResetIsReportedForADay",
 }
 
 // others are fields and reasons that are not such states, and why.
@@ -153,9 +153,9 @@ var others = map[string]string{
 	"ApprovalRequired":   "waits for an approval", "BacklogTooLarge": "waits for an approval", "AlwaysRequired": "waits for an approval",
 }
 
-// TestEveryDoubtEnds: each reason, and each field of a struct in controllers that keeps an error or a SourceError, is in
+// TestRecoveriesCoverReasonsAndErrors: each reason, and each field of a struct in controllers that keeps an error or a SourceError, is in
 // recoveries with existing tests, or in others with the reason why it does not belong there.
-func TestEveryDoubtEnds(t *testing.T) {
+func TestRecoveriesCoverReasonsAndErrors(t *testing.T) {
 	found := map[string]bool{}
 	all := sources(t)
 	for _, s := range all {

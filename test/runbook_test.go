@@ -116,8 +116,8 @@ func isCopied(e ast.Expr) bool {
 	return ok
 }
 
-// TestEveryReasonOfAVerdictIsListed: policy.Reasons contains each constant, so that the runbook and other tests cover it.
-func TestEveryReasonOfAVerdictIsListed(t *testing.T) {
+// TestReasonsListAllConstants: policy.Reasons contains each constant, so that the runbook and other tests cover it.
+func TestReasonsListAllConstants(t *testing.T) {
 	found := 0
 	for _, s := range sources(t) {
 		if s.dir != "policy" || s.isTest {

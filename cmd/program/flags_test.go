@@ -169,8 +169,8 @@ func TestFileThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongSaysWhere: the error about an invalid setting names the line of the file, or the flag.
-func TestWhatIsWrongSaysWhere(t *testing.T) {
+// TestSettingErrorNamesLineOrFlag: the error about an invalid setting names the line of the file, or the flag.
+func TestSettingErrorNamesLineOrFlag(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		want string

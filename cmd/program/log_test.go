@@ -41,8 +41,8 @@ func TestErrorsAreReadable(t *testing.T) {
 	}
 }
 
-// TestNoLineIsDropped: no library drops lines with equal messages. The code that logs them aggregates them (package retention).
-func TestNoLineIsDropped(t *testing.T) {
+// TestLoggerWritesEqualLines: no library drops lines with equal messages. The code that logs them aggregates them (package retention).
+func TestLoggerWritesEqualLines(t *testing.T) {
 	f := NewFlags("sunset-test", "TestConfig")
 	var out bytes.Buffer
 	f.log.DestWriter = &out

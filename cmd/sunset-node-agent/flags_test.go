@@ -130,7 +130,7 @@ func nowhere(t *testing.T) string {
 	return path
 }
 
-func TestWithoutAnAPIServer(t *testing.T) {
+func TestAgentReportsUnreachableAPIServer(t *testing.T) {
 	config, err := parse([]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint", filepath.Join(t.TempDir(), "runtime.sock"),
 		"--state-dir", t.TempDir(), "--metrics-bind-address=0", "--health-probe-bind-address=0"})
 	if err != nil {

@@ -61,8 +61,8 @@ func TestAPIServerRefusesWhatIsProtected(t *testing.T) {
 	}
 }
 
-// TestBothWebhookAndAPIServerLetSuspendingPass: the condition is the same in three places.
-func TestBothWebhookAndAPIServerLetSuspendingPass(t *testing.T) {
+// TestSuspendConditionIsTheSameInAllFiles: the condition is the same in three places.
+func TestSuspendConditionIsTheSameInAllFiles(t *testing.T) {
 	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspend' " +
 		"|| dyn(object.spec).exists(k, k != 'mode' && (!(k in dyn(oldObject.spec)) || dyn(object.spec)[k] != dyn(oldObject.spec)[k])) " +
 		"|| dyn(oldObject.spec).exists(k, k != 'mode' && !(k in dyn(object.spec)))"

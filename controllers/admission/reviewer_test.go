@@ -139,7 +139,7 @@ spec:
     ttl: 1h
 `
 
-func TestWhatTheAuthorIsAskedFor(t *testing.T) {
+func TestReviewChecksAuthorPermissions(t *testing.T) {
 	mayAll := []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}
 	for name, test := range map[string]struct {
 		before, after string
@@ -168,7 +168,7 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
+func TestReviewReportsAllProblemsTogether(t *testing.T) {
 	w := &fakeCluster{allowed: []string{"impersonate serviceaccounts other", "list jobs"}}
 	response := w.review(t, "", strings.NewReplacer("finished(object)", "finshed(object)", "kind: ConfigMap", "kind: Secret", "ttl: 1h", "ttl: soon").Replace(own))
 	if response.Allowed || response.Result.Code != 422 || response.Result.Reason != metav1.StatusReasonInvalid {
@@ -186,7 +186,7 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
+func TestReviewShowsExpressionErrors(t *testing.T) {
 	w := &fakeCluster{allowed: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "finshed(object)", 1))
 	for _, want := range []string{"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "    ^"} {
@@ -196,7 +196,7 @@ func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
+func TestReviewAllowsSuspendingInvalidPolicies(t *testing.T) {
 	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
 	for after, want := range map[string]bool{
 		strings.Replace(wrong, "Enforce", "Suspend", 1):                                      true,
@@ -279,7 +279,7 @@ func TestReviewRefusesWhenPermissionsAreUnknown(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForWarnings(t *testing.T) {
+func TestReviewDoesNotWaitForSlowWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fakeCluster{slowness: time.Minute}
 		began := time.Now()

@@ -170,15 +170,15 @@ func TestSameErrorIsHeldOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsGoneHasNoFacts(t *testing.T) {
+func TestDecoderReadsNoFactsOfDeletedObjects(t *testing.T) {
 	row, err := decoder(t, fixture.Jobs, "object.status.succeeded == 1").Deleted(job)
 	expect.NoError(t, err)
 	expect.Equal(t, "name", "nightly", row.Subject().Name)
 	expect.Equal(t, "facts", 0, len(row.Facts()))
 }
 
-// TestNothingIsReadAfterTheEndOfASource: a read after the end returns an error, and no partial facts.
-func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
+// TestDecoderReadsNothingAfterClose: a read after the end returns an error, and no partial facts.
+func TestDecoderReadsNothingAfterClose(t *testing.T) {
 	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1")
 	began, done := make(chan struct{}), make(chan error)
 	go func() {

@@ -123,9 +123,9 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	}
 }
 
-// TestFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that use
+// TestEvaluationBudgetProtectsOrdinaryNamespaces: a hundred namespaces with ordinary rules are evaluated beside three that use
 // as much time as possible.
-func TestFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
+func TestEvaluationBudgetProtectsOrdinaryNamespaces(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()

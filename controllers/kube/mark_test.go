@@ -197,7 +197,7 @@ func TestListOfANamespace(t *testing.T) {
 	}
 }
 
-func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
+func TestSourceListsClusterScopedObjects(t *testing.T) {
 	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil), pageOf("", blue))
 	rows, err := listed(t.Context(), source, "")
@@ -206,7 +206,7 @@ func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
 	expect.Equal(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
 }
 
-func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
+func TestNamespaceListOmitsClusterScopedObjects(t *testing.T) {
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil))
 	rows, err := listed(t.Context(), source, "team-a")
 	expect.Equal(t, "error", nil, err)

@@ -238,9 +238,9 @@ func TestFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 	expect.Equal(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
 }
 
-// TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: an aggregated API server may serve the kind by then, and may ignore
+// TestResolveTargetRechecksOwnerKindAfterAMinute: an aggregated API server may serve the kind by then, and may ignore
 // preconditions.
-func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
+func TestResolveTargetRechecksOwnerKindAfterAMinute(t *testing.T) {
 	clock, all := clocktesting.NewFakeClock(now), fine(nil)
 	server := answer.Func(func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()

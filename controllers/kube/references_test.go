@@ -202,7 +202,7 @@ func TestQuietPeriodBeginsWithTheLastReference(t *testing.T) {
 	})
 }
 
-func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
+func TestWatchEventsUseCurrentReferences(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.refer("web", "a", "c")
 		u.calls()
@@ -219,9 +219,9 @@ func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
 	})
 }
 
-// TestWhileAListIsMissing: while lists fail, the known objects are still evaluated again. When a list succeeds, its objects are
+// TestReevaluationWhileListsFail: while lists fail, the known objects are still evaluated again. When a list succeeds, its objects are
 // evaluated with the references at that time.
-func TestWhileAListIsMissing(t *testing.T) {
+func TestReevaluationWhileListsFail(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.server.set(func() { u.server.failList = []int{500, 500, 500} })
 		time.Sleep(2 * time.Second)
@@ -238,9 +238,9 @@ func TestWhileAListIsMissing(t *testing.T) {
 	})
 }
 
-// TestOnlyWhatRulesReadIsKept: a source keeps only the fields that rules read, nothing of objects that no such rule selects,
+// TestSourceKeepsOnlyFieldsThatRulesRead: a source keeps only the fields that rules read, nothing of objects that no such rule selects,
 // and never the last applied configuration.
-func TestOnlyWhatRulesReadIsKept(t *testing.T) {
+func TestSourceKeepsOnlyFieldsThatRulesRead(t *testing.T) {
 	const identity = `"annotations":{},"creationTimestamp":"1999-12-31T12:00:00Z",%s"name":"a","namespace":"team-a","resourceVersion":"1","uid":"uid-a"`
 	tests := map[string]struct {
 		rules []string
@@ -323,8 +323,8 @@ func TestConfirmReportsAllChanges(t *testing.T) {
 	})
 }
 
-// TestWhatMayBeOutOfDateIsNotConfirmed: Confirm fails while references may be out of date, but the result is not in doubt.
-func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
+// TestConfirmFailsWhileReferencesArePaused: Confirm fails while references may be out of date, but the result is not in doubt.
+func TestConfirmFailsWhileReferencesArePaused(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
 		expect.Equal(t, "confirmed", nil, u.source.Confirm(a))
@@ -364,9 +364,9 @@ func TestReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	})
 }
 
-// TestWhatIsMissedPastTheWatchIsNotToldOfAgain: an object that a read shows to be deleted is not evaluated again, unless the
+// TestReadOfDeletedObjectStopsReevaluation: an object that a read shows to be deleted is not evaluated again, unless the
 // watch has brought another object of its name.
-func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
+func TestReadOfDeletedObjectStopsReevaluation(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	another := strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)
 	tests := map[string]struct {
@@ -447,8 +447,8 @@ func TestSourceThatKeepsNothingIsReopened(t *testing.T) {
 	})
 }
 
-// TestWithoutAnIndexOfReferencesRulesThatReadThemFail: if references are not tracked, rules that read them are in doubt.
-func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
+// TestRulesWithoutReferenceIndexAreInDoubt: if references are not tracked, rules that read them are in doubt.
+func TestRulesWithoutReferenceIndexAreInDoubt(t *testing.T) {
 	s := &server{objects: []string{configAt("a", "1")}}
 	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		return compile(t, c, fixture.ConfigMaps, eligible(unused))
@@ -458,8 +458,8 @@ func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	})
 }
 
-// TestManyChangesAreOne: beyond PendingAtMost changes, each object is evaluated once.
-func TestManyChangesAreOne(t *testing.T) {
+// TestReevaluatorMergesManyChanges: beyond PendingAtMost changes, each object is evaluated once.
+func TestReevaluatorMergesManyChanges(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		pods := make([]references.Referrer, kube.PendingAtMost+1)
 		for i := range pods {

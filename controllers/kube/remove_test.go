@@ -165,7 +165,7 @@ func TestKindNobodyServesIsNotDeleted(t *testing.T) {
 	expect.Equal(t, "requests", nil, *requests)
 }
 
-func TestOneAttemptIsOneRequest(t *testing.T) {
+func TestRemoveSendsOneRequest(t *testing.T) {
 	for name, code := range map[string]int{"busy": 429, "overloaded": 503, "broken": 500, "conflict": 409} {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -196,7 +196,7 @@ func TestRedirectIsNoDeletion(t *testing.T) {
 	}
 }
 
-func TestNoAnswerIsNoResult(t *testing.T) {
+func TestRemoveWithoutResponseIsUnsure(t *testing.T) {
 	c, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestNoRequestIsSentLate: a request is not sent if its checks are more than a second old, for example because the connection took
+// TestWriteRequestsExpireAfterASecond: a request is not sent if its checks are more than a second old, for example because the connection took
 // long. A request whose body was sent never counts as unsent.
-func TestNoRequestIsSentLate(t *testing.T) {
+func TestWriteRequestsExpireAfterASecond(t *testing.T) {
 	for name, test := range map[string]struct {
 		age, dial, write time.Duration
 		sent             bool
@@ -55,9 +55,9 @@ func TestNoRequestIsSentLate(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsSentAgainLate: if a connection ends before anything was sent, the client sends the request again. The age of
+// TestWriteRequestRetriesExpireAfterASecond: if a connection ends before anything was sent, the client sends the request again. The age of
 // the same checks limits that too.
-func TestNoRequestIsSentAgainLate(t *testing.T) {
+func TestWriteRequestRetriesExpireAfterASecond(t *testing.T) {
 	for name, test := range map[string]struct {
 		pause time.Duration
 		sent  bool

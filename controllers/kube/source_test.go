@@ -535,7 +535,7 @@ func TestPermissionToMark(t *testing.T) {
 	})
 }
 
-func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
+func TestSourceRequestsOnlyMetadataIfEnough(t *testing.T) {
 	tests := map[string]struct {
 		expressions []string
 		want        bool

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
+func TestLedgerWritesAreBatchedAndLimited(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2000, 0)
@@ -42,7 +42,7 @@ func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
 	})
 }
 
-func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
+func TestLedgerRecordsDeletionsASecondAhead(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
@@ -76,7 +76,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
+func TestLedgerWaitsUntilTheStatusNamesIt(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.server.unrecorded = true
 		w.use(policyOf("p", nil))
@@ -173,7 +173,7 @@ func TestWriteErrorsAreRetriedWithPauses(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedStopsNoOther(t *testing.T) {
+func TestRefusedDeletionsStopNoOthers(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(400)))
 		w.answer = func(o *object) *retention.Outcome {
@@ -190,9 +190,9 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 	})
 }
 
-// TestWhatCannotGoAnyMoreStopsNoOther: deletions are recorded, then their namespace loses the permission. They make room
+// TestDeniedEntriesMakeRoomForOthers: deletions are recorded, then their namespace loses the permission. They make room
 // for others.
-func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
+func TestDeniedEntriesMakeRoomForOthers(t *testing.T) {
 	for name, limits := range map[string]*policy.Limits{"without limits": nil, "within limits": limited(400)} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
@@ -255,7 +255,7 @@ func TestLimitsThatAreLoweredStopWhatIsWrittenDown(t *testing.T) {
 	})
 }
 
-func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
+func TestLimitsCountEarlierDeletionsWhenRestored(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 0)
@@ -276,7 +276,7 @@ func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
 	})
 }
 
-func TestNothingIsWrittenDownInDoubt(t *testing.T) {
+func TestLedgerRecordsNothingDuringClockSkew(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.set(func() { w.doubt = errors.New("clock skew") })
@@ -289,7 +289,7 @@ func TestNothingIsWrittenDownInDoubt(t *testing.T) {
 	})
 }
 
-func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
+func TestEntryIsReplacedWhenItsTermsChange(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
@@ -307,7 +307,7 @@ func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForNothingIsPruned(t *testing.T) {
+func TestPruneQueueDropsForgottenSubjects(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 100, 0)
@@ -346,9 +346,9 @@ func TestObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestWhatALostWriteLeftBehindIsWithdrawn: when the entry of a lost write is found, its version of the object no longer
+// TestEntryOfALostWriteIsWithdrawn: when the entry of a lost write is found, its version of the object no longer
 // exists.
-func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
+func TestEntryOfALostWriteIsWithdrawn(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) {

@@ -69,8 +69,8 @@ func TestLedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T) 
 	})
 }
 
-// TestWhatWasWrittenDownInALedgerThatIsGoneStays: without the ledger its deletions would not be counted.
-func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
+// TestRecordedDeletionsWaitForTheirLedger: without the ledger its deletions would not be counted.
+func TestRecordedDeletionsWaitForTheirLedger(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)

@@ -106,8 +106,8 @@ func TestNamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 	})
 }
 
-// TestWithoutPermissionToReadAnEntryStaysInDoubt: State says why, and the entry ends once the permission exists.
-func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
+// TestEntryStaysInDoubtWithoutReadPermission: State says why, and the entry ends once the permission exists.
+func TestEntryStaysInDoubtWithoutReadPermission(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1)))
 		w.refuseStuck()

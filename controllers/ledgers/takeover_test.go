@@ -44,8 +44,8 @@ func TestTakeoverReadsObjectsOfOpenEntries(t *testing.T) {
 	})
 }
 
-// TestWhatWasOpenWaitsForNoRoom: inherited open entries already count against limits, and need no more room.
-func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
+// TestTakeoverNeedsNoRoomForOpenEntries: inherited open entries already count against limits, and need no more room.
+func TestTakeoverNeedsNoRoomForOpenEntries(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "next-", 3, 0)
@@ -64,7 +64,7 @@ func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
 	})
 }
 
-func TestWhoIsDeposedEnds(t *testing.T) {
+func TestManagerEndsWhenDeposed(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })

@@ -67,7 +67,7 @@ func (k *known) GetInformer(context.Context, client.Object, ...cache.InformerGet
 	return nil, nil
 }
 
-func TestEveryReplicaReadsPolicies(t *testing.T) {
+func TestCachesRetryUntilSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &caches{of: &known{failing: 2}, clock: clock.RealClock{}}
 		go func() { _ = c.Start(t.Context()) }()

@@ -46,8 +46,8 @@ func TestEverythingIsWired(t *testing.T) {
 	}
 }
 
-// TestEveryRequestSaysWhoAsks: every request has the User-Agent of Sunset, for audit logs, also in leader election.
-func TestEveryRequestSaysWhoAsks(t *testing.T) {
+// TestManagerRequestsHaveUserAgent: every request has the User-Agent of Sunset, for audit logs, also in leader election.
+func TestManagerRequestsHaveUserAgent(t *testing.T) {
 	const name = "sunset-controller/v1.2.3"
 	askedForLease, others := make(chan struct{}, 1), make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -127,7 +127,7 @@ func TestPolicyThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
+func TestCountSetReplacesMetrics(t *testing.T) {
 	before := gather(t)
 	metrics.Counted.Set([]prometheus.Metric{
 		metrics.Backlog.Of(2), metrics.Verdicts.Of(2, "Job.batch", "Expired"), metrics.Subjects.Of(2, "p", "r", "due"),

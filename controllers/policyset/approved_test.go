@@ -190,9 +190,9 @@ func TestEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsApprovedInAnyMode: an approval that is given while the policy is suspended counts until the policy has another
+// TestApprovalCountsWhileSuspended: an approval that is given while the policy is suspended counts until the policy has another
 // version.
-func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
+func TestApprovalCountsWhileSuspended(t *testing.T) {
 	for name, test := range map[string]struct {
 		between []string
 		want    []string

@@ -104,9 +104,9 @@ func (o objects) deletes(l *harness) (n int) {
 	return n
 }
 
-// TestWhatAChangeLetsGoIsCountedFirst: each kind of change that deletes more than before waits, and is counted for the
+// TestChangeThatDeletesMoreIsCountedFirst: each kind of change that deletes more than before waits, and is counted for the
 // additional deletions.
-func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
+func TestChangeThatDeletesMoreIsCountedFirst(t *testing.T) {
 	p := in(spec("Enforce", "1h"))
 	q := spec("Suspend", "1h")
 	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }

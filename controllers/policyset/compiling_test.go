@@ -67,8 +67,8 @@ func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*te
 	})
 }
 
-// TestNobodyWaitsForWhatATenantHasCompiled blocks the compiler for an hour.
-func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
+// TestTenantCompilationDelaysNoOthers blocks the compiler for an hour.
+func TestTenantCompilationDelaysNoOthers(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		began := time.Now()
@@ -98,8 +98,8 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 	})
 }
 
-// TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile, because the effect of the new version is still unknown.
-func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
+// TestClusterPolicyCompilationStopsChecks, because the effect of the new version is still unknown.
+func TestClusterPolicyCompilationStopsChecks(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, preflight.ErrNamespace) {

@@ -80,7 +80,7 @@ func TestNewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	expect.Equal(t, "snapshots after no change", 2, len(l.published))
 }
 
-func TestWhatOpensNoGate(t *testing.T) {
+func TestGateStaysClosed(t *testing.T) {
 	tests := map[string]func(l *harness, p *policy.Policy){
 		"a count of another version": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
@@ -113,9 +113,9 @@ func TestWhatOpensNoGate(t *testing.T) {
 	}
 }
 
-// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each RetentionPolicy needs an earlier snapshot
+// TestClusterPolicyGateKeepsEarlierSnapshot: each RetentionPolicy needs an earlier snapshot
 // of its own.
-func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference(t *testing.T) {
+func TestClusterPolicyGateKeepsEarlierSnapshot(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	l.later(time.Minute)
@@ -135,7 +135,7 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 	expect.Equal(t, "p has an earlier snapshot", true, l.named("p").Gate.Before != nil)
 }
 
-func TestOnlyWhatIsInForceWaits(t *testing.T) {
+func TestGateIsOnlyForEnforcedPolicies(t *testing.T) {
 	for _, mode := range []string{"DryRun", "Suspend"} {
 		t.Run(mode, func(t *testing.T) {
 			l := withPolicy(t, spec(mode, "1h"))
@@ -363,7 +363,7 @@ func rescoped(t *testing.T) *harness {
 	return l
 }
 
-func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
+func TestGateStopsOnlyTheNewNamespace(t *testing.T) {
 	l := rescoped(t)
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
 	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
@@ -373,7 +373,7 @@ func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
 	expect.Equal(t, "waiting later", free, l.waiting("team-b"))
 }
 
-func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
+func TestEarlierCountOpensNoLaterNamespace(t *testing.T) {
 	l := rescoped(t)
 	before := l.named("p")
 	l.policy("team-a/own", longer)
@@ -406,7 +406,7 @@ func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
 }
 
-func TestWhatWaitsSurvivesARestart(t *testing.T) {
+func TestGateSurvivesRestart(t *testing.T) {
 	l := rescoped(t)
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{
@@ -424,7 +424,7 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 	expect.Equal(t, "waiting with an approval from before the restart", free, l.recounted("p").waiting("team-b"))
 }
 
-func TestWhatWaitsSurvivesEdits(t *testing.T) {
+func TestGateSurvivesEdits(t *testing.T) {
 	tests := map[string]func(l *harness){
 		"of its mode": func(l *harness) {
 			l.edit("p", func(p *unstructured.Unstructured) {
@@ -519,9 +519,9 @@ func TestDryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWasCountedBesideAVetoDoesNotOutliveIt: the count of an earlier version, uncounted rules, or a count from before a
+// TestCountDoesNotOutliveVeto: the count of an earlier version, uncounted rules, or a count from before a
 // restart must not outlive the veto.
-func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
+func TestCountDoesNotOutliveVeto(t *testing.T) {
 	held := func() *harness {
 		return holding(t, spec("DryRun", "1h"))
 	}

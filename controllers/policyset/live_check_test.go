@@ -50,7 +50,7 @@ func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	expect.Equal(t, "snapshots", 1, len(l.published))
 }
 
-func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
+func TestCheckPublishesLiveChanges(t *testing.T) {
 	tests := map[string]struct {
 		change func(s *server)
 		want   []string
@@ -178,7 +178,7 @@ func (l *harness) fillOneByOne() {
 	l.asked()
 }
 
-func TestManyNamespacesAreReadInOneList(t *testing.T) {
+func TestCheckListsManyNamespacesAtOnce(t *testing.T) {
 	s := newServer()
 	for i := range 100 {
 		s.namespace(fmt.Sprint("ns-", i), nil)
@@ -309,7 +309,7 @@ func TestSkewFoundByTheLastReadCounts(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
+func TestCheckNeedsLeadership(t *testing.T) {
 	l := oneEnforced(t)
 	l.leadership = errors.New("not the leader")
 	if _, err := l.check("team-a"); err == nil {
@@ -318,7 +318,7 @@ func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
 	expect.Equal(t, "requests", map[string]int{}, l.asked())
 }
 
-func TestNothingIsAllowedBeforeTheCacheWasRead(t *testing.T) {
+func TestCheckFailsBeforeCacheIsRead(t *testing.T) {
 	l := newUnreadHarness(t, newServer())
 	if _, err := l.check("team-a"); err == nil {
 		t.Error("allowed")

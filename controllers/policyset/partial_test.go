@@ -103,8 +103,8 @@ func TestListThatLacksNamespacesForgetsNone(t *testing.T) {
 	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
-// TestWhatIsNewAndAListLacksComesWithTheNext: the first list lacks new objects that were not known before.
-func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
+// TestNewObjectMissingInListIsReadNext: the first list lacks new objects that were not known before.
+func TestNewObjectMissingInListIsReadNext(t *testing.T) {
 	l := selecting(t)
 	l.later(2 * time.Second)
 	l.policy("veto", spec("Suspend", "1h"))
@@ -168,8 +168,8 @@ func (s *server) lose(names ...string) {
 	}
 }
 
-// TestManyNamespacesThatAreGone: GETs for all of them are sent several at a time, and not again for confirmed ones.
-func TestManyNamespacesThatAreGone(t *testing.T) {
+// TestDeletedNamespacesAreConfirmedInParallel: GETs for all of them are sent several at a time, and not again for confirmed ones.
+func TestDeletedNamespacesAreConfirmedInParallel(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		for i := range 1000 {
 			l.namespace(fmt.Sprint("gone-", i), nil)
@@ -330,9 +330,9 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 // confirmed is how long it takes to confirm a deletion.
 const confirmed = 1001 * time.Millisecond
 
-// TestNobodyWaitsForAnEditInAnotherNamespace: tenants may constantly edit large policies, and the API server may be slow to
+// TestSlowEditDelaysNoOtherNamespace: tenants may constantly edit large policies, and the API server may be slow to
 // return each.
-func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
+func TestSlowEditDelaysNoOtherNamespace(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	var asked, answer chan struct{}

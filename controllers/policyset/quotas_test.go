@@ -66,7 +66,7 @@ func (l *harness) capacity(namespace string) int {
 	return -1
 }
 
-func TestWhatQuotasAllow(t *testing.T) {
+func TestCapacityFollowsQuotas(t *testing.T) {
 	tests := map[string]struct {
 		quotas quotas
 		want   int
@@ -163,8 +163,8 @@ func TestQuotasAreReadOnlyForRulesThatAsk(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: rules that use quotas keep their objects, and other rules still delete.
-func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
+// TestUnreadableQuotasBindNothing: rules that use quotas keep their objects, and other rules still delete.
+func TestUnreadableQuotasBindNothing(t *testing.T) {
 	l := bounding(t, quotas{"team-a/q": hard("count/jobs.batch=10")})
 	l.allowed("team-a")
 	l.counted("p")

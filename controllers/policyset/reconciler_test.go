@@ -56,7 +56,7 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
+func TestInvalidPolicyDoesNotHideOthers(t *testing.T) {
 	for name, bad := range map[string]string{
 		"no spec":                "null",
 		"empty":                  "{}",
@@ -142,7 +142,7 @@ func (unreadable) List(context.Context, client.ObjectList, ...client.ListOption)
 	return errors.New("not synced")
 }
 
-func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
+func TestRespecifiedFiltersUpdates(t *testing.T) {
 	object := func(uid string, generation int64) client.Object {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(uid))

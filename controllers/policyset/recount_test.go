@@ -42,9 +42,9 @@ func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatu
 	return status
 }
 
-// TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a new leader first counts what would have been due for the previous leader,
+// TestNewLeaderCountsMissedChanges: a new leader first counts what would have been due for the previous leader,
 // and deletes nothing before. It counts neither objects that have become due since then nor new ones.
-func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
+func TestNewLeaderCountsMissedChanges(t *testing.T) {
 	p, q := in(spec("Enforce", "1h")), spec("Suspend", "1h")
 	newest := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h, keepNewest: {count: 20}}]}`)
 	limit := func(n string) corev1.ResourceQuotaSpec { return hard("count/jobs.batch=" + n) }

@@ -127,8 +127,8 @@ func TestCheckSeesDeclaredReferences(t *testing.T) {
 	expect.Equal(t, "since, after another edit", since.Add(time.Minute), l.last().ReferencesSince)
 }
 
-// TestWhereFewerReferRulesThatAskWait: declarations of policy q are removed, and policy p reads the references to Secrets.
-func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
+// TestRemovedReferencesMakePoliciesWait: declarations of policy q are removed, and policy p reads the references to Secrets.
+func TestRemovedReferencesMakePoliciesWait(t *testing.T) {
 	const both = 2 // namespaces that are not protected
 	tests := map[string]struct {
 		asks   string // policy p
@@ -175,8 +175,8 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 	}
 }
 
-// TestWhatItDeclaresItselfIsOfTheForm: one count is enough if a policy removes its own declarations.
-func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
+// TestRemovedOwnReferencesNeedOneCount: one count is enough if a policy removes its own declarations.
+func TestRemovedOwnReferencesNeedOneCount(t *testing.T) {
 	l := withPolicy(t, reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
 	l.counted("p")
 	before := l.named("p").ApprovalHash()

@@ -35,8 +35,8 @@ func TestApprovalIsForOneChange(t *testing.T) {
 	}
 }
 
-// TestWhatChangesWhileItIsCountedWasNotCounted, although it concerns the same namespace.
-func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
+// TestChangeDuringCountIsNotCounted, although it concerns the same namespace.
+func TestChangeDuringCountIsNotCounted(t *testing.T) {
 	l := running(t)
 	l.policy("team-a/own", longer)
 	l.refresh()
@@ -49,9 +49,9 @@ func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	expect.Equal(t, "waiting once the change is counted", free, l.waiting("team-a"))
 }
 
-// TestWhatASuspendedPolicyComesToApplyToIsCounted when the policy is enforced again, because no status has shown what it would
+// TestSuspendedPolicyWaitsInNewNamespaces when the policy is enforced again, because no status has shown what it would
 // delete there.
-func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
+func TestSuspendedPolicyWaitsInNewNamespaces(t *testing.T) {
 	l := running(t)
 	mode := func(mode string) {
 		l.edit("p", func(p *unstructured.Unstructured) { _ = unstructured.SetNestedField(p.Object, mode, "spec", "mode") })
@@ -165,8 +165,8 @@ func TestRetentionPolicyNamesTheVersionThatTheServerPrefers(t *testing.T) {
 	expect.Equal(t, "rules at the preferred version", []string{"team-a/own/jobs Enforce 1h"}, l.rules("team-a"))
 }
 
-// TestEachRuleNeedsThePermissionsOfItsOwn: permissions for another kind, or for a rule without marks, do not count for it.
-func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
+// TestPermissionsAreCheckedForEachRule: permissions for another kind, or for a rule without marks, do not count for it.
+func TestPermissionsAreCheckedForEachRule(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", `{mode: Enforce, serviceAccountName: cleaner, rules: [
 		{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h},
@@ -252,8 +252,8 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without limit.
-func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
+// TestMarksAreForgottenWithPolicy: tenants may create and delete policies without limit.
+func TestMarksAreForgottenWithPolicy(t *testing.T) {
 	l := newHarness(t, newServer())
 	for range 5 {
 		l.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
@@ -313,8 +313,8 @@ func TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}
 }
 
-// TestNothingIsInForceBeforeTheStatusesAreRead, because the statuses say which marks count.
-func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
+// TestSnapshotWaitsForPolicyStatuses, because the statuses say which marks count.
+func TestSnapshotWaitsForPolicyStatuses(t *testing.T) {
 	s := newServer()
 	s.policy("p", marking("Enforce", "finished(object)"))
 	s.sync()

@@ -117,11 +117,11 @@ func (l *Reconciler) compareClocks(ctx context.Context) {
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return
 	}
-	trouble := l.live.clocks.lastErr()
+	skewErr := l.live.clocks.lastErr()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if (trouble == nil) != (l.skewed == nil) {
-		log.FromContext(ctx).Info("clocks compared", "deletionsWait", trouble != nil, "trouble", trouble)
+	if (skewErr == nil) != (l.skewed == nil) {
+		log.FromContext(ctx).Info("clocks compared", "deletionsWait", skewErr != nil, "reason", skewErr)
 	}
-	l.skewed = trouble
+	l.skewed = skewErr
 }

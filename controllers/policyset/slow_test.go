@@ -43,9 +43,9 @@ func under(prefix string, d time.Duration) func(string) time.Duration {
 	}
 }
 
-// TestWhatADeletionRestsOnIsReadAtTheSameTime, because the first result of sequential reads would be too old when the last one
+// TestCheckSendsRequestsInParallel, because the first result of sequential reads would be too old when the last one
 // arrives.
-func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
+func TestCheckSendsRequestsInParallel(t *testing.T) {
 	slowly(t, always(time.Second), func(t *testing.T, l *harness) {
 		began := time.Now()
 		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
@@ -75,8 +75,8 @@ func TestNamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestWhatIsReadInAdvanceCounts at the time for which it was read, and no deletion before that waits for it.
-func TestWhatIsReadInAdvanceCounts(t *testing.T) {
+// TestCheckUsesPrefetchedReads at the time for which it was read, and no deletion before that waits for it.
+func TestCheckUsesPrefetchedReads(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.asked()
@@ -112,8 +112,8 @@ func TestReadInAdvanceThatFails(t *testing.T) {
 	})
 }
 
-// TestOnlyALeaderReadsInAdvance: a standby deletes nothing.
-func TestOnlyALeaderReadsInAdvance(t *testing.T) {
+// TestPrefetchNeedsLeadership: a standby deletes nothing.
+func TestPrefetchNeedsLeadership(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.leadership = errors.New("not the leader")
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))

@@ -269,8 +269,8 @@ func (a *answers) sending(names ...string) {
 	}
 }
 
-// TestNothingIsSentByAnAnswerOlderThanASecond, however long a step takes.
-func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
+// TestAttemptUsesNoAnswerOlderThanASecond, however long a step takes.
+func TestAttemptUsesNoAnswerOlderThanASecond(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []func(*policy.Rule)
 		row     func(*draft)

@@ -94,9 +94,9 @@ func TestObstacleThatPassesIsNoDelay(t *testing.T) {
 	})
 }
 
-// TestFewObjectsOfANamespaceAreRemembered: many failing objects need little memory, and do not hide those of another
+// TestDelaysAreBoundedPerNamespace: many failing objects need little memory, and do not hide those of another
 // namespace.
-func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
+func TestDelaysAreBoundedPerNamespace(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(0, retention.Refused, false))
 		w.listed(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)

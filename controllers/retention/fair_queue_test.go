@@ -89,7 +89,7 @@ func TestFairQueueOfPoliciesAndNamespaces(t *testing.T) {
 	expect.Equal(t, "served", map[string]int{"a/x": 10, "a/y": 10, "b/x": 10}, q.serve(30))
 }
 
-func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
+func TestFairQueueBoundsTheWaitOfANewLane(t *testing.T) {
 	const policies, namespaces = 50, 40
 	q := &queue{fairQueue: newFairQueue()}
 	for i := range policies {

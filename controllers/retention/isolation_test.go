@@ -99,9 +99,9 @@ func after(d time.Duration, result retention.Result, unsure bool) func() retenti
 	}
 }
 
-// TestOtherNamespacesKeepTheirPace: if DELETEs in one namespace are slow or fail, others keep nine tenths of their rate,
+// TestFailingNamespacesDelayNoOthers: if DELETEs in one namespace are slow or fail, others keep nine tenths of their rate,
 // and their objects are less than a second late. If many namespaces are slow or fail, the bounds are wider.
-func TestOtherNamespacesKeepTheirPace(t *testing.T) {
+func TestFailingNamespacesDelayNoOthers(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
 	for name, test := range map[string]struct {
 		namespaces, each int

@@ -27,7 +27,7 @@ func (w *harness) states() map[string]retention.KindState {
 	return states
 }
 
-func TestOneKindThatNeverLists(t *testing.T) {
+func TestKindThatCannotListStopsNoOther(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))

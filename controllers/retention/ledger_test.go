@@ -18,9 +18,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestWithoutALedgerWhatIsToBeCountedStays: without a Ledger, deletions that must be recorded are not sent, and delay no
+// TestMissingLedgerStopsCountedDeletions: without a Ledger, deletions that must be recorded are not sent, and delay no
 // others.
-func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
+func TestMissingLedgerStopsCountedDeletions(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.About(fixture.Pods)))
 		for n := range 2 {
@@ -141,8 +141,8 @@ func TestClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	}
 }
 
-// TestWhatSendsNoDELETEIsNotCounted: an owner that may not be deleted is not an attempt.
-func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
+// TestRefusedOwnerIsNotAnAttempt: an owner that may not be deleted is not an attempt.
+func TestRefusedOwnerIsNotAnAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
 		w.resolveTarget = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
@@ -203,8 +203,8 @@ func TestLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 	}
 }
 
-// TestWhatTheLedgerDoesNotPermitIsRetried: once limits permit it the subject is deleted, although nothing about it changes.
-func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
+// TestDeletionDeniedByLedgerIsRetried: once limits permit it the subject is deleted, although nothing about it changes.
+func TestDeletionDeniedByLedgerIsRetried(t *testing.T) {
 	b := newLedgerFake()
 	b.limits = true
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
@@ -220,9 +220,9 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 	})
 }
 
-// TestWhatIsRetriedLeavesTheLedger: if a subject is put off for any reason, its entry makes room for others until the
+// TestRetryWithdrawsLedgerEntry: if a subject is put off for any reason, its entry makes room for others until the
 // retry.
-func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
+func TestRetryWithdrawsLedgerEntry(t *testing.T) {
 	for name, obstacle := range map[string]error{
 		"the namespace check fails": fmt.Errorf("%w: it is terminating", preflight.ErrNamespace),
 		"the clocks differ":         errors.New("clock skew"),

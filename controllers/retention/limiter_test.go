@@ -53,7 +53,7 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 	}
 }
 
-func TestOneBurstHalvesOnce(t *testing.T) {
+func TestLimiterHalvesOncePerBurst(t *testing.T) {
 	limiting(t, 16, func(t *testing.T, l *limiter) {
 		for range 8 {
 			attemptOnce(t, l, result(Busy))
@@ -111,7 +111,7 @@ func TestLimitGrowsByOneForEachRound(t *testing.T) {
 	})
 }
 
-func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
+func TestLimiterIgnoresUnsentAttempts(t *testing.T) {
 	limiting(t, 16, func(t *testing.T, l *limiter) {
 		attemptOnce(t, l, result(Busy))
 		for range 100 {

@@ -111,7 +111,7 @@ func TestBurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
+func TestNamespacesAreListedOneByOne(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed()
 		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
@@ -254,7 +254,7 @@ func TestListOfANamespaceThatComesTooLate(t *testing.T) {
 	})
 }
 
-func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
+func TestListingIsNotRepeatedForAnsweredRules(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		s := w.listed(x)
@@ -323,7 +323,7 @@ func TestSourceThatCannotAskMoreIsReplaced(t *testing.T) {
 	})
 }
 
-func TestNothingIsAskedTwice(t *testing.T) {
+func TestRuleSetSharesEqualColumns(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
@@ -391,9 +391,9 @@ func TestRuleThatMayNotWatchIsNotAsked(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotPermittedKeepsItsPlace: the older of two subjects was to be deleted. When the permission exists, it is the
+// TestUnpermittedSubjectStillCountsForKeep: the older of two subjects was to be deleted. When the permission exists, it is the
 // newest.
-func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
+func TestUnpermittedSubjectStillCountsForKeep(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
 		w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
@@ -476,7 +476,7 @@ func TestMarkIsWrittenOnce(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotMarked(t *testing.T) {
+func TestMarkIsNotWritten(t *testing.T) {
 	tests := map[string]struct {
 		rules []*policy.Rule
 		row   func(*draft)

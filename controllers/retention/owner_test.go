@@ -254,9 +254,9 @@ func TestOwnerIsNotReadWithoutPermission(t *testing.T) {
 	})
 }
 
-// TestOneOwnerCountsOnce: one of many subjects with the same owner deletes the owner. The others find that it no longer
+// TestOwnerDeletionIsCountedOnce: one of many subjects with the same owner deletes the owner. The others find that it no longer
 // exists.
-func TestOneOwnerCountsOnce(t *testing.T) {
+func TestOwnerDeletionIsCountedOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		gone := false
 		w.outcome = func(policy.DeletePermit) retention.Outcome {

@@ -234,7 +234,7 @@ func TestChangedSubjectIsJudgedAgain(t *testing.T) {
 	}
 }
 
-func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
+func TestSubjectIsReadAfterThreeConflicts(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onDelete(conflictUnless("7"))
 		s := w.listed(row("x", w.began))
@@ -247,7 +247,7 @@ func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadAfterConflicts(t *testing.T) {
+func TestReadAfterConflictsKeepsTheBackoff(t *testing.T) {
 	tests := map[string]struct {
 		read  func(start time.Time) (*draft, error)
 		known bool
@@ -344,8 +344,8 @@ func TestFailuresBackOffAlone(t *testing.T) {
 	}
 }
 
-// TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is soon retried if the server is only busy.
-func TestAnotherResultRestartsTheBackoff(t *testing.T) {
+// TestBackoffRestartsWithAnotherResult: an object that was refused for an hour is soon retried if the server is only busy.
+func TestBackoffRestartsWithAnotherResult(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy []time.Duration
 		w.onDelete(func(policy.DeletePermit) retention.Outcome {
@@ -376,9 +376,9 @@ func TestObserverIgnoresGone(t *testing.T) {
 	})
 }
 
-// TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet answers 404, and no watch event
+// TestSubjectReportedGoneIsRetried: an API server that has not read its store yet answers 404, and no watch event
 // corrects that.
-func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
+func TestSubjectReportedGoneIsRetried(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(0, retention.Gone, false))
 		w.listed(row("x", w.began.Add(-time.Hour)))
@@ -452,7 +452,7 @@ func TestMaxPerSecond(t *testing.T) {
 	})
 }
 
-func TestAtMostSoManyAtATime(t *testing.T) {
+func TestMaxInFlightLimitsDeletions(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(time.Second, retention.Removed, false))
 		w.listed(rows("x", 9, w.began.Add(-time.Hour))...)

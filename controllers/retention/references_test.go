@@ -32,8 +32,8 @@ func quiet(until time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.NotBefore = until }
 }
 
-// TestWhatIsReferredToInTheLastMomentStays: Confirm passes a new reference to the sink before the final decision.
-func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
+// TestConfirmKeepsNewlyReferencedSubjects: Confirm passes a new reference to the sink before the final decision.
+func TestConfirmKeepsNewlyReferencedSubjects(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referenced": used, "references unknown": doubted} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
 			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
@@ -53,8 +53,8 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeOutOfDateIsPutOff: a subject is put off while its facts may be out of date.
-func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
+// TestConfirmDefersSubjectsWithOutdatedFacts: a subject is put off while its facts may be out of date.
+func TestConfirmDefersSubjectsWithOutdatedFacts(t *testing.T) {
 	for name, of := range map[string]string{"the subject": "x", "the owner": "config"} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
 			w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)), fixture.Rule("pods", owners))
@@ -78,8 +78,8 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatDependsOnTheSubjectAloneIsNotConfirmed: Confirm would cost time for each deletion.
-func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
+// TestConfirmIsSkippedWithoutReferences: Confirm would cost time for each deletion.
+func TestConfirmIsSkippedWithoutReferences(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		bubble.Pass(time.Hour)
@@ -88,9 +88,9 @@ func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// TestOtherFactsDuringADeletion: a version may become referenced while it is being deleted. If the DELETE fails, it is
+// TestReferenceStopsRetriesOfADeletion: a version may become referenced while it is being deleted. If the DELETE fails, it is
 // kept.
-func TestOtherFactsDuringADeletion(t *testing.T) {
+func TestReferenceStopsRetriesOfADeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		outcome  retention.Outcome
 		attempts int // within a day; the first is the only one for a subject that is kept
@@ -119,8 +119,8 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: evaluations with the same result do not shorten the backoff.
-func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
+// TestBackoffIsNotShortenedByEvaluations: evaluations with the same result do not shorten the backoff.
+func TestBackoffIsNotShortenedByEvaluations(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(0, retention.Refused, false))
 		w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
@@ -136,8 +136,8 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 	})
 }
 
-// TestWhatIsWrittenDownAndReferredToStays: a recorded subject is kept while it is referenced, and deleted after that.
-func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
+// TestRecordedSubjectIsKeptWhileReferenced: a recorded subject is kept while it is referenced, and deleted after that.
+func TestRecordedSubjectIsKeptWhileReferenced(t *testing.T) {
 	b := newLedgerFake()
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.guard()

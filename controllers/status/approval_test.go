@@ -62,7 +62,7 @@ func previewsOf(hashes ...string) []v1alpha1.Preview {
 	return all
 }
 
-func TestWhatACountShows(t *testing.T) {
+func TestStatusShowsPreviewsAndPendingApproval(t *testing.T) {
 	lost := &retention.SourceError{Reason: "KindNotFound"}
 	problem := []policy.Problem{{Path: "spec.rules[1].target.apiVersion", Message: "another version"}}
 	invalid := func(r *policy.Rule) { r.Problems = problem }
@@ -190,8 +190,8 @@ func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
 	return p
 }
 
-// TestWithoutQuotasNothingIsCountedOfWhatTheyBind: all of these objects would be due once the quotas can be read.
-func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
+// TestUnreadableQuotasLeaveRulesUncounted: all of these objects would be due once the quotas can be read.
+func TestUnreadableQuotasLeaveRulesUncounted(t *testing.T) {
 	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
 	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
 	tests := map[string]struct {
@@ -490,7 +490,7 @@ func TestGateOpensWhenLessIsDue(t *testing.T) {
 	}
 }
 
-func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
+func TestPreviewedWaitsForCompleteCount(t *testing.T) {
 	tests := map[string]struct {
 		before func(w *harness, complete retention.KindState) // instead of the complete listing
 	}{
@@ -536,7 +536,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 	}
 }
 
-func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
+func TestPreviewedWaitsForStatusWrite(t *testing.T) {
 	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		p := gated(everywhere)
@@ -582,8 +582,8 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCountedKeepsNobodyBusy: a rule whose kind does not exist waits without frequent counts.
-func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
+// TestUncountableRuleIsNotCountedOften: a rule whose kind does not exist waits without frequent counts.
+func TestUncountableRuleIsNotCountedOften(t *testing.T) {
 	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
 	var keeper *gateKeeper
 	inBubble(t, func(w *harness) {

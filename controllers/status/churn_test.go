@@ -29,8 +29,8 @@ func dueIn(namespaces map[string]int) (rows []*index.FactRow) {
 	return rows
 }
 
-// TestOneNamespaceDoesNotHoldUpOthers: namespaces are counted one by one, and a shown approval stays unchanged.
-func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
+// TestApprovalGateOpensByNamespace: namespaces are counted one by one, and a shown approval stays unchanged.
+func TestApprovalGateOpensByNamespace(t *testing.T) {
 	later := now.Add(time.Minute)
 	changed := func(scope policy.ApprovalScope, namespaces ...string) policy.ApprovalScope {
 		return scope.Wider(sets.New(namespaces...), later)

@@ -89,7 +89,7 @@ func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 	})
 }
 
-func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
+func TestEventWriterWritesAllEventsOfObject(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		for i := range 10 {
 			e := about("", "batch")

@@ -74,12 +74,12 @@ func (g *gauges) uncountedPods(l policy.UncountedPods) {
 
 // ledger exports the state of the ledger of a policy.
 func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
-	trouble := 0.0
+	failed := 0.0
 	if kept.WriteError != nil {
-		trouble = 1
+		failed = 1
 	}
 	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
-		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerError.Of(trouble, p.Name))
+		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerError.Of(failed, p.Name))
 	if p.Limits != nil {
 		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))
 	}

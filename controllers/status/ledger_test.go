@@ -194,7 +194,7 @@ func TestRecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 	})
 }
 
-func TestWhatIsChargedFallsInTime(t *testing.T) {
+func TestLedgerStatusChargedFallsAtEasesAt(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
 	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *harness) {

@@ -87,9 +87,9 @@ type leading struct {
 	began    time.Time
 }
 
-// TestNoMarkSurvivesUseThatALeaderSaw simulates random changes of use, suspensions, failures and restarts. No object may be
+// TestMarksNeverOutliveObservedUse simulates random changes of use, suspensions, failures and restarts. No object may be
 // deleted before its TTL has passed since a leader last observed it in use.
-func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
+func TestMarksNeverOutliveObservedUse(t *testing.T) {
 	compiler := fixture.Compiler(t)
 	deleted, trusted := 0, 0
 	for seed := range int64(70) {

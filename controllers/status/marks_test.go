@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestWhereTheNextLeaderMustNotBelieveMarks checks the status while a leader runs, and after it has stopped.
-func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
+// TestDistrustedMarksInStatus checks the status while a leader runs, and after it has stopped.
+func TestDistrustedMarksInStatus(t *testing.T) {
 	now := time.Now()
 	marks := func(r *policy.Rule) { r.Mark = "mark" }
 	suspended := func(r *policy.Rule) { r.Suspended = true }

@@ -46,8 +46,8 @@ func TestMessagesAreShort(t *testing.T) {
 	})
 }
 
-// TestNoMessageIsTooLong: one long condition must not make the whole status invalid.
-func TestNoMessageIsTooLong(t *testing.T) {
+// TestConditionMessagesAreTruncated: one long condition must not make the whole status invalid.
+func TestConditionMessagesAreTruncated(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(situation{kind: func(k *retention.KindState) {

@@ -96,7 +96,7 @@ func viewOfNodes(p *policy.Policy, f *fleet, jobs int) status.View {
 	return view
 }
 
-func TestWhatNodesReportIsInTheStatus(t *testing.T) {
+func TestStatusSumsReportsOfNodes(t *testing.T) {
 	p := withImages(nil)
 	view := viewOfNodes(p, fleetOf(nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 3), silent(nodeReport("n-3", p, now, 9))), 4)
 	view.Deleted = map[string]int64{"a": 100}
@@ -250,8 +250,8 @@ func TestNodeConditions(t *testing.T) {
 	}
 }
 
-// TestOnlyAnEnforcedPolicyWithholdsImages from other policies, if its rules do not fit.
-func TestOnlyAnEnforcedPolicyWithholdsImages(t *testing.T) {
+// TestRulesTooLargeIgnoresOtherDryRuns from other policies, if its rules do not fit.
+func TestRulesTooLargeIgnoresOtherDryRuns(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspend: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"

@@ -25,11 +25,11 @@ func (v *statusInput) missingPermissions(p *policy.Policy) (all []v1alpha1.Missi
 }
 
 // lacking returns the message about the error of a kind.
-func (v *statusInput) lacking(p *policy.Policy, trouble *retention.SourceError) string {
-	if trouble.Resource.Empty() {
-		return trouble.Message
+func (v *statusInput) lacking(p *policy.Policy, err *retention.SourceError) string {
+	if err.Resource.Empty() {
+		return err.Message
 	}
-	return granting(trouble.Message, v.missingOfSunset(p), commandOf("rbac", p))
+	return granting(err.Message, v.missingOfSunset(p), commandOf("rbac", p))
 }
 
 // granting is a message, with the command that prints the roles for missing permissions.
@@ -61,11 +61,11 @@ func (v *statusInput) missingOfSunset(p *policy.Policy) (missing []rbac.Permissi
 
 // deniedOf returns the resource on which a rule lacks permissions; empty if it lacks none.
 func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
-	troubles := []*retention.SourceError{k.Lost, k.Undeletable}
+	errs := []*retention.SourceError{k.Lost, k.Undeletable}
 	if r.Mark != "" {
-		troubles = append(troubles, k.Unmarkable)
+		errs = append(errs, k.Unmarkable)
 	}
-	for _, t := range troubles {
+	for _, t := range errs {
 		if t != nil && !t.Resource.Empty() {
 			return t.Resource
 		}

@@ -67,8 +67,8 @@ func TestPermissionsThatAnAccountLacks(t *testing.T) {
 	}, s.MissingPermissions)
 }
 
-// TestWhatAConditionSaysIsOneLine, although authors of policies choose the names in it.
-func TestWhatAConditionSaysIsOneLine(t *testing.T) {
+// TestConditionMessageIsOneLine, although authors of policies choose the names in it.
+func TestConditionMessageIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
 	p := ownPolicy(v1alpha1.Enforce, rule("a"))

@@ -16,9 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestWhatComesBackIsACondition: the condition names the first objects, an Event reports it once, and it ends when the objects
+// TestRecreatedConditionNamesObjects: the condition names the first objects, an Event reports it once, and it ends when the objects
 // are no longer re-created.
-func TestWhatComesBackIsACondition(t *testing.T) {
+func TestRecreatedConditionNamesObjects(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		kind := func(e int, n int) []*index.FactRow {
 			start := time.Now().Add(-2 * time.Hour)

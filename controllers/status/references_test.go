@@ -47,7 +47,7 @@ func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
 	return e
 }
 
-func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
+func TestReferencesKnownCondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		say := func(when, known, ready string) {
 			t.Helper()
@@ -79,7 +79,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 	})
 }
 
-func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
+func TestReferencesKnownOnlyOnReadingPolicies(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		bubble.Pass(5 * time.Second)

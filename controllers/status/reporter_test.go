@@ -28,7 +28,7 @@ func listed(rows ...*index.FactRow) func(w *harness) {
 	}
 }
 
-func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+func TestReporterWritesOnlyChangedStatuses(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "writes", 1, len(w.written()))
@@ -49,7 +49,7 @@ func TestCountThatFindsNothingNewIsNotWritten(t *testing.T) {
 	})
 }
 
-func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
+func TestReporterWritesOnceInThreeSeconds(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for i := range 600 {
 			bubble.Pass(100 * time.Millisecond)
@@ -312,7 +312,7 @@ func TestFailedWriteIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestNothingIsReportedBeforeUse(t *testing.T) {
+func TestReporterWritesNothingBeforeUse(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.Changed()
 		w.Attempted(retention.Busy)

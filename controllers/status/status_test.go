@@ -103,7 +103,7 @@ func TestKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	expect.Equal(t, "watching", "Unknown Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
-func TestManyProblemsAreCutShort(t *testing.T) {
+func TestValidConditionShowsThreeProblems(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	for i := range 10 {
 		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})

@@ -43,7 +43,7 @@ func yes(start time.Time) policy.Facts {
 	return policy.Facts{Selected: true, Eligible: true, Start: start}
 }
 
-func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
+func TestClusterRulesShowEffectInNamespace(t *testing.T) {
 	ttl := func(d time.Duration) func(o *policy.Override) { return func(o *policy.Override) { o.TTL = &d } }
 	counted := v1alpha1.ClusterRuleStatus{Policy: "p", Rule: "a", Mode: v1alpha1.Enforce, TTL: "1h", Matched: 4, Eligible: 2, Held: 1, Errors: 1}
 	with := func(change func(s *v1alpha1.ClusterRuleStatus)) v1alpha1.ClusterRuleStatus {
@@ -116,7 +116,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 	}
 }
 
-func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
+func TestClusterRulesShownAreLimited(t *testing.T) {
 	var rules []*policy.Rule
 	for i := range 130 {
 		rules = append(rules, rule(fmt.Sprintf("r%03d", i)))
@@ -128,8 +128,8 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 	expect.Equal(t, "last", "r099", s.ClusterRules[99].Rule)
 }
 
-// TestNobodyReadsThroughAPolicy: the status does not reveal what the ServiceAccount may not read.
-func TestNobodyReadsThroughAPolicy(t *testing.T) {
+// TestStatusHidesWhatAccountMayNotRead: the status does not reveal what the ServiceAccount may not read.
+func TestStatusHidesWhatAccountMayNotRead(t *testing.T) {
 	missing := fmt.Errorf("%w: ServiceAccount cleaner may not list jobs.batch", permissions.ErrMissing)
 	problem := []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	tests := map[string]struct {

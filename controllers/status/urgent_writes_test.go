@@ -25,9 +25,9 @@ func teams(w *harness, n int) (all []*policy.Policy) {
 	return all
 }
 
-// TestManyNewPoliciesDelayNoEdit: the status shows an edit before the statuses of new policies have been read, and the next
+// TestNewPoliciesDelayNoEdit: the status shows an edit before the statuses of new policies have been read, and the next
 // edit before all of them have been read.
-func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
+func TestNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		edited := team(w, "z", v1alpha1.DryRun, 0)
 		w.Use(compiledOf(edited))
@@ -54,8 +54,8 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	})
 }
 
-// TestManyWritesDelayNoEdit: the status shows an edit before all other statuses are written, which takes eight seconds.
-func TestManyWritesDelayNoEdit(t *testing.T) {
+// TestStatusOfAnEditIsWrittenBeforeOthers: the status shows an edit before all other statuses are written, which takes eight seconds.
+func TestStatusOfAnEditIsWrittenBeforeOthers(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
 		all := teams(w, 320)
@@ -71,9 +71,9 @@ func TestManyWritesDelayNoEdit(t *testing.T) {
 	})
 }
 
-// TestManyWritesDelayNoCount: deletions wait for the status with the count of a policy, but not for the statuses of 400 others
+// TestCountIsWrittenBeforeOtherStatuses: deletions wait for the status with the count of a policy, but not for the statuses of 400 others
 // whose messages change all the time.
-func TestManyWritesDelayNoCount(t *testing.T) {
+func TestCountIsWrittenBeforeOtherStatuses(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		all := teams(w, 400)
 		for i, p := range all { // they share the lanes of ClusterRetentionPolicies

@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsNotRead(t *testing.T) {
+func TestReadReportsUnknownFields(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"a field of the object": {`"policies":`, `"paused":true,"policies":`},
 		"a field of a policy":   {`"hash":"h"`, `"hash":"h","paused":true`},

@@ -60,7 +60,7 @@ func TestRenderWithoutRulesAboutImages(t *testing.T) {
 	expect.Equal(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes))
 }
 
-func TestWhichRulesWait(t *testing.T) {
+func TestRenderListsUnapprovedRules(t *testing.T) {
 	tests := map[string]struct {
 		gate *policy.ApprovalGate
 		want []string
@@ -79,8 +79,8 @@ func TestWhichRulesWait(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither: an invalid rule becomes an expression that does not compile.
-func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
+// TestRenderKeepsInvalidRulesInvalid: an invalid rule becomes an expression that does not compile.
+func TestRenderKeepsInvalidRulesInvalid(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}}
 	tests := map[string]struct {
 		path string
@@ -108,7 +108,7 @@ func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
+func TestRenderDisablesPoliciesThatDoNotFit(t *testing.T) {
 	long := about(images, "old")
 	long.Eligible = strings.Repeat("true || ", 1000) + "true"
 	dry, late := policyOf("a", v1alpha1.DryRun, long), policyOf("c", v1alpha1.Enforce, long)

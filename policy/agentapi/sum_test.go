@@ -74,7 +74,7 @@ func TestSum(t *testing.T) {
 	expect.Equal(t, "changes", now.Add(29*time.Minute+1), got.Changes)
 }
 
-func TestWhichReportsCount(t *testing.T) {
+func TestSumCountsOnlyCurrentReports(t *testing.T) {
 	p := enforced()
 	changed := func(change func(r *v1alpha1.NodeImageReport)) *v1alpha1.NodeImageReport {
 		r := reportOf("n", seen(p, 10))
@@ -119,7 +119,7 @@ func TestWhichReportsCount(t *testing.T) {
 	}
 }
 
-func TestFewNewNodesKeepNobodyWaiting(t *testing.T) {
+func TestSumToleratesFewNewNodes(t *testing.T) {
 	p := enforced()
 	for news, want := range map[int]bool{0: true, 2: true, 3: false} {
 		r := agentapi.NewReports()
@@ -138,7 +138,7 @@ func TestFewNewNodesKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForApproval(t *testing.T) {
+func TestSumOfPendingBacklog(t *testing.T) {
 	two := func(p *policy.Policy, a, b int64) v1alpha1.NodeImagePolicyReport {
 		r := seen(p, 10) // two are due in total
 		r.Eligible = 5
@@ -169,8 +169,8 @@ func TestWhatWaitsForApproval(t *testing.T) {
 	}
 }
 
-// TestWhatWasRemovedIsNeverForgotten: removed images count forever, even if nodes or reports disappear.
-func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
+// TestRemovedCountNeverDecreases: removed images count forever, even if nodes or reports disappear.
+func TestRemovedCountNeverDecreases(t *testing.T) {
 	p := enforced()
 	with := func(name string, n int64) *v1alpha1.NodeImageReport {
 		r := reportOf(name, seen(p, 10))
@@ -210,8 +210,8 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 	}
 }
 
-// TestNoNodeOutweighsTheOthers: a report with wrong numbers has a limited effect.
-func TestNoNodeOutweighsTheOthers(t *testing.T) {
+// TestSumLimitsEffectOfWrongNumbers: a report with wrong numbers has a limited effect.
+func TestSumLimitsEffectOfWrongNumbers(t *testing.T) {
 	p := enforced()
 	p.Gate = &policy.ApprovalGate{}
 	for _, lie := range []int64{-1 << 62, 1<<63 - 1} {

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWhatIsCounted(t *testing.T) {
+func TestLedgerCountsByRuleAndNamespace(t *testing.T) {
 	s := newStore(t)
 	k := s.machine("first")
 	a, b, c := entry("a", "1"), entry("b", "1"), entry("c", "1")

@@ -18,8 +18,8 @@ var (
 	absent    = ledger.Observation{Absent: true}
 )
 
-// TestHowAnEntryEnds sends several DELETEs for one entry, and then reads its object.
-func TestHowAnEntryEnds(t *testing.T) {
+// TestEntryEndsByAnswersAndObservations sends several DELETEs for one entry, and then reads its object.
+func TestEntryEndsByAnswersAndObservations(t *testing.T) {
 	type end struct{ deleted, gone, open int64 }
 	for name, c := range map[string]struct {
 		answers []ledger.DeleteResult
@@ -211,7 +211,7 @@ func TestLostWrite(t *testing.T) {
 	})
 }
 
-func TestOneDeleteAtATime(t *testing.T) {
+func TestMachineSendsOneDeleteAtATime(t *testing.T) {
 	s, e := newStore(t), entry("a", "7")
 	k := s.machine("first")
 	if k.MarkSent(e.Target) {
@@ -234,7 +234,7 @@ func TestOneDeleteAtATime(t *testing.T) {
 	s.is(1, 0)
 }
 
-func TestOneEntryAnObject(t *testing.T) {
+func TestMachineOpensOneEntryPerObject(t *testing.T) {
 	s := newStore(t)
 	k := s.machine("first")
 	old, fresh := entry("a", "7"), entry("a", "8")

@@ -56,7 +56,7 @@ func TestFullLedgerIsSmall(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestMachineRefusesUnreadableLedgers(t *testing.T) {
 	open := func(change func(*v1alpha1.LedgerIntents)) func(*v1alpha1.RetentionLedger) {
 		return func(o *v1alpha1.RetentionLedger) {
 			group := v1alpha1.LedgerIntents{Rule: "old", APIVersion: "batch/v1", Kind: "Job", Objects: []string{"a uid-a 1"}}
@@ -102,7 +102,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWrittenDownIsNotOpened(t *testing.T) {
+func TestUpdateOpensNoInvalidEntries(t *testing.T) {
 	for name, spoil := range map[string]func(*ledger.Entry){
 		"no name":            func(e *ledger.Entry) { e.Name = "" },
 		"no UID":             func(e *ledger.Entry) { e.UID = "" },

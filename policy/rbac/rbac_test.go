@@ -91,8 +91,8 @@ func TestOfAccount(t *testing.T) {
 	}
 }
 
-// TestNoPolicyTakesAwayFromAnother: each policy and resource has a role with a different name.
-func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
+// TestRoleNamesDifferPerPolicyAndResource: each policy and resource has a role with a different name.
+func TestRoleNamesDifferPerPolicyAndResource(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range []string{"batch", "batch.jobs", "batch-jobs", "a/batch", "a/b", "a.b", "a-b"} {
 		for _, resource := range []string{"jobs", "batch-jobs"} {

@@ -50,8 +50,8 @@ func TestBenchmarkStillWorks(t *testing.T) {
 	}
 }
 
-// TestEveryScenarioIsTested: every scenario is in exactly one lane.
-func TestEveryScenarioIsTested(t *testing.T) {
+// TestEveryScenarioIsInOneLane: every scenario is in exactly one lane.
+func TestEveryScenarioIsInOneLane(t *testing.T) {
 	tested := strings.Split(strings.Join(lanes, ","), ",")
 	if len(tested) != len(scenarios) {
 		t.Errorf("%d of %d scenarios are tested", len(tested), len(scenarios))

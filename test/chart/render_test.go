@@ -73,8 +73,8 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestNobodyMayDoEverything: no role contains a "*", and metrics are the only non-resource URL in a role.
-func TestNobodyMayDoEverything(t *testing.T) {
+// TestRolesHaveNoWildcards: no role contains a "*", and metrics are the only non-resource URL in a role.
+func TestRolesHaveNoWildcards(t *testing.T) {
 	for name, values := range sets(t) {
 		for _, object := range objects(t, render(t, "--values", values, "--set", "crds.install=false")) {
 			for _, rule := range rulesOf(t, object) {
@@ -86,9 +86,9 @@ func TestNobodyMayDoEverything(t *testing.T) {
 	}
 }
 
-// TestWhatGoesIntoOneNamespaceStaysThere: only cluster-scoped objects are outside of the release's namespace, and no object
+// TestChartUsesOnlyTheReleaseNamespace: only cluster-scoped objects are outside of the release's namespace, and no object
 // refers to another namespace.
-func TestWhatGoesIntoOneNamespaceStaysThere(t *testing.T) {
+func TestChartUsesOnlyTheReleaseNamespace(t *testing.T) {
 	out, err := run(t, "template", "sunset", chart, "--namespace", "elsewhere", "--values", "testdata/everything/values.yaml", "--set", "crds.install=false")
 	expect.NoError(t, err)
 	for _, line := range strings.Split(string(out), "\n") {

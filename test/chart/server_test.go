@@ -33,8 +33,8 @@ type server struct {
 	plane *cluster.Cluster
 }
 
-// TestOnAnAPIServer is one test with several steps because starting a control plane for each of them is expensive.
-func TestOnAnAPIServer(t *testing.T) {
+// TestChartOnAPIServer is one test with several steps because starting a control plane for each of them is expensive.
+func TestChartOnAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -89,8 +89,8 @@ func TestAgentIsThatOfTheRepository(t *testing.T) {
 	}
 }
 
-// TestWhatIsWatchedIsWhatTheFilesSay: the chart contains the alerts and the dashboard that other tests check.
-func TestWhatIsWatchedIsWhatTheFilesSay(t *testing.T) {
+// TestChartContainsAlertsAndDashboard: the chart contains the alerts and the dashboard that other tests check.
+func TestChartContainsAlertsAndDashboard(t *testing.T) {
 	all := objects(t, render(t, "--set", "monitoring.prometheusRule=true,monitoring.dashboard=true"))
 	alerts := map[string]any{}
 	expect.NoError(t, yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts))

@@ -24,7 +24,7 @@ func fakeBuilder(t *testing.T, cache, program string, progress *bytes.Buffer) *b
 	return &builder{source: source, cache: cache, mod: mod, flags: []string{"-trimpath"}, progress: progress}
 }
 
-func TestTwoBuildersBuildOnce(t *testing.T) {
+func TestBuildersBuildComponentOnce(t *testing.T) {
 	t.Setenv(assetsEnv, "")
 	t.Setenv("GOFLAGS", "-mod=vendor -tags=other") // meant for another module
 	t.Setenv("GOOS", "plan9")

@@ -44,7 +44,7 @@ func TestCacheKeyChangesWithEveryInput(t *testing.T) {
 	}
 }
 
-func TestEachHomeHasAKeyOfItsOwn(t *testing.T) {
+func TestBuilderCacheIsNamedAfterItsHome(t *testing.T) {
 	t.Setenv(cacheEnv, t.TempDir())
 	for _, c := range append(Components(), NodeComponents()...) {
 		b, err := newBuilder(recipes[c].home, io.Discard)

@@ -20,9 +20,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTwoServers is also one test with several steps: a stale second API server, bodies in the audit logs, a paused
+// TestClusterWithSecondAPIServer is also one test with several steps: a stale second API server, bodies in the audit logs, a paused
 // component, and a restored etcd.
-func TestTwoServers(t *testing.T) {
+func TestClusterWithSecondAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestNothingStays: no process, mount, cgroup or file remains, even if a container still runs.
-func TestNothingStays(t *testing.T) {
+// TestStopLeavesNothingBehind: no process, mount, cgroup or file remains, even if a container still runs.
+func TestStopLeavesNothingBehind(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
 			dir := t.TempDir()

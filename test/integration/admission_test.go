@@ -102,7 +102,7 @@ func edit(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
 }
 
-func TestOnlyUsersOfTheAccountGiveItsPermissionsToRules(t *testing.T) {
+func TestAdmissionChecksUseOfServiceAccount(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	nobody := w.tenant("weak", writesPolicies)
@@ -136,7 +136,7 @@ func TestOnlyUsersOfTheAccountGiveItsPermissionsToRules(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
+func TestAdmissionAllowsOnlyReducingChanges(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	w.create(w.own("p", ownRules))

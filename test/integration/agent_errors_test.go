@@ -78,9 +78,9 @@ const (
 	internal = 13
 )
 
-// TestNothingGoesByAnswersThatAreNotComplete: the agent removes nothing while a list request fails, or if the runtime lists
+// TestAgentRemovesNothingAfterFailedLists: the agent removes nothing while a list request fails, or if the runtime lists
 // no image.
-func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
+func TestAgentRemovesNothingAfterFailedLists(t *testing.T) {
 	w := newEnv(t)
 	s := critest.Start(t)
 	n := w.node("a")

@@ -34,9 +34,9 @@ func (w *env) pull(d *containerd.Daemon, name string, want containerd.Image) <-c
 	return done
 }
 
-// TestNoPullIsLost: pulls succeed while the agent removes images that share layers with them, or an image that is being
+// TestPullsSucceedDuringRemovals: pulls succeed while the agent removes images that share layers with them, or an image that is being
 // pulled again.
-func TestNoPullIsLost(t *testing.T) {
+func TestPullsSucceedDuringRemovals(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
 			w := newEnv(t)

@@ -105,8 +105,8 @@ func TestApprovalsAreOfWhatTheStatusShows(t *testing.T) {
 
 const everyFieldOfCluster = "mode: DryRun\nrules: [{name: all, target: {apiVersion: v1, kind: ConfigMap}, ttl: 1h, startTime: object.metadata.creationTimestamp}]\n"
 
-// TestOnlyWhoApprovesRaisesTheNumberThatNeedsNoApproval: a user who may write policies, but not approvals, can lower it.
-func TestOnlyWhoApprovesRaisesTheNumberThatNeedsNoApproval(t *testing.T) {
+// TestBacklogCountIsRaisedOnlyByApprovers: a user who may write policies, but not approvals, can lower it.
+func TestBacklogCountIsRaisedOnlyByApprovers(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	author, approver := w.tenant("author", writesPolicies, makesPods), w.tenant("approver", writesPolicies, makesPods, createsApprovals)

@@ -48,8 +48,8 @@ func (w *env) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.temporary(fixture.Approval(p, hash))
 }
 
-// TestNothingBigGoesByRulesNobodyPreviewed: a large backlog under new rules waits for an approval, also after a restart.
-func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
+// TestApprovalIsNeededForLargeBacklog: a large backlog under new rules waits for an approval, also after a restart.
+func TestApprovalIsNeededForLargeBacklog(t *testing.T) {
 	w := newEnv(t)
 	all := w.backlog(10)
 	stop := w.sunset()
@@ -102,9 +102,9 @@ func TestSmallBacklogNeedsNoApproval(t *testing.T) {
 	w.left()
 }
 
-// TestOtherNamespacesNeedApproval: objects of a namespace that a new label selects wait for approval; objects of other
+// TestApprovalIsNeededForAddedNamespaces: objects of a namespace that a new label selects wait for approval; objects of other
 // namespaces do not.
-func TestOtherNamespacesNeedApproval(t *testing.T) {
+func TestApprovalIsNeededForAddedNamespaces(t *testing.T) {
 	w, other := newEnv(t), newEnv(t)
 	w.labelNamespace("clean", w.namespace)
 	all := other.backlog(10)

@@ -109,7 +109,7 @@ func TestLeaderThatComesBackFromTheDead(t *testing.T) {
 
 // Without leader election two controllers may lead. The newer one takes the ledgers, and the older one ends and logs the
 // reason.
-func TestTwoLeadersAtATime(t *testing.T) {
+func TestLedgersMoveToNewerLeader(t *testing.T) {
 	w, p := backlogOf(t)
 	alone := []string{"--leader-elect=false", "--max-deletions-per-second=40"}
 	first := controller(t, w.view(p), alone...)

@@ -83,7 +83,7 @@ func TestLimitsOfNothing(t *testing.T) {
 	w.stays(0, cm)
 }
 
-func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
+func TestLimitsAllowMoreAfterWindow(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("limited", limited(2, "1s"))

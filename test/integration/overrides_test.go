@@ -83,9 +83,9 @@ func TestNamespaceChangesARuleWithinItsBounds(t *testing.T) {
 	})
 }
 
-// TestWithoutOverrideANamespaceCanOnlyKeepLonger: without override in the rule a namespace can only lengthen the TTL, and
+// TestOverrideCanOnlyLengthenTTLByDefault: without override in the rule a namespace can only lengthen the TTL, and
 // its dry run shows the effect of other overrides.
-func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
+func TestOverrideCanOnlyLengthenTTLByDefault(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))

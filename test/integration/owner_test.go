@@ -104,8 +104,8 @@ func TestDryRunShowsTheOwner(t *testing.T) {
 	w.stays(time.Second, job, cm)
 }
 
-// TestWhatKeepsAnOwner: an owner is kept for a reason, and deleted once the reason is removed.
-func TestWhatKeepsAnOwner(t *testing.T) {
+// TestOwnerIsKeptUntilReasonEnds: an owner is kept for a reason, and deleted once the reason is removed.
+func TestOwnerIsKeptUntilReasonEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		job   func(*env) *batchv1.Job
 		spec  string

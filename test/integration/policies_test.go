@@ -113,7 +113,7 @@ rules:
 	w.event("default", "ClusterRetentionPolicy", other.Name, "rules of other policies no longer keep")
 }
 
-func TestOneDeleteWithPreconditionsAndNoGet(t *testing.T) {
+func TestDeleteIsOneRequestWithPreconditions(t *testing.T) {
 	w := newEnv(t)
 	g := proxy.New(t, w.plane.Config())
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })

@@ -57,9 +57,9 @@ func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatNothingRefersToGoes: only objects without references are deleted, for different kinds of referrers. Each case has
+// TestUnreferencedObjectsAreDeleted: only objects without references are deleted, for different kinds of referrers. Each case has
 // its own namespace.
-func TestWhatNothingRefersToGoes(t *testing.T) {
+func TestUnreferencedObjectsAreDeleted(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
 	w.policy("unreferenced", andSecrets)

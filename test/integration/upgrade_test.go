@@ -93,10 +93,10 @@ func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
 	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// TestWhatAnEarlierVersionLeftGoesOn uses the stored objects of the first and of the last recorded version. Marks count,
+// TestUpgradeContinuesFromStoredObjects uses the stored objects of the first and of the last recorded version. Marks count,
 // limits hold, open entries are resolved, and totals and image ages continue. No new approval is necessary. Then a newer
 // version writes unknown fields, and is rolled back: nothing is deleted.
-func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
+func TestUpgradeContinuesFromStoredObjects(t *testing.T) {
 	all, err := upgrade.All()
 	expect.NoError(t, err)
 	first, last := all[0], all[0]

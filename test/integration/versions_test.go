@@ -78,10 +78,10 @@ func (w *env) redefine() {
 	w.definitions("../../crds")
 }
 
-// TestAnotherVersionOfTheAPI: a second version with the same schema changes nothing, whichever version is stored, even for
+// TestAPIVersionUnservedStopsDeletions: a second version with the same schema changes nothing, whichever version is stored, even for
 // a policy that was written in it. While the API server does not serve the controller's version, nothing is deleted;
 // afterwards everything is.
-func TestAnotherVersionOfTheAPI(t *testing.T) {
+func TestAPIVersionUnservedStopsDeletions(t *testing.T) {
 	w := newEnv(t)
 	t.Cleanup(func() { w.in(t).redefine() })
 	w.versions("v1alpha1", "v1alpha1", "v1alpha2")

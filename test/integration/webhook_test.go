@@ -255,7 +255,7 @@ rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: Job
 	}
 }
 
-func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
+func TestWebhookDownAllowsSuspendAndDelete(t *testing.T) {
 	w := newEnv(t)
 	h := w.webhook()
 	p := w.policy("batch", "mode: Enforce\nrules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
@@ -304,7 +304,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 	h.answers(w)
 }
 
-func TestWithoutACertificateTheControllerWorks(t *testing.T) {
+func TestControllerWorksWithoutCertificate(t *testing.T) {
 	w := newEnv(t)
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	h := w.startWebhook(freePort(t), t.TempDir(), func(s *admission.Serving) { s.Secret = "late" })

@@ -37,7 +37,7 @@ type answer struct {
 	All    bool
 }
 
-func TestWhatIsAskedIsExported(t *testing.T) {
+func TestMetricsInQueriesAreExported(t *testing.T) {
 	known := exported(t)
 	asked := append(dashboard(t), alerts(t)...)
 	if len(asked) < 40 {

@@ -3,17 +3,17 @@ package mutants
 // changeTable changes approvals and how they are counted: approval gates, previews, and what a change allows to delete.
 var changeTable = map[string]Mutant{
 	"a dry-run policy that no longer applies counts as allowing deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "return !r.dryRun() && kinds.Has(",
 		New: "return kinds.Has(",
 	},
 	"a dry run that was never counted needs no approval": {
-		File: "policy/backlog.go", Test: "./policy TestWhatADryRunHasShownIsNotNew",
+		File: "policy/backlog.go", Test: "./policy TestPendingDueOmitsCountedDryRuns",
 		Old: "case c.previewed && r.dryRun():",
 		New: "case r.dryRun():",
 	},
 	"removing a hold allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "case !c.before.applies(p, namespace), was.Held && !is.Held,",
 		New: "case !c.before.applies(p, namespace),",
 	},
@@ -33,22 +33,22 @@ var changeTable = map[string]Mutant{
 		New: "case was.Held",
 	},
 	"a recreated policy counts as the same policy": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "if now != nil && now.UID == p.UID && now",
 		New: "if now != nil && now",
 	},
 	"a policy does not apply to cluster-scoped objects": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "\tif p.Namespace == \"\" {\n\t\tall.Insert(\"\")",
 		New: "\tif p.Namespace != \"\" {\n\t\tall.Insert(\"\")",
 	},
 	"a preview excludes objects that the previous rules would delete later": {
-		File: "policy/backlog.go", Test: "./controllers/policyset TestWhatAChangeLetsGoIsCountedFirst",
+		File: "policy/backlog.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
 		Old: "if c.isNew(soon) || c.isNew(later) {",
 		New: "if c.isNew(later) {",
 	},
 	"adding a TTL to a rule allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "if was.TTL >= 0 { //",
 		New: "if was.TTL >= 0 || is.TTL >= 0 { //",
 	},
@@ -58,17 +58,17 @@ var changeTable = map[string]Mutant{
 		New: "return g != nil && (\n",
 	},
 	"narrowing the namespace selector of a policy allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "p.Namespaces.String() == was.Namespaces.String() && was",
 		New: "was",
 	},
 	"lowering a TTL allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "is.TTL = min(is.TTL, was.TTL)",
 		New: "is.TTL = max(is.TTL, was.TTL)",
 	},
 	"the worst case excludes objects that a suspension keeps": {
-		File: "policy/backlog.go", Test: "./policy TestWhatIsHeldForNowIsInTheWorstCase",
+		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "bare.Suspended, bare.Overrides = false, nil",
 		New: "bare.Overrides = nil",
 	},
@@ -78,7 +78,7 @@ var changeTable = map[string]Mutant{
 		New: "return hashOf(p.Hash)",
 	},
 	"an approval of namespaces stays valid after the next change": {
-		File: "policy/approval_gate.go", Test: "./policy TestWhatApprovesAScope",
+		File: "policy/approval_gate.go", Test: "./policy TestScopeHashDependsOnPolicyTimeAndNamespaces",
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",
 		New: "append([]string{p.ApprovalHash()}, slices",
 	},
@@ -93,12 +93,12 @@ var changeTable = map[string]Mutant{
 		New: "ok && !at.IsZero() {",
 	},
 	"excluding a namespace from a policy allows no deletions": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "was.Excluded.IsSuperset(p.Excluded)",
 		New: "p.Excluded.IsSuperset(was.Excluded)",
 	},
 	"the worst case excludes objects that an override keeps": {
-		File: "policy/backlog.go", Test: "./policy TestWhatIsHeldForNowIsInTheWorstCase",
+		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "bare.Suspended, bare.Overrides = false, nil",
 		New: "bare.Suspended = false",
 	},
@@ -108,12 +108,12 @@ var changeTable = map[string]Mutant{
 		New: "o.Policy != p.Name",
 	},
 	"a preview excludes Pods that the Job controller has not counted": {
-		File: "policy/backlog.go", Test: "./policy TestWhatIsHeldForNowIsInTheWorstCase",
+		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "s.Flags &^= IsHeld | IsUncounted",
 		New: "s.Flags &^= IsHeld",
 	},
 	"changing what a rule deletes needs no approval": {
-		File: "policy/load_settings.go", Test: "./policy TestEveryFieldOfASpecIsInItsHash",
+		File: "policy/load_settings.go", Test: "./policy TestSpecHashHasEveryField",
 		Old: "same == (v1alpha1.Delete{}) {",
 		New: "same.Target != v1alpha1.TargetOwner || !same.AllowUnfinishedOwner {",
 	},
@@ -123,12 +123,12 @@ var changeTable = map[string]Mutant{
 		New: "if true {",
 	},
 	"every new object counts as displacing another one": {
-		File: "policy/recount.go", Test: "./policy TestWhatIsNewSinceACount",
+		File: "policy/recount.go", Test: "./policy TestPendingBacklogSinceRecount",
 		Old: "if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Rule.Ranks() }) {",
 		New: "if len(c.own) > 0 {",
 	},
 	"a policy applies to protected namespaces": {
-		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		File: "policy/change.go", Test: "./policy TestChangeScopeIncludesFreedNamespaces",
 		Old: "if b.applies(p, namespace) && !b.protection.Namespace(namespace) {",
 		New: "if b.applies(p, namespace) {",
 	},
@@ -208,7 +208,7 @@ var changeTable = map[string]Mutant{
 		New: "if p.Accepted() {",
 	},
 	"the approval of rules covers other rules that were not counted": {
-		File: "controllers/status/pending.go", Test: "./controllers/status TestWhatACountShows",
+		File: "controllers/status/pending.go", Test: "./controllers/status TestStatusShowsPreviewsAndPendingApproval",
 		Old: "gate.Rules.Difference(sets.New(uncounted...))",
 		New: "gate.Rules.Difference(sets.New(uncounted[:0]...))",
 	},
@@ -233,7 +233,7 @@ var changeTable = map[string]Mutant{
 		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspend {",
 	},
 	"rules that cannot be counted during a change are never counted": {
-		File: "controllers/status/approval.go", Test: "./controllers/status TestWhatACountShows",
+		File: "controllers/status/approval.go", Test: "./controllers/status TestStatusShowsPreviewsAndPendingApproval",
 		Old: "p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil):",
 		New: "p.Gate != nil && p.Gate.Recount != nil && pending == nil:",
 	},
@@ -253,7 +253,7 @@ var changeTable = map[string]Mutant{
 		New: "return status.ObservedGeneration < 0",
 	},
 	"the approval of rules covers them when they wait again": {
-		File: "policy/approval_gate.go", Test: "./controllers/status TestWhatACountShows",
+		File: "policy/approval_gate.go", Test: "./controllers/status TestStatusShowsPreviewsAndPendingApproval",
 		Old: "\"rules\", since.UTC().Format(time.RFC3339Nano)}",
 		New: "\"rules\"}",
 	},

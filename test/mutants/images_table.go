@@ -43,7 +43,7 @@ var imagesTable = map[string]Mutant{
 		New: "return err != nil || l.byID[id] == nil",
 	},
 	"images: the outcome of a refused removal is unknown": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
 		Old: "if outcome.Unsure && outcome.Result != retention.Refused {",
 		New: "if outcome.Unsure {",
 	},
@@ -58,7 +58,7 @@ var imagesTable = map[string]Mutant{
 		New: "took < 0",
 	},
 	"images: a retried removal counts twice": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
 		Old: "\tn.unacknowledged.take(t.Name)\n",
 		New: "",
 	},
@@ -83,7 +83,7 @@ var imagesTable = map[string]Mutant{
 		New: "Since: n.Clock.Now(),",
 	},
 	"images: the outcome of a failed removal is known": {
-		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
 		Old: "Result: resultOf(err), Unsure: true, Err: err",
 		New: "Result: resultOf(err), Unsure: false, Err: err",
 	},
@@ -143,7 +143,7 @@ var imagesTable = map[string]Mutant{
 		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},
 	"images: an image that disappears long after a removal counts as removed by it": {
-		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
 		Old: "case now.After(s.until):",
 		New: "case now.Before(s.until.Add(-unacknowledgedFor)):",
 	},

@@ -38,12 +38,12 @@ var indexTable = map[string]Mutant{
 		New: "if i.Owner != nil && d.streak > maxReturns {",
 	},
 	"returns: any change in the namespace resets the count of recreations": {
-		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestWhatResetsTheCountOfRecreations",
+		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
 		Old: "if is.ID == was.ID && is.EditedSince(was) {",
 		New: "if is.ID == was.ID && is != was {",
 	},
 	"returns: a deletion by others counts as a recreation": {
-		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestWhatResetsTheCountOfRecreations",
+		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
 		Old: "\tcase row.leaving:\n",
 		New: "\tcase row.leaving || row.isPrompt():\n",
 	},

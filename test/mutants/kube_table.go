@@ -48,7 +48,7 @@ var kubeTable = map[string]Mutant{
 		New: "case s.UID != t.UID:",
 	},
 	"owner: the server of a kind is checked only once": {
-		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute",
+		File: "controllers/kube/owner.go", Test: "./controllers/kube TestResolveTargetRechecksOwnerKindAfterAMinute",
 		Old: "return known && lease.Elapsed(c.clock.Now(), at) < allowedEvery",
 		New: "return known && (lease.Elapsed(c.clock.Now(), at) < allowedEvery || !at.IsZero())",
 	},
@@ -83,22 +83,22 @@ var kubeTable = map[string]Mutant{
 		New: "requests.CheckRedirect = nil",
 	},
 	"remover: a request body is sent at any time after the checks": {
-		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestWriteRequestsExpireAfterASecond",
 		Old: "\tif !b.begun && !preflight.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
 	},
 	"remover: a repeated request body may be late": {
-		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentAgainLate",
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestWriteRequestRetriesExpireAfterASecond",
 		Old: "asked.GetBody = func() (io.ReadCloser, error) { return c.bodyOf(r), nil }",
 		New: "asked.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }",
 	},
 	"remover: a request body that was sent is reported as unsent": {
-		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestWriteRequestsExpireAfterASecond",
 		Old: "\tif !b.begun && !preflight.Fresh",
 		New: "\tif !preflight.Fresh",
 	},
 	"remover: the outcome of a broken connection is known": {
-		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoAnswerIsNoResult",
+		File: "controllers/kube/send.go", Test: "./controllers/kube TestRemoveWithoutResponseIsUnsure",
 		Old: "Unsure: !late, Unsent: late",
 		New: "Unsure: false, Unsent: late",
 	},

@@ -63,7 +63,7 @@ var ledgerTable = map[string]Mutant{
 		New: "return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
 	},
 	"ledger: a counted entry is forgotten immediately": {
-		File: "policy/ledger/machine.go", Test: "./policy/ledger TestOneEntryAnObject",
+		File: "policy/ledger/machine.go", Test: "./policy/ledger TestMachineOpensOneEntryPerObject",
 		Old: "\t\tcase seen:\n",
 		New: "\t\tcase seen || !known(uid):\n",
 	},

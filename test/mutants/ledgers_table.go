@@ -33,7 +33,7 @@ var ledgersTable = map[string]Mutant{
 		New: "r.subject != subjectOf(i)",
 	},
 	"ledgers: entries are opened although the clock check fails": {
-		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestNothingIsWrittenDownInDoubt",
+		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestLedgerRecordsNothingDuringClockSkew",
 		Old: "if waits && w.manager.Check(ctx) != nil {",
 		New: "if waits && w.manager.Check(ctx) != nil && w.short {",
 	},

@@ -5,6 +5,6 @@ var policyMutants = map[string]Mutant{
 		File: "policy/combine.go",
 		Old:  "case now.Before(v.due):",
 		New:  "case now.Before(v.due.Add(-1)):",
-		Test: "./policy TestOneRule",
+		Test: "./policy TestDecideWithOneRule",
 	},
 }

@@ -3,7 +3,7 @@ package mutants
 // policyTable changes rules, marks, overrides and snapshots.
 var policyTable = map[string]Mutant{
 	"a bound on keepNewest is not compared": {
-		File: "policy/override.go", Test: "./policy TestEveryFieldOfARuleIsCompared",
+		File: "policy/override.go", Test: "./policy TestRuleComparisonHasEveryField",
 		Old: " && same(b.Keep, o.Keep)\n",
 		New: "\n",
 	},
@@ -18,12 +18,12 @@ var policyTable = map[string]Mutant{
 		New: "case r.isUnmarked():",
 	},
 	"a keepNewest of zero in an override is ignored": {
-		File: "policy/override.go", Test: "./policy TestWhatIsWrongWithARetentionPolicy",
+		File: "policy/override.go", Test: "./policy TestRetentionPolicyProblemsOfEachRule",
 		Old: "\tif spec.KeepNewest != nil {\n",
 		New: "\tif spec.KeepNewest != nil && *spec.KeepNewest > 0 {\n",
 	},
 	"a mark from before marks were kept is trusted": {
-		File: "policy/eligible_since.go", Test: "./policy TestWhereMarksAreDistrusted",
+		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesOfMarks",
 		Old: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)",
 		New: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || since.IsZero() && r.Facts.Start.Before(since)",
 	},
@@ -73,12 +73,12 @@ var policyTable = map[string]Mutant{
 		New: "!r.suspended() && !r.Unpermitted",
 	},
 	"a rule with another ServiceAccount counts as unchanged": {
-		File: "policy/rule.go", Test: "./policy TestEveryFieldOfARuleIsCompared",
+		File: "policy/rule.go", Test: "./policy TestRuleComparisonHasEveryField",
 		Old: " && r.ServiceAccount == o.ServiceAccount && r.Ledger",
 		New: " && r.Ledger",
 	},
 	"a rule without facts keeps no subject": {
-		File: "policy/combine.go", Test: "./policy TestOneRule",
+		File: "policy/combine.go", Test: "./policy TestDecideWithOneRule",
 		Old: "case !r.Known:\n\t\tv.reason = Stale\n",
 		New: "case !r.Known:\n\t\treturn vote{}\n",
 	},
@@ -123,17 +123,17 @@ var policyTable = map[string]Mutant{
 		New: "if s.Flags.Has(HasTTL) && s.OwnTTL > 0 {",
 	},
 	"an estimated start time never makes a mark outdated": {
-		File: "policy/eligible_since.go", Test: "./policy TestWhereMarksAreDistrusted",
+		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesOfMarks",
 		Old: "\t\treturn r.Facts.Outdated\n\tdefault",
 		New: "\t\treturn false\n\tdefault",
 	},
 	"an excess object with an infinite TTL is deleted": {
-		File: "policy/combine.go", Test: "./policy TestOneRule",
+		File: "policy/combine.go", Test: "./policy TestDecideWithOneRule",
 		Old: "case v.ttl < 0 && r.Rule.hasTTL():",
 		New: "case v.ttl < 0 && r.Rule.hasTTL() && !r.Rank.Excess:",
 	},
 	"an excess object that expired earlier is due only now": {
-		File: "policy/combine.go", Test: "./policy TestOneRule",
+		File: "policy/combine.go", Test: "./policy TestDecideWithOneRule",
 		Old: "case r.Rank.Excess && (v.ttl < 0 || v.due.After(now)):",
 		New: "case r.Rank.Excess:",
 	},
@@ -148,7 +148,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
 	},
 	"an overridden rule does not wait for approval": {
-		File: "policy/snapshot.go", Test: "./controllers/policyset TestWhatAChangeLetsGoIsCountedFirst",
+		File: "policy/snapshot.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
 		Old: "\tdefault:\n\t\tr = waiting(r, rp.policy)\n\t}\n",
 		New: "\tdefault:\n\t}\n",
 	},
@@ -168,12 +168,12 @@ var policyTable = map[string]Mutant{
 		New: "x.suspends() == y.suspends()",
 	},
 	"an override whose policy is suspended counts as unchanged": {
-		File: "policy/override.go", Test: "./policy TestEveryFieldOfAnOverrideIsCompared",
+		File: "policy/override.go", Test: "./policy TestOverrideComparisonHasEveryField",
 		Old: " && x.InForce == y.InForce && x.Suspended == y.Suspended",
 		New: " && x.InForce == y.InForce",
 	},
 	"an owner rule deletes a subject without an owner": {
-		File: "policy/combine.go", Test: "./policy TestOneRule",
+		File: "policy/combine.go", Test: "./policy TestDecideWithOneRule",
 		Old: "case r.Rule.Owner && f.Owner == nil:",
 		New: "case r.Rule.Owner && f.Owner == nil && !r.Rule.AllowUnfinished:",
 	},
@@ -183,7 +183,7 @@ var policyTable = map[string]Mutant{
 		New: "case t.now.Before(due):",
 	},
 	"an unknown quota counts as the largest number": {
-		File: "policy/snapshot.go", Test: "./policy TestNoQuotaOverflows",
+		File: "policy/snapshot.go", Test: "./policy TestCapacityOfQuotasDoesNotOverflow",
 		Old: "\tbounded.Capacity = Capacity{}\n",
 		New: "\tbounded.Capacity.Max = 0\n",
 	},
@@ -198,7 +198,7 @@ var policyTable = map[string]Mutant{
 		New: "return !r.Preferred.Empty()",
 	},
 	"a long list of namespaces with distrusted marks is truncated": {
-		File: "policy/eligible_since.go", Test: "./policy TestMoreNamespacesThanAreListedAreAll",
+		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesAreLimited",
 		Old: "if len(*into) <= v1alpha1.MaxDistrusted {",
 		New: "if len(*into) < v1alpha1.MaxDistrusted {",
 	},

@@ -3,12 +3,12 @@ package mutants
 // policysetTable changes what a deletion reads first, and what it waits for.
 var policysetTable = map[string]Mutant{
 	"a rule takes the permissions of the previous rule for another kind": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEachRuleNeedsThePermissionsOfItsOwn",
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
 		Old: " && r.Kind == p.Rules[i-1].Kind",
 		New: "",
 	},
 	"a rule takes the permissions of the previous rule, which does not mark": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEachRuleNeedsThePermissionsOfItsOwn",
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
 		Old: " && (r.Mark == \"\") == (p.Rules[i-1].Mark == \"\")",
 		New: "",
 	},
@@ -28,12 +28,12 @@ var policysetTable = map[string]Mutant{
 		New: "if e.bound = nil; !marks {",
 	},
 	"preflight: a policy missing from a later list comes back": {
-		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestNobodyWaitsForAnEditInAnotherNamespace",
+		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestSlowEditDelaysNoOtherNamespace",
 		Old: "if shown.Has(object.GetUID()) {",
 		New: "if len(shown) >= 0 {",
 	},
 	"preflight: a policy is read repeatedly while its first read is slow": {
-		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestNobodyWaitsForAnEditInAnotherNamespace",
+		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestSlowEditDelaysNoOtherNamespace",
 		Old: "if !l.live.later.Has(o.UID) {",
 		New: "if true {",
 	},
@@ -83,7 +83,7 @@ var policysetTable = map[string]Mutant{
 		New: "\tif bound && namespace == \"\" {\n",
 	},
 	"gates: a count from before a change ends the wait for that change": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestWhatWasCountedBesideAVetoDoesNotOutliveIt",
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestCountDoesNotOutliveVeto",
 		Old: "!c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())",
 		New: "c.Outdated.IsZero() || c.Outdated.Equal(e.outdated())",
 	},

@@ -63,12 +63,12 @@ var retentionTable = map[string]Mutant{
 		New: "!synced {\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
 	},
 	"preflight: a mark needs no live check": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatIsNotMarked",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestMarkIsNotWritten",
 		Old: "return []preflight.Precondition{f.permission, f.live}",
 		New: "return []preflight.Precondition{f.permission}",
 	},
 	"preflight: another rule decides without a permission check": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",
 		Old: "case !areAmong(j.Rules(), likely.Rules()), j.Permit",
 		New: "case j.Permit",
 	},
@@ -78,12 +78,12 @@ var retentionTable = map[string]Mutant{
 		New: "false:",
 	},
 	"preflight: answers are valid for two seconds": {
-		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",
 		Old: "lease.Elapsed(now, since) <= MaxAge",
 		New: "lease.Elapsed(now, since) <= 2*MaxAge",
 	},
 	"preflight: references that may be outdated count": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatMayBeOutOfDateIsPutOff",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestConfirmDefersSubjectsWithOutdatedFacts",
 		Old: "confirm(f.kind, likely.Permit.Subject()); err != nil {",
 		New: "confirm(f.kind, likely.Permit.Subject()); err != nil && f.target.UID == \"\" {",
 	},
@@ -108,7 +108,7 @@ var retentionTable = map[string]Mutant{
 		New: "if !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
 	"preflight: the permission for the owner is not checked again": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",
 		Old: "\t\tf.ownerPermission, //",
 		New: "\t\t//",
 	},
@@ -118,7 +118,7 @@ var retentionTable = map[string]Mutant{
 		New: "return j, true",
 	},
 	"preflight: an outdated answer is not refreshed": {
-		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",
 		Old: "if Fresh(now(), since[i]) {",
 		New: "if !since[i].IsZero() {",
 	},
@@ -133,12 +133,12 @@ var retentionTable = map[string]Mutant{
 		New: "if errors.Is(err, preflight.ErrNamespace) && it.namespace == \"\" {",
 	},
 	"remove: an object reported as gone is never checked again": {
-		File: "controllers/retention/remove.go", Test: "./controllers/retention TestWhatWasSaidToBeGoneAndIsThereGoesLater",
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestSubjectReportedGoneIsRetried",
 		Old: "\t\tp.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))\n\t\treturn\n",
 		New: "\t\treturn\n",
 	},
 	"backoff: a conflict without a change is retried every second": {
-		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestWhatIsReadAfterConflicts",
+		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestReadAfterConflictsKeepsTheBackoff",
 		Old: "case t.result == Changed && !t.same:",
 		New: "case t.result == Changed:",
 	},
@@ -163,17 +163,17 @@ var retentionTable = map[string]Mutant{
 		New: "l.failures, l.good, l.window = 0, l.good+1, min",
 	},
 	"backoff: another result continues the backoff": {
-		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestAnotherResultRestartsTheBackoff",
+		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestBackoffRestartsWithAnotherResult",
 		Old: "\t\tlast = failures{result: result}\n",
 		New: "\t\tlast.result = result\n",
 	},
 	"pipeline: a retried deletion keeps its ledger entry": {
-		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestWhatIsRetriedLeavesTheLedger",
+		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestRetryWithdrawsLedgerEntry",
 		Old: "\tp.kind.index.Release(it.uid, p.reconciler.Clock.Now())\n\tp.withdraw(it)\n",
 		New: "\tp.kind.index.Release(it.uid, p.reconciler.Clock.Now())\n",
 	},
 	"preflight: a deletion that the ledger does not permit is not retried": {
-		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatTheLedgerDoesNotPermitIsRetried",
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestDeletionDeniedByLedgerIsRetried",
 		Old: "\t\tf.retry(f.it, ledgerPause)\n\t\treturn nil\n",
 		New: "\t\treturn nil\n",
 	},

@@ -3,12 +3,12 @@ package mutants
 // statusTable changes when counts are made and statuses are written.
 var statusTable = map[string]Mutant{
 	"an edit waits until a report has written all statuses": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoEdit",
+		File: "controllers/status/writes.go", Test: "./controllers/status TestStatusOfAnEditIsWrittenBeforeOthers",
 		Old: "writesFor    = 500 * time.Millisecond ",
 		New: "writesFor    = time.Hour ",
 	},
 	"an edit waits until a report has read the statuses of all new policies": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestManyNewPoliciesDelayNoEdit",
+		File: "controllers/status/writes.go", Test: "./controllers/status TestNewPoliciesDelayNoEdit",
 		Old: "readsFor     = 500 * time.Millisecond ",
 		New: "readsFor     = time.Hour ",
 	},
@@ -18,7 +18,7 @@ var statusTable = map[string]Mutant{
 		New: "return min(restFactor*r.took",
 	},
 	"the status that deletions wait for waits for the statuses of others": {
-		File: "controllers/status/schedule.go", Test: "./controllers/status TestManyWritesDelayNoCount",
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestCountIsWrittenBeforeOtherStatuses",
 		Old: "case w.count != nil:\n\t\treturn 0",
 		New: "case false:\n\t\treturn 0",
 	},
@@ -43,7 +43,7 @@ var statusTable = map[string]Mutant{
 		New: "return 0",
 	},
 	"an edit waits until the statuses of new policies are read": {
-		File: "controllers/status/reporter.go", Test: "./controllers/status TestManyNewPoliciesDelayNoEdit",
+		File: "controllers/status/reporter.go", Test: "./controllers/status TestNewPoliciesDelayNoEdit",
 		Old: "[][]*policy.Policy{edited, unknown, others}",
 		New: "[][]*policy.Policy{unknown, edited, others}",
 	},

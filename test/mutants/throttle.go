@@ -9,11 +9,11 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: a slow request keeps its slot": {
 		File: "controllers/retention/throttle.go", Old: "if pl.gaveUpSlot = give; give {", New: "if pl.gaveUpSlot = give && it.uid == \"\"; pl.gaveUpSlot {",
-		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+		Test: "./controllers/retention TestFailingNamespacesDelayNoOthers",
 	},
 	"throttle: a slow namespace is not throttled": {
 		File: "controllers/retention/throttle.go", Old: "l.slow > t.max/4 || t.clock.Now().Sub(l.goodAt) > slowAfter", New: "l.slow > t.max",
-		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+		Test: "./controllers/retention TestFailingNamespacesDelayNoOthers",
 	},
 	"throttle: a failure does not shrink the window": {
 		File: "controllers/retention/throttle.go", Old: "l.failures, l.window = l.failures+1, 1", New: "l.failures, l.window = l.failures+1, t.max",
@@ -73,7 +73,7 @@ var throttleMutants = map[string]Mutant{
 	"limiter: a failed admission counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:\n",
 		New:  "case attempt == nil || attempt.Unsent:\n\tcase attempt.Result == Unadmitted:\n\t\tl.shrink(time.Minute)\n",
-		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+		Test: "./controllers/retention TestFailingNamespacesDelayNoOthers",
 	},
 	"throttle: only requests are slow, not checks": {
 		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0) })",

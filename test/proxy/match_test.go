@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-func TestWhatMatches(t *testing.T) {
+func TestMatchSelectsRequests(t *testing.T) {
 	for name, test := range map[string]struct {
 		match        proxy.Match
 		method, path string

@@ -132,7 +132,7 @@ func TestHeldUntilReleased(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldDiesWithItsClientUnlessLate(t *testing.T) {
+func TestHeldRequestIsSentOnlyIfLate(t *testing.T) {
 	for name, late := range map[string]bool{"with its client": false, "late": true} {
 		t.Run(name, func(t *testing.T) {
 			g, s := behind(t)
@@ -255,7 +255,7 @@ func TestFunctionsAtTheThirdRequest(t *testing.T) {
 	}
 }
 
-func TestAnotherServer(t *testing.T) {
+func TestRetargetSendsAllRequestsElsewhere(t *testing.T) {
 	g, s := behind(t)
 	_, other := behind(t)
 	elsewhere := httptest.NewServer(other)
@@ -301,7 +301,7 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-func TestSomeRequestsGoToAnotherServer(t *testing.T) {
+func TestDivertSendsMatchingRequestsElsewhere(t *testing.T) {
 	g, here := behind(t)
 	elsewhere, there := behind(t)
 	expect.NoError(t, g.Divert(proxy.Requests("get", "configmaps"), elsewhere.Config()))

@@ -23,8 +23,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
-// TestEveryFormatIsRead continues from the recording of each version. With -record it first adds a recording.
-func TestEveryFormatIsRead(t *testing.T) {
+// TestRecordingOfEachVersionIsRead continues from the recording of each version. With -record it first adds a recording.
+func TestRecordingOfEachVersionIsRead(t *testing.T) {
 	if *recordAs != "" {
 		record(t, *recordAs, *recordFrom)
 	}

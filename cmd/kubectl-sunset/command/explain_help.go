@@ -38,7 +38,7 @@ JSON and YAML have the same content:
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
      "settings": [{"name", "value", "from", "note"}],
      "rank": {"group", "place", "of", "keep", "unknown", "capacity": {"count", "max", "allNamespaces"}},
-     "trial": {"retentionPolicies": [], "says", "reason", "startTime", "dueTime", "settings": []},
+     "ifEnforced": {"retentionPolicies": [], "says", "reason", "startTime", "dueTime", "settings": []},
      "expressions": [{"field", "text", "tag", "value", "error", "skipped",
        "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],

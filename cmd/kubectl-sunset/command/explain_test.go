@@ -75,15 +75,15 @@ func TestExplainALiveObject(t *testing.T) {
 		t.Errorf("docs/cli.md does not contain this page (%v)", err)
 	}
 	var record struct {
-		Rules []struct{ Trial map[string]any }
+		Rules []struct{ IfEnforced map[string]any }
 	}
 	expect.NoError(t, json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record))
 	ttl := map[string]any{"name": "ttl", "value": "2h", "from": "RetentionPolicy dev/sooner spec.overrides[0]", "note": "rule says 3d, allowed 1h and longer"}
-	trial := map[string]any{
+	enforced := map[string]any{
 		"retentionPolicies": []any{"dev/sooner"}, "says": "due", "reason": "Expired",
 		"startTime": "2026-02-28T02:00:00Z", "dueTime": "2026-02-28T04:00:00Z", "settings": []any{ttl},
 	}
-	if diff := cmp.Diff(trial, record.Rules[0].Trial); diff != "" {
+	if diff := cmp.Diff(enforced, record.Rules[0].IfEnforced); diff != "" {
 		t.Error(diff)
 	}
 	asked := strings.Join(s.asked, "\n")

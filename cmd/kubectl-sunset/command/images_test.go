@@ -28,7 +28,7 @@ func TestExplainImage(t *testing.T) {
 		command.ExitOK, "(NodeNotSelected)", "image-build-nodes/build-nodes")
 }
 
-func TestWhichImageIsMeant(t *testing.T) {
+func TestExplainFindsImageByName(t *testing.T) {
 	file := []string{"explain", "-f", samples + "/image-keep-newest-per-repository"}
 	wants(t, run(t, "", append(file, "image/mirror/cart:v43")...), command.ExitOK, "registry.example.com/shop/cart:v43 +1, ")
 	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitError, "error: in the files: image mirror/cart:v99 not found; found registry.example.com")

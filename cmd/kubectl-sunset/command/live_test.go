@@ -345,7 +345,7 @@ func TestPreviewIsSilentAboutPoliciesOfOtherKinds(t *testing.T) {
 	wants(t, s.preview(t, ""), command.ExitFindings, "tru")
 }
 
-func TestNoKubeconfigIsToldInOurWords(t *testing.T) {
+func TestKubeconfigNotFoundIsReported(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/no/such/config")
 	t.Setenv("KUBERNETES_MASTER", "")
 	for _, name := range []string{"preview", "status"} {

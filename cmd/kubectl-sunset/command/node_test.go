@@ -142,7 +142,7 @@ func TestPreviewOfANode(t *testing.T) {
 	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitOK, "note: to preview rules for images, use --node")
 }
 
-func TestWhereAnAgentIs(t *testing.T) {
+func TestExplainFindsAgentPod(t *testing.T) {
 	const elsewhere = "/api/v1/namespaces/kube-system/pods"
 	s := newAgent(t, onWorker(), aboutImages("Enforce"))
 	ask := []string{"image/nginx:1.25", "--node", "worker-1"}

@@ -60,8 +60,8 @@ func TestRBACOfPoliciesInTheCluster(t *testing.T) {
 	wants(t, s.run(t, "", "rbac"), command.ExitOK, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
-// TestOnlyMissingPermissionsAreGranted: --missing prints only roles that lack a permission, each as a whole.
-func TestOnlyMissingPermissionsAreGranted(t *testing.T) {
+// TestRBACPrintsOnlyRolesThatAreMissing: --missing prints only roles that lack a permission, each as a whole.
+func TestRBACPrintsOnlyRolesThatAreMissing(t *testing.T) {
 	const sunset = "other:name "
 	s, asked := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"get jobs", sunset+"delete jobs",
 		sunset+"list pods", sunset+"watch pods", sunset+"get pods", sunset+"delete pods",

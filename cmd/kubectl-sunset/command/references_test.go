@@ -77,8 +77,8 @@ func TestRuleThatDoesNotAskIsWarnedOf(t *testing.T) {
 	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitOK, "no problems\n")
 }
 
-// TestWhatIsNeededIsToldApart: the message of a hold without an annotation says why the object is needed.
-func TestWhatIsNeededIsToldApart(t *testing.T) {
+// TestHoldMessageSaysWhyObjectIsNeeded: the message of a hold without an annotation says why the object is needed.
+func TestHoldMessageSaysWhyObjectIsNeeded(t *testing.T) {
 	const files, at = "../policytest/testdata/references", "2026-03-01T12:00:00Z"
 	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitOK,
 		`"message":"Pods verify the API server with it"`, `"message":"it is the token of a ServiceAccount"`)
@@ -117,7 +117,7 @@ func TestPreviewAsksTheClusterWhatRefers(t *testing.T) {
 	}
 }
 
-func TestWhatRefersIsNotAskedWhereNoRuleWantsToKnow(t *testing.T) {
+func TestReferrersAreListedOnlyForTargetedKinds(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitOK, "Job    a")
 	wants(t, s.explain(t, "", "secret/free"), command.ExitOK, "no rule targets its kind")
@@ -162,9 +162,9 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 	}
 }
 
-// TestEachSideOfAComparisonHasItsReferrers: declarations of the rules in force do not affect the decisions of the rules in
+// TestComparisonSeparatesReferrers: declarations of the rules in force do not affect the decisions of the rules in
 // files.
-func TestEachSideOfAComparisonHasItsReferrers(t *testing.T) {
+func TestComparisonSeparatesReferrers(t *testing.T) {
 	declared := `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]`
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", declared))
 	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", ""), "-f", "-"), command.ExitOK,
@@ -181,8 +181,8 @@ func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
 	wants(t, s.explain(t, "", "cm/used"), command.ExitOK, "Referenced by:\n  Pod dev/web-0\n  Pod dev/web-1\n")
 }
 
-// TestWhatIsNeededIsHeld: some objects are in use without a reference by name, and are held.
-func TestWhatIsNeededIsHeld(t *testing.T) {
+// TestHoldCoversNeededObjects: some objects are in use without a reference by name, and are held.
+func TestHoldCoversNeededObjects(t *testing.T) {
 	root := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"dev","uid":"u-root"}}`
 	policies := unused("maps", "Enforce", "ConfigMap", "")
 	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitOK,

@@ -9,9 +9,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// TestWhatIsMissingIsToldOnOneLine: the message is followed by a role to apply, and the author of the policy controls the
+// TestMissingPermissionIsReportedOnOneLine: the message is followed by a role to apply, and the author of the policy controls the
 // account's name.
-func TestWhatIsMissingIsToldOnOneLine(t *testing.T) {
+func TestMissingPermissionIsReportedOnOneLine(t *testing.T) {
 	right := rbac.Permission{Policy: "team-a/own", Namespace: "team-a", Account: "a\n---\rb\u2028c", For: "jobs.batch",
 		Resources: []schema.GroupResource{{Group: "batch", Resource: "jobs"}}}.And("list")
 	var out strings.Builder

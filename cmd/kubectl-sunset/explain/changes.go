@@ -213,18 +213,18 @@ func permit(r *policy.Evaluation) {
 
 // tryOut enforces the dry-run RetentionPolicies that change the rule. It returns nil if there are none.
 func tryOut(rule *policy.Rule, r *Rule) []step {
-	trial := rule.IfEnforced
-	if trial == nil {
+	enforced := rule.IfEnforced
+	if enforced == nil {
 		return nil
 	}
-	suspends := trial.Suspended && !rule.Suspended
+	suspends := enforced.Suspended && !rule.Suspended
 	return []step{{
 		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.IfEnforced.From, " and "),
 		author: true,
 		do: func(w *whatIf) {
 			w.change(r.RuleID, func(as *policy.Evaluation) {
-				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
-				as.Rank.Newest = r.Rank.keeps(trial.Keep)
+				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = enforced.Keep, enforced.Overrides, as.Rule.Suspended || suspends
+				as.Rank.Newest = r.Rank.keeps(enforced.Keep)
 			})
 		},
 	}}

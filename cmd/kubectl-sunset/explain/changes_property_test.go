@@ -14,10 +14,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestWhatWouldChangeItDoes checks random inputs. Each change on the page changes the outcome, and no smaller set of steps
+// TestPageChangesAlterTheOutcome checks random inputs. Each change on the page changes the outcome, and no smaller set of steps
 // does. The nearest changes come first. Each block on the page is part of such a change. The cause that keeps the object is
 // among the blocks. If any steps change the outcome, the page has a change.
-func TestWhatWouldChangeItDoes(t *testing.T) {
+func TestPageChangesAlterTheOutcome(t *testing.T) {
 	kept, acted, changed := map[policy.Reason]int{}, map[policy.Action]int{}, 0
 	for seed := range int64(5_000) {
 		in := randomInput(rand.New(rand.NewSource(seed)))
@@ -327,14 +327,14 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 
 // tryOut adds an override by a dry-run RetentionPolicy.
 func (b *builder) tryOut(rule *policy.Rule) {
-	ttl, trial := b.hours(40), *rule
-	o := policy.Override{From: "shop/trial", Path: "spec.overrides[0]", Policy: rule.ID.Policy, TTL: &ttl}
+	ttl, changed := b.hours(40), *rule
+	o := policy.Override{From: "shop/dry-run", Path: "spec.overrides[0]", Policy: rule.ID.Policy, TTL: &ttl}
 	rule.Overrides = append(rule.Overrides, &o)
 	enforced := o
 	enforced.InForce = true
-	trial.Overrides = append(slices.Clip(trial.Overrides), &enforced)
-	trial.Suspended, trial.Keep = rule.Suspended || b.oneIn(3), rule.Keep+b.Intn(2)
-	rule.IfEnforced = &trial
+	changed.Overrides = append(slices.Clip(changed.Overrides), &enforced)
+	changed.Suspended, changed.Keep = rule.Suspended || b.oneIn(3), rule.Keep+b.Intn(2)
+	rule.IfEnforced = &changed
 }
 
 // status sets the status of a policy: limits that are reached, objects that are re-created, or a missing permission.

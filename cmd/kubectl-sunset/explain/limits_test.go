@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
+func TestPageExplainsLimitsAndMissingLedger(t *testing.T) {
 	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: policy.RuleID{Policy: "p", Rule: "r"}}
 	waits := due
 	waits.Action, waits.Reason = policy.Wait, policy.Waiting
@@ -57,7 +57,7 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsDueAndComesBack(t *testing.T) {
+func TestPageExplainsRecreatedObjects(t *testing.T) {
 	rule := policy.RuleID{Policy: "p", Rule: "r"}
 	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: rule}
 	waits, other := due, due
@@ -103,8 +103,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWhatAnotherControllerManages: the page names the controller and the setting that allows the rule to delete the object.
-func TestWhatAnotherControllerManages(t *testing.T) {
+// TestPageNamesManagingController: the page names the controller and the setting that allows the rule to delete the object.
+func TestPageNamesManagingController(t *testing.T) {
 	managed := func(mode v1alpha1.Mode) *explain.Page {
 		object := map[string]any{"kind": "Job", "metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/tracking-id": "x"}}}
 		rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: mode, TTL: time.Hour}

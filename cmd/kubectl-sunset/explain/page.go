@@ -91,8 +91,8 @@ type Rule struct {
 	Vote
 	Problems    []string     `json:"problems,omitempty"`
 	Settings    []Setting    `json:"settings"`
-	Rank        *Rank        `json:"rank,omitempty"`  // nil if the rule has no ranking
-	IfEnforced  *IfEnforced  `json:"trial,omitempty"` // nil if no dry-run RetentionPolicy changes the rule
+	Rank        *Rank        `json:"rank,omitempty"`       // nil if the rule has no ranking
+	IfEnforced  *IfEnforced  `json:"ifEnforced,omitempty"` // nil if no dry-run RetentionPolicy changes the rule
 	Expressions []Expression `json:"expressions"`
 
 	fullFilesystem string // when the rule deletes images because the filesystem is full

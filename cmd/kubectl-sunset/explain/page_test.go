@@ -234,8 +234,8 @@ func TestRuleWithoutPermissions(t *testing.T) {
 	}
 }
 
-// TestWhatSuspends: the page names each override that suspends, and proposes only possible changes.
-func TestWhatSuspends(t *testing.T) {
+// TestPageNamesSuspendingOverrides: the page names each override that suspends, and proposes only possible changes.
+func TestPageNamesSuspendingOverrides(t *testing.T) {
 	whole := &policy.Override{From: "shop/freeze", Path: "spec.overrides[0]", Policy: "p", Suspend: true}
 	garbled := &policy.Override{From: "shop/garbled", Path: "spec.overrides[1]", Policy: "p", Invalid: true}
 	const removed, corrected = "remove suspend: true from RetentionPolicy shop/freeze spec.overrides[0]",

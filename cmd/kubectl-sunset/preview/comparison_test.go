@@ -167,8 +167,8 @@ func TestComparisonReadsWhatEitherSideIsAbout(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotChangeIsNotHeld: a comparison stores only rows that differ.
-func TestWhatDoesNotChangeIsNotHeld(t *testing.T) {
+// TestComparisonStoresOnlyDifferences: a comparison stores only rows that differ.
+func TestComparisonStoresOnlyDifferences(t *testing.T) {
 	others := rulesAbout("others", "Enforce", "v1 Secret 9d")
 	for name, test := range map[string]struct {
 		inForce, asked string

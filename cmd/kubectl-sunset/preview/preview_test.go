@@ -84,7 +84,7 @@ func TestNamespacesOfFiles(t *testing.T) {
 	expect.Equal(t, "rows", want, rows(got))
 }
 
-func TestWhatIsNoSubject(t *testing.T) {
+func TestPreviewOmitsMirrorPodsAndOtherKinds(t *testing.T) {
 	mirror := "  annotations: {kubernetes.io/config.mirror: x}\n"
 	got := judge(t, policies+namespaces+pod("dev-a", "static", mirror)+"---\napiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: dev-a}\n", nil)
 	if len(got.Rows)+len(got.Failures) > 0 {

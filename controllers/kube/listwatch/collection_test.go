@@ -34,8 +34,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Text(200, body), nil
 }
 
-// TestEveryRequestAsksForTheSame: pages and watches have the same objects and media type.
-func TestEveryRequestAsksForTheSame(t *testing.T) {
+// TestCollectionRequestsAreConsistent: pages and watches have the same objects and media type.
+func TestCollectionRequestsAreConsistent(t *testing.T) {
 	for name, test := range map[string]struct {
 		collection listwatch.Collection
 		selector   string

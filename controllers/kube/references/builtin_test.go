@@ -174,8 +174,8 @@ func nonempty(all map[references.Kind][]engine.Reference) map[references.Kind][]
 	return all
 }
 
-// TestWhatNobodyCanFindIsNothing: an object that the API server accepts does not make all references unknown.
-func TestWhatNobodyCanFindIsNothing(t *testing.T) {
+// TestBuiltInFieldsWithoutTargetsAreNoError: an object that the API server accepts does not make all references unknown.
+func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 	table := newBuiltIn(t)
 	for what, test := range map[string]struct{ kind, object string }{
 		"revision with a string":        {"ControllerRevision", `{data: text}`},

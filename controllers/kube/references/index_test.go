@@ -407,8 +407,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsForgotten: a target without references for a minute uses no memory.
-func TestWhatIsLeftIsForgotten(t *testing.T) {
+// TestIndexForgetsTargetsWithoutReferences: a target without references for a minute uses no memory.
+func TestIndexForgetsTargetsWithoutReferences(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	x := references.New(clock)
 	x.Expect("Pod", configMap)
@@ -428,8 +428,8 @@ func TestWhatIsLeftIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyTakesIsBounded: beyond the limit, all targets of the kind may have changed.
-func TestWhatNobodyTakesIsBounded(t *testing.T) {
+// TestIndexBoundsChangesToTake: beyond the limit, all targets of the kind may have changed.
+func TestIndexBoundsChangesToTake(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
 	x.Replace("Pod", nil)

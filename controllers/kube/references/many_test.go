@@ -69,8 +69,8 @@ func TestAskingInDoubtIsCheap(t *testing.T) {
 	})
 }
 
-// TestOneReferrerOfVeryMany: a referrer with very many targets has exactly these references.
-func TestOneReferrerOfVeryMany(t *testing.T) {
+// TestIndexOfReferrerWithManyTargets: a referrer with very many targets has exactly these references.
+func TestIndexOfReferrerWithManyTargets(t *testing.T) {
 	const n = 200_000
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap)

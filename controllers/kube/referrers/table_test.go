@@ -59,8 +59,8 @@ func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// TestWhatAnObjectRefersTo reads the references of whole objects, and of the fields that a watch decodes.
-func TestWhatAnObjectRefersTo(t *testing.T) {
+// TestTableReadsTargetsOfObjects reads the references of whole objects, and of the fields that a watch decodes.
+func TestTableReadsTargetsOfObjects(t *testing.T) {
 	table := newTable(t,
 		references.Declared{From: appKind, To: references.Secret, Names: "object.spec.secrets"},
 		references.Declared{From: appKind, To: references.ConfigMap, Names: "object.?spec.?config.orValue([])"},
@@ -155,7 +155,7 @@ func TestDecoderReadsNoMoreThanNeeded(t *testing.T) {
 	}, got)
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestTableRefusesInvalidDeclarations(t *testing.T) {
 	for name, test := range map[string]struct {
 		declared references.Declared
 		want     string

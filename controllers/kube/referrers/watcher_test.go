@@ -27,7 +27,7 @@ var (
 	ofApps = references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"}
 )
 
-func TestWhatRefersIsFollowed(t *testing.T) {
+func TestWatcherFollowsReferrers(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
@@ -55,8 +55,8 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 	}
 }
 
-// TestWhatIsUsedBeforeTheStart: Use is called before Start, because the leader loads the rules first.
-func TestWhatIsUsedBeforeTheStart(t *testing.T) {
+// TestWatcherUseBeforeStart: Use is called before Start, because the leader loads the rules first.
+func TestWatcherUseBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, newServer(true))
 		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
@@ -177,8 +177,8 @@ func TestObjectThatIsReadByHalf(t *testing.T) {
 	})
 }
 
-// TestAnotherKindThatIsAskedAboutChangesNothing: otherwise a new rule about another kind would remove all marks.
-func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
+// TestWatcherUseOfOtherKindCausesNoDoubt: otherwise a new rule about another kind would remove all marks.
+func TestWatcherUseOfOtherKindCausesNoDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, configMaps)
 		bubble.Pass(3 * time.Second)
@@ -234,8 +234,8 @@ func TestKindThatIsInstalledAndRemoved(t *testing.T) {
 	})
 }
 
-// TestWhetherAKindExistsIsNotKnown: unless the API server says clearly that a kind does not exist, its references are unknown.
-func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
+// TestWatcherDoubtsKindsIfDiscoveryFails: unless the API server says clearly that a kind does not exist, its references are unknown.
+func TestWatcherDoubtsKindsIfDiscoveryFails(t *testing.T) {
 	other := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Other"}
 	for name, test := range map[string]struct {
 		fail func(s *server)

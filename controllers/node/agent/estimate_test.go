@@ -67,9 +67,9 @@ func set(flags *policy.Flags, is bool, flag policy.Flags) {
 	}
 }
 
-// TestOnlyWhatLetsNothingGoIsEstimated: only rules that delete nothing have an estimate, and no image is deleted by an
+// TestEstimatesOnlyForRulesThatDeleteNothing: only rules that delete nothing have an estimate, and no image is deleted by an
 // estimate.
-func TestOnlyWhatLetsNothingGoIsEstimated(t *testing.T) {
+func TestEstimatesOnlyForRulesThatDeleteNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode      v1alpha1.Mode
 		gate      *policy.ApprovalGate

@@ -106,8 +106,8 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 	})
 }
 
-// TestNothingNewIsNotCountedAgain: counting is most of the work of an idle agent.
-func TestNothingNewIsNotCountedAgain(t *testing.T) {
+// TestImagesAreRecountedOnlyWhenNeeded: counting is most of the work of an idle agent.
+func TestImagesAreRecountedOnlyWhenNeeded(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(h *host)
 		told      bool

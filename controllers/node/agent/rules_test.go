@@ -162,8 +162,8 @@ func TestRulesCountFromTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestWhereTheFeatureIsOffRulesKeep: an agent treats all rules as invalid, even if it has received valid ones.
-func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
+// TestRulesAreInvalidWithoutTheFeature: an agent treats all rules as invalid, even if it has received valid ones.
+func TestRulesAreInvalidWithoutTheFeature(t *testing.T) {
 	w := newFakeRules(t)
 	w.off = Features
 	w.policy()

@@ -50,7 +50,7 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 	})
 }
 
-func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
+func TestRulePublisherIgnoresOtherKinds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Job", 1))
 		bubble.Pass(time.Hour)
@@ -69,7 +69,7 @@ func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
+func TestRulePublisherRevertsChangesByOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Image", 1))
 		bubble.Pass(time.Minute)
@@ -86,7 +86,7 @@ func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 	})
 }
 
-func TestOnlyALeaderWrites(t *testing.T) {
+func TestRulePublisherWritesOnlyAsLeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		w.follows = true
 		w.use(about("Image", 1))
@@ -138,8 +138,8 @@ func TestRuleThatDoesNotFitIsTold(t *testing.T) {
 	})
 }
 
-// TestNoAgentUnderstandsWhatItShouldNot: agents receive a substitute for an invalid rule, which is invalid for them too.
-func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
+// TestRenderSubstitutesInvalidRules: agents receive a substitute for an invalid rule, which is invalid for them too.
+func TestRenderSubstitutesInvalidRules(t *testing.T) {
 	invalid := about("Image", 1)
 	invalid.AddProblems(policy.Problem{Path: "spec.rules[0].unheardOf", Message: "unknown field"})
 	compiler := fixture.Compiler(t)

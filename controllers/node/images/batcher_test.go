@@ -163,7 +163,7 @@ func TestSlowWhilePasses(t *testing.T) {
 	})
 }
 
-func TestWhoHangsHoldsUpOthersForAMoment(t *testing.T) {
+func TestBatcherWaitsBrieflyForAHungRemoval(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		forever := make(chan struct{})
 		var hangs sync.WaitGroup
@@ -180,7 +180,7 @@ func TestWhoHangsHoldsUpOthersForAMoment(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForLong(t *testing.T) {
+func TestBatcherBoundsTheWaitForAPlace(t *testing.T) {
 	inBubble(t, 3500*ms, 0, func(s *slow) {
 		var refused int
 		var group sync.WaitGroup
@@ -201,7 +201,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 	})
 }
 
-func TestWhoeverGivesUpLeavesNoTrace(t *testing.T) {
+func TestBatcherForgetsCanceledCallers(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		ctx, cancel := context.WithCancel(s.Context())
 		var group sync.WaitGroup

@@ -409,9 +409,9 @@ func TestImageWithoutARecordIsKept(t *testing.T) {
 	}
 }
 
-// TestWhoeverKeepsTheNewestNeedNotDecide: an image is due by two rules, and the one that does not decide keeps the newest
+// TestPrepareHonorsKeepOfOtherRules: an image is due by two rules, and the one that does not decide keeps the newest
 // images. If another image is gone, that rule may keep the image.
-func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
+func TestPrepareHonorsKeepOfOtherRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		selects bool
 		mode    v1alpha1.Mode
@@ -443,8 +443,8 @@ func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 	}
 }
 
-// TestOneImageThatCannotBeReadHoldsUpNoOther: if the runtime cannot read one image, the agent takes a complete snapshot.
-func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+// TestPrepareListsImagesIfOneIsUnreadable: if the runtime cannot read one image, the agent takes a complete snapshot.
+func TestPrepareListsImagesIfOneIsUnreadable(t *testing.T) {
 	m, w := permitted(t)
 	m.unread = id("a")
 	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.LastError() != nil {
@@ -481,7 +481,7 @@ func TestErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	}
 }
 
-func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
+func TestUnreachableEndsWhenTheRuntimeAnswers(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	source := m.Open(retention.RuleSet{})
@@ -502,7 +502,7 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 	}
 }
 
-func TestWhatIsInUseOrYoungStays(t *testing.T) {
+func TestImageThatIsUsedOrYoungIsKept(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil }

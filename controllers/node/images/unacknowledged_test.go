@@ -32,8 +32,8 @@ func (m *machine) lose(letter string) {
 	delete(m.listed, id(letter))
 }
 
-// TestWhatNobodyAnsweredCountsOnceItIsGone: the agent counts a removal that ends after its deadline.
-func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
+// TestRemovalsWithoutAnswerAreCountedLate: the agent counts a removal that ends after its deadline.
+func TestRemovalsWithoutAnswerAreCountedLate(t *testing.T) {
 	refused := status.Error(codes.Unknown, "in use by a container")
 	tests := map[string]struct {
 		answer error

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-func TestWhatIsAsked(t *testing.T) {
+func TestCheckerAsksForListAndDelete(t *testing.T) {
 	s, _, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestAnswersCountForASecond(t *testing.T) {
 	}
 }
 
-func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
+func TestCheckerSharesAnswersBetweenRules(t *testing.T) {
 	s, _, c := newServedChecker()
 	rules := map[string]*policy.Rule{
 		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
@@ -205,7 +205,7 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 	expect.Equal(t, "asked", nil, s.verbs())
 }
 
-func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
+func TestKnownIsFalseBeforeCheck(t *testing.T) {
 	_, _, c := newServedChecker()
 	if err, known := c.Known(rule()); err != nil || known {
 		t.Errorf("known %v, %v", err, known)
@@ -250,7 +250,7 @@ func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
+func TestCheckFailsWhenCanceled(t *testing.T) {
 	_, _, c := newServedChecker()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -259,9 +259,9 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 	}
 }
 
-// TestWhoeverGivesUpGivesNoAnswer: the end of a caller's context says nothing about the permissions of a ServiceAccount. Other
+// TestCanceledCheckKeepsEarlierAnswer: the end of a caller's context says nothing about the permissions of a ServiceAccount. Other
 // callers send their own requests, and the rule keeps its previous answer.
-func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
+func TestCanceledCheckKeepsEarlierAnswer(t *testing.T) {
 	_, clock, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)

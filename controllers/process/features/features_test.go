@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWhatIsOff(t *testing.T) {
+func TestOffListsDisabledFeatures(t *testing.T) {
 	for value, want := range map[string][]policy.Feature{
 		"":                              nil,
 		"References=false":              {policy.References},

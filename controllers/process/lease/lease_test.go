@@ -159,7 +159,7 @@ func TestReleaseCountsFromWhenItIsSent(t *testing.T) {
 	}
 }
 
-func TestWithoutAnElectionLeadershipIsCertain(t *testing.T) {
+func TestCheckSucceedsWithoutLeaderElection(t *testing.T) {
 	var l *lease.TrackedLock
 	if err := l.Check(); err != nil {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestWhatWasStampedComesFirst(t *testing.T) {
+func TestInfoPrefersStampedValues(t *testing.T) {
 	between := &debug.BuildInfo{Main: debug.Module{Version: "v0.0.0-20260301120000-0123456789ab+dirty"}, Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-03-01T12:00:00Z"}, {Key: "vcs.modified", Value: "true"},
 	}}

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
+func TestAheadNeedsACountedRuleThatDecides(t *testing.T) {
 	tests := map[string]struct {
 		counts, other *policy.Rule
 		ahead         bool
@@ -42,7 +42,7 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 	}
 }
 
-func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
+func TestAheadTakesSubjectsAtOnceAndOnlyOnce(t *testing.T) {
 	due := now.Add(time.Hour)
 	early := due.Add(-index.Ahead / 2)
 	tests := map[string]func(w *harness){

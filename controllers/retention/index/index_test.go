@@ -144,7 +144,7 @@ func (w *harness) reason(uid string, at time.Time) policy.Reason {
 
 var never = []string(nil)
 
-func TestOnlyTheCurrentListingCounts(t *testing.T) {
+func TestIndexIgnoresOtherListings(t *testing.T) {
 	current, other := index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
@@ -189,7 +189,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 	}
 }
 
-func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
+func TestIndexIsEmptyBeforeFirstListing(t *testing.T) {
 	x := index.New(fixture.Jobs.GroupKind(), func() {})
 	x.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
 	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
@@ -268,7 +268,7 @@ func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
 	})
 }
 
-func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
+func TestTakeDueLeavesOutTakenSubjects(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now))
 	later := now.Add(2 * time.Hour)
 	expect.Equal(t, "first", []string{"x"}, w.take(later))
@@ -318,7 +318,7 @@ func TestClaimNamesTheEvaluatedVersion(t *testing.T) {
 	expect.Equal(t, "due", now.Add(time.Hour), j.Permit.Due())
 }
 
-func TestEveryRuleNeedsFacts(t *testing.T) {
+func TestRuleWithoutFactsKeepsSubjects(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
 		added *policy.Rule

@@ -24,7 +24,7 @@ func expectTaken(t *testing.T, when string, got []string, want ...string) {
 	}
 }
 
-func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
+func TestTakeDueTakesLedgerSubjectsTwice(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
 	due := now.Add(time.Hour)
 	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
@@ -39,14 +39,14 @@ func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
 
-func TestWhatNobodyCountsIsHandedOverOnce(t *testing.T) {
+func TestTakeDueTakesSubjectsWithoutLedgerOnce(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a")}, row("x", now))
 	due := now.Add(time.Hour)
 	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)))
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
 
-func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
+func TestTakeDueTakesLateLedgerSubjectsAtOnce(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)})
 	late := now.Add(time.Hour - index.Ahead/2)
 	w.Apply(w.listing.ID, row("x", now), late)
@@ -54,7 +54,7 @@ func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
 	expectTaken(t, "when it is due", w.taken(now.Add(time.Hour)), "x")
 }
 
-func TestWhatIsExpectedOfASubject(t *testing.T) {
+func TestPeekReturnsExpectedDeletion(t *testing.T) {
 	due := now.Add(time.Hour)
 	a := fixture.Rule("a", fixture.Counted)
 	tests := map[string]struct {

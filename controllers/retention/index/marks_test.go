@@ -151,7 +151,7 @@ func (w *harness) startOf(name string) (start time.Time) {
 	return start
 }
 
-func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
+func TestSubjectToMarkIsTakenAtOnce(t *testing.T) {
 	later := now.Add(500 * time.Millisecond)
 	const mark = `{"mark":"2026-03-01T12:00:01Z"}`
 	long := now.Add(-50 * time.Hour)
@@ -216,9 +216,9 @@ func TestTimeToLiveStartsWithTheMark(t *testing.T) {
 	expect.Equal(t, "due", now.Add(time.Hour+time.Second), due)
 }
 
-// TestNothingGoesInItsQuietPeriod: an expired subject is due at the end of the quiet period, and is scheduled for that
+// TestQuietPeriodDelaysDeletion: an expired subject is due at the end of the quiet period, and is scheduled for that
 // time.
-func TestNothingGoesInItsQuietPeriod(t *testing.T) {
+func TestQuietPeriodDelaysDeletion(t *testing.T) {
 	over := now.Add(policy.QuietPeriod)
 	for name, options := range map[string][]func(*policy.Rule){
 		"its TTL has passed":           nil,

@@ -111,7 +111,7 @@ func TestNewestStay(t *testing.T) {
 	}
 }
 
-func TestWhatExceedsTheCapacityGoes(t *testing.T) {
+func TestCapacityMakesExcessSubjectsDue(t *testing.T) {
 	tests := map[string]struct {
 		rule   []func(*policy.Rule)
 		more   []*index.FactRow // besides 1, 2, 3 and 4 of team-a, the newest first
@@ -157,8 +157,8 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWayOutTakesNoPlace: the newest two of four stay. Subject 4 is being deleted when the event happens.
-func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
+// TestSubjectBeingDeletedIsNotRanked: the newest two of four stay. Subject 4 is being deleted when the event happens.
+func TestSubjectBeingDeletedIsNotRanked(t *testing.T) {
 	tests := map[string]struct {
 		then func(w *harness)
 		kept []string

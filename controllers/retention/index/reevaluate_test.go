@@ -21,8 +21,8 @@ func TestApplyReevaluatesTheSameVersion(t *testing.T) {
 	expect.Equal(t, "taken then", []string{"x"}, w.take(now))
 }
 
-// TestWhatAnswersAsBeforeIsNotTakenAgain: the caller that took the subject may have reasons to wait.
-func TestWhatAnswersAsBeforeIsNotTakenAgain(t *testing.T) {
+// TestApplyOfUnchangedFactsTakesNothing: the caller that took the subject may have reasons to wait.
+func TestApplyOfUnchangedFactsTakesNothing(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newHarness(t, oneRule(), row("x", due))
 	expect.Equal(t, "taken", []string{"x"}, w.take(now))

@@ -111,8 +111,8 @@ func TestObjectsThatAreRecreatedRepeatedlyAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatResetsTheCountOfRecreations also checks which events keep the count, and the object.
-func TestWhatResetsTheCountOfRecreations(t *testing.T) {
+// TestRecreationCountResets also checks which events keep the count, and the object.
+func TestRecreationCountResets(t *testing.T) {
 	kept := func(t *testing.T) (*loop, types.UID) {
 		l := newLoop(t)
 		l.turns("x", 3, 0, 0)
@@ -162,8 +162,8 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 }
 
-// TestOnlyDeletionsBySunsetCountAsRecreations: if other clients delete and re-create an object, that does not count.
-func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
+// TestRecreationCountIgnoresOtherClients: if other clients delete and re-create an object, that does not count.
+func TestRecreationCountIgnoresOtherClients(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "nothing"
 	deleted, _ := l.turns("x", 20, 0, 0)

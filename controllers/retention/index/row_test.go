@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestNothingIsLostInPacking: a row returns the subject and facts that it was made from.
-func TestNothingIsLostInPacking(t *testing.T) {
+// TestFactRowKeepsSubjectAndFacts: a row returns the subject and facts that it was made from.
+func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 	failed := errors.New("no such key: status")
 	subjects := map[string]policy.Subject{
 		"a Job":                        {Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now, Flags: policy.IsHeld},

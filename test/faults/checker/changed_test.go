@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// TestWhatAChangeMadeDue removes what keeps objects from an enforced policy, and deletes one of them.
-func TestWhatAChangeMadeDue(t *testing.T) {
+// TestChangeThatMakesManyDueNeedsApproval removes what keeps objects from an enforced policy, and deletes one of them.
+func TestChangeThatMakesManyDueNeedsApproval(t *testing.T) {
 	const allowed = ", approval: {backlogCount: 5, backlogPercent: 100}"
 	namespace := func(more string) string { return `{apiVersion: v1, kind: Namespace, metadata: {name: a` + more + `}}` }
 	override := func(overrides string) string {

@@ -149,8 +149,8 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// TestWhatOthersManage deletes objects that other controllers manage, with and without allowManaged.
-func TestWhatOthersManage(t *testing.T) {
+// TestManagedObjectsNeedAllowManaged deletes objects that other controllers manage, with and without allowManaged.
+func TestManagedObjectsNeedAllowManaged(t *testing.T) {
 	with := func(rule, metadata string) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", rule)

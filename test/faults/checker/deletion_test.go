@@ -103,7 +103,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-func TestWhatSunsetKeepsForItself(t *testing.T) {
+func TestCheckDeletionsOfInternalObjects(t *testing.T) {
 	deleted := func(text string) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", "")

@@ -28,15 +28,15 @@ func (j *checker) late() {
 	told := map[types.UID]bool{}
 	for _, span := range j.Undisturbed {
 		for at := span.From.Add(j.Deadline); !at.Add(j.Deadline).After(span.To); at = at.Add(lateStep) {
-			if !j.isTroubled(at) {
+			if !j.hasSlowRequests(at) {
 				j.lateAt(at, told)
 			}
 		}
 	}
 }
 
-// isTroubled reports whether a request of Sunset failed or was slow around a moment, in a way that may delay others.
-func (j *checker) isTroubled(at time.Time) bool {
+// hasSlowRequests reports whether a request of Sunset failed or was slow around a moment, in a way that may delay others.
+func (j *checker) hasSlowRequests(at time.Time) bool {
 	from, to := at.Add(-j.Deadline), at.Add(j.Deadline)
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
 		if !j.isOurs(r) || r.Verb == "watch" || r.Received.Before(from) || r.Received.After(to) {

@@ -63,7 +63,7 @@ func TestLate(t *testing.T) {
 	})
 }
 
-func TestWhatIsPaced(t *testing.T) {
+func TestPaceLimitsDeletionRate(t *testing.T) {
 	// Ten objects are deleted, with a gap between them.
 	sent := func(rate float64, processes int, gap time.Duration) func(*past) {
 		return func(p *past) {
@@ -136,7 +136,7 @@ func TestCapacityOfQuotasAndShares(t *testing.T) {
 	})
 }
 
-func TestWhatLedgersHaveSpent(t *testing.T) {
+func TestLedgerSpentMatchesTheCount(t *testing.T) {
 	ledger := func(deleted, spent int) string {
 		return fmt.Sprintf("total: {deleted: %[1]d}, rules: [{name: r, deleted: %[1]d}], spent: [{until: '2026-03-01T13:00:00.000000Z', count: %[2]d}]", deleted, spent)
 	}

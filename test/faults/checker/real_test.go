@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 
 const patience = time.Minute
 
-// TestOnARealControlPlane checks a real Sunset with real logs and finds no violation. Then it counts the DELETE of another
+// TestCheckOnRealControlPlane checks a real Sunset with real logs and finds no violation. Then it counts the DELETE of another
 // user as Sunset's, and finds violations.
-func TestOnARealControlPlane(t *testing.T) {
+func TestCheckOnRealControlPlane(t *testing.T) {
 	t.Parallel()
 	plane := start(t)
 	admin := clientOf(t, plane, "admin")

@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// TestWhatComesBackMayStay: Sunset keeps an object that was recreated three times in a row, each within a minute of its
+// TestRecreatedObjectsMayStay: Sunset keeps an object that was recreated three times in a row, each within a minute of its
 // deletion. It keeps no other object.
-func TestWhatComesBackMayStay(t *testing.T) {
+func TestRecreatedObjectsMayStay(t *testing.T) {
 	// back recreates x several times, each time some time after its deletion. Then x stays, due for a minute.
 	back := func(times int, after time.Duration, remove func(p *past, x *history.State, time int)) func(*past) {
 		return func(p *past) {

@@ -135,21 +135,21 @@ func (s *Scenario) undisturbed(ended time.Time) []span {
 	if s.options.Alone {
 		return nil
 	}
-	troubled := gaps(span{From: s.began, To: ended}, s.led())
+	disturbed := gaps(span{From: s.began, To: ended}, s.led())
 	for _, r := range s.all() {
 		if r.start.Clock != nil || r.start.Groups != nil {
 			return nil
 		}
 		for _, d := range r.Proxy.Disturbed(ended) {
-			troubled = append(troubled, span{From: d.From, To: d.To.Add(recovers)})
+			disturbed = append(disturbed, span{From: d.From, To: d.To.Add(recovers)})
 		}
 		for _, l := range r.lives {
 			for _, stood := range l.stood {
-				troubled = append(troubled, span{From: stood.From, To: stood.To.Add(recovers)})
+				disturbed = append(disturbed, span{From: stood.From, To: stood.To.Add(recovers)})
 			}
 		}
 	}
-	return gaps(span{From: s.began, To: ended}, troubled)
+	return gaps(span{From: s.began, To: ended}, disturbed)
 }
 
 // paced adds the replica's --max-deletions-per-second, if it is set.

@@ -23,7 +23,7 @@ func TestCommandRepeatsAPart(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLedgersOfTheScenario(t *testing.T) {
+func TestScenarioFiltersLedgers(t *testing.T) {
 	s := &Scenario{Namespace: "t-abc"}
 	got := string(s.onlyLedgers([]byte(`{"kind":"RetentionLedgerList","items":[{"policy":{"name":"t-abc-one"}},{"policy":{"name":"t-abd-one"}},` +
 		`{"policy":{"namespace":"t-abc","name":"x"}},{"policy":{"namespace":"other","name":"t-abc-x"}}]}`)))

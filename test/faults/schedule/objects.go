@@ -29,14 +29,14 @@ type draft struct {
 	name            string
 	beside          bool // in the second namespace
 	old, idle, app  string
-	held, lingering bool
+	held, finalized bool
 	ttl             string
 	readable        bool
 }
 
 func (d draft) String() string {
 	return fmt.Sprintf("create %s %s, beside: %v, old: %s, idle: %s, app: %s, held: %v, finalizer: %v, ttl: %q, readable: %v",
-		d.kind, d.name, d.beside, d.old, d.idle, d.app, d.held, d.lingering, d.ttl, d.readable)
+		d.kind, d.name, d.beside, d.old, d.idle, d.app, d.held, d.finalized, d.ttl, d.readable)
 }
 
 // kindOf returns the kind of the i-th object: half are ConfigMaps, the rest Jobs and Pods.
@@ -45,7 +45,7 @@ func kindOf(i int) kind { return [...]kind{configMap, configMap, job, pod}[i/4%4
 func (d *drawing) creation(i int) draft {
 	c := draft{
 		kind: kindOf(i), name: fmt.Sprintf("x%d", i), beside: i%4 == 3, old: yes(d.chance(60)), idle: yes(d.chance(40)), app: pick(d, "a", "b"),
-		held: d.chance(10), lingering: d.chance(10), readable: d.chance(85),
+		held: d.chance(10), finalized: d.chance(10), readable: d.chance(85),
 	}
 	if d.chance(15) {
 		c.ttl = pick(d, "1s", "5s", "1h", "soon")
@@ -80,7 +80,7 @@ func (d draft) on(s *stage) {
 		annotations[v1alpha1.TTLAnnotation] = d.ttl
 	}
 	o.SetAnnotations(annotations)
-	if d.lingering {
+	if d.finalized {
 		o.SetFinalizers([]string{finalizer})
 	}
 	if cm, is := o.(*corev1.ConfigMap); is && d.readable {

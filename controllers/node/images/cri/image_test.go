@@ -61,7 +61,7 @@ func TestHostileListIsAnErrorAsAWhole(t *testing.T) {
 	}
 }
 
-func TestOneImage(t *testing.T) {
+func TestRuntimeImageChecksIDsAndAnswers(t *testing.T) {
 	asked := critest.ID(1)
 	hostile := func(i *runtimeapi.Image) critest.Hook {
 		return critest.Answer(&runtimeapi.ImageStatusResponse{Image: i})

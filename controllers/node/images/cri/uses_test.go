@@ -81,8 +81,8 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnknownIsAnError: if one use is unknown, no image may be removed.
-func TestWhatIsUnknownIsAnError(t *testing.T) {
+// TestUsesFailIfOneIsUnknown: if one use is unknown, no image may be removed.
+func TestUsesFailIfOneIsUnknown(t *testing.T) {
 	old := func(s *critest.State) { s.Version = "1.6.20~ds1" }
 	for name, test := range map[string]struct {
 		change func(*critest.State)
@@ -137,8 +137,8 @@ func TestWhatIsUnknownIsAnError(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneSinceTheListingIsNoError: a container may be removed between two requests.
-func TestWhatIsGoneSinceTheListingIsNoError(t *testing.T) {
+// TestUsesTolerateNotFound: a container may be removed between two requests.
+func TestUsesTolerateNotFound(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
 		s.Images = []*runtimeapi.Image{image(1)}
@@ -158,9 +158,9 @@ func TestWhatIsGoneSinceTheListingIsNoError(t *testing.T) {
 	}
 }
 
-// TestNoSandboxImage: a sandbox without an image is valid if the runtime reports that. If the runtime cannot report the image,
+// TestUsesWithoutASandboxImage: a sandbox without an image is valid if the runtime reports that. If the runtime cannot report the image,
 // the option has it.
-func TestNoSandboxImage(t *testing.T) {
+func TestUsesWithoutASandboxImage(t *testing.T) {
 	spoofed := critest.Answer(&runtimeapi.PodSandboxStatusResponse{Info: map[string]string{"info": `{"runtimeSpec":{}}`}})
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
@@ -200,7 +200,7 @@ func TestYoungestIsKnown(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedTwice(t *testing.T) {
+func TestUsesRepeatOnlyFailedRequests(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
 		s.Images = []*runtimeapi.Image{image(1, "app:1"), image(2, pause)}

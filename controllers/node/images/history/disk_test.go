@@ -253,7 +253,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-func TestNothingOldIsLeftWhenAUseCannotBeSaved(t *testing.T) {
+func TestSaveErrorLeavesNoOutdatedAge(t *testing.T) {
 	for step := 1; ; step++ {
 		d, s := prepare(t)
 		d.fail = func(n int, _ string) error {
@@ -285,7 +285,7 @@ func TestNothingOldIsLeftWhenAUseCannotBeSaved(t *testing.T) {
 	}
 }
 
-func TestWhatWasRefusedIsTriedAgain(t *testing.T) {
+func TestSaveIsRetriedAfterAFullDisk(t *testing.T) {
 	d, s := prepare(t)
 	d.fill()
 	if err := s.Save(reading(3 * interval)); err == nil {

@@ -112,7 +112,7 @@ func TestNodeThatWasOffForAMonth(t *testing.T) {
 	}
 }
 
-func TestWithoutABootIDNothingAges(t *testing.T) {
+func TestHistoryAgesNothingWithoutABootID(t *testing.T) {
 	h := history.New(gap)
 	for i := range 3 {
 		at := reading(time.Duration(i) * interval)

@@ -172,7 +172,7 @@ func TestAgesResetIsReportedForADay(t *testing.T) {
 	}
 }
 
-func TestFewBadFilesAreKept(t *testing.T) {
+func TestStoreKeepsThreeBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 6 {
 		expect.NoError(t, os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600))
@@ -184,7 +184,7 @@ func TestFewBadFilesAreKept(t *testing.T) {
 	}
 }
 
-func TestTwoCannotHaveADirectory(t *testing.T) {
+func TestStoreLocksItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, reading(0))
 	if _, err := history.Open(dir, reading(0), options); !errors.Is(err, history.ErrLocked) || !strings.Contains(err.Error(), dir) {
@@ -232,7 +232,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
+func TestSaveWritesOnlyWhenNeeded(t *testing.T) {
 	d := newDisk()
 	s := openOn(t, d, reading(0))
 	for i, c := range []struct {

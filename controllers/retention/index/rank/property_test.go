@@ -130,8 +130,8 @@ func TestWayToAStateDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestAsManyStayAsShould checks a set that keeps 2 of each group and 3 of each namespace after every call.
-func TestAsManyStayAsShould(t *testing.T) {
+// TestSetKeepsExpectedNumbers checks a set that keeps 2 of each group and 3 of each namespace after every call.
+func TestSetKeepsExpectedNumbers(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	w := newModel()
 	for _, namespace := range namespaces {

@@ -5,7 +5,8 @@
 //   - policyset reads policies and namespaces, compiles rules, and checks before each deletion that nothing has changed. Its
 //     package permissions checks the permissions of the ServiceAccounts of RetentionPolicies.
 //   - retention waits until subjects are due, and deletes them. Its package index has the facts about the subjects of one kind,
-//     ordered by when they are due. Its package rank orders the subjects that rules keep by number or capacity.
+//     ordered by when they are due, and within it rank orders the subjects that rules keep by number or capacity. Its package
+//     preflight lists the checks right before a deletion.
 //   - kube reads and deletes API objects. Its package listwatch lists and watches a kind, references tracks the references to
 //     objects, and referrers watches the referring objects.
 //   - ledgers records deletions before they happen, for limits and exact counts.

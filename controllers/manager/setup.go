@@ -171,10 +171,10 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	loop := &policyset.Reconciler{
+	policies := &policyset.Reconciler{
 		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
 	}
-	if loop.Live, err = c.liveClient(loop); err != nil {
+	if policies.Live, err = c.liveClient(policies); err != nil {
 		return err
 	}
 	checker, err := c.checker()
@@ -185,7 +185,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	loop.Permissions = permissionChecker
+	policies.Permissions = permissionChecker
 	eventWriter := status.NewEventWriter(mgr.GetClient(), c.Clock)
 	rulePublisher, reportCollector, err := c.nodes(mgr, lock)
 	if err != nil {
@@ -197,8 +197,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	}
 	reporter := &status.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
-		Permissions: permissionChecker.Known, Gates: loop, Nodes: reportCollector, NodeRules: rulePublisher, References: uses, Referrers: referring,
-		Leadership: lock, DeletionError: loop.DeletionError, MaxPerSecond: c.MaxPerSecond,
+		Permissions: permissionChecker.Known, Gates: policies, Nodes: reportCollector, NodeRules: rulePublisher, References: uses, Referrers: referring,
+		Leadership: lock, DeletionError: policies.DeletionError, MaxPerSecond: c.MaxPerSecond,
 	}
 	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
 	reporter.Heartbeat = statuses
@@ -214,14 +214,14 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/extending.md
-		Sources: cluster, Remover: cluster, Live: loop, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
 	ledgerManager.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
 		Check: func(ctx context.Context) error {
-			_, err := loop.Check(ctx, "")
+			_, err := policies.Check(ctx, "")
 			return err
 		},
 	}
@@ -230,8 +230,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: loop.OwnRules, Discover: discover, Changed: loop.Republish}
-	loop.Subscribers = []policyset.Subscriber{
+	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: policies.OwnRules, Discover: discover, Changed: policies.Republish}
+	policies.Subscribers = []policyset.Subscriber{
 		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
 		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
@@ -251,10 +251,10 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err := c.addWebhook(mgr); err != nil {
 		return err
 	}
-	if err := c.addHealth(mgr, &readiness{lock: lock, complete: loop.Complete, began: reconciler.Began}, deletions, statuses); err != nil {
+	if err := c.addHealth(mgr, &readiness{lock: lock, complete: policies.Complete, began: reconciler.Began}, deletions, statuses); err != nil {
 		return err
 	}
-	return loop.Setup(mgr)
+	return policies.Setup(mgr)
 }
 
 func (c *Config) newPermissionChecker(mgr manager.Manager) (*permissions.Checker, error) {
@@ -291,10 +291,10 @@ func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RuleP
 	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
 }
 
-// liveClient returns a client without a cache. It passes the Date header of each response to the loop, which compares the clocks.
-func (c *Config) liveClient(loop *policyset.Reconciler) (rest.Interface, error) {
+// liveClient returns a client without a cache. It passes the Date header of each response to the policies, which compares the clocks.
+func (c *Config) liveClient(policies *policyset.Reconciler) (rest.Interface, error) {
 	live := rest.CopyConfig(c.Rest)
-	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return loop.ObserveDates(next) })
+	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return policies.ObserveDates(next) })
 	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	return rest.UnversionedRESTClientFor(live)
 }

@@ -8,5 +8,6 @@
 //   - A failure of one subject or kind does not stop the others.
 //
 // It does not depend on what a subject is: a Source lists and watches subjects, and a Remover deletes them. To support
-// another kind of subject, implement these two interfaces; Options also needs a Live, which says when deleting is allowed.
+// another kind of subject, implement these two and Sources, which opens a Source; Options also needs a preflight.Live, which says
+// when deleting is allowed.
 package retention

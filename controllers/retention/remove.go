@@ -21,45 +21,6 @@ const (
 	namespacePause = 5 * time.Second        // before a retry of a subject whose namespace check failed
 )
 
-// reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides again:
-// see preflight. The Outcome is nil if no request was attempted.
-func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
-	defer p.delays.ended(it, p.reconciler.Clock.Now())
-	if p.backoffs.saidGone(it) && !p.kind.index.Undelete(it.uid, p.reconciler.Clock.Now()) {
-		p.backoffs.forget(it)
-		return nil
-	}
-	f := &attempt{pipeline: p, it: it}
-	var ok bool
-	p.timed(ctx, it, func() { ok = f.begin(ctx) })
-	switch {
-	case !ok:
-		return f.blocked
-	case f.likely.Permit.Valid() && p.reconciler.deletionRate.Wait(ctx) != nil:
-		return nil
-	default:
-		return f.run(ctx)
-	}
-}
-
-// begin decides for the first time, and finds the target. If it reports false, nothing can be done now: the subject is
-// retried later, if it still exists.
-func (f *attempt) begin(ctx context.Context) (ok bool) {
-	f.refresh(ctx, f.it)
-	var known bool
-	if f.likely, known = f.kind.index.Peek(f.it.uid, f.reconciler.Clock.Now()); !known { // it was deleted: the checks may never succeed again
-		f.kind.index.Reconsider(f.it.uid, f.reconciler.Clock.Now())
-		f.backoffs.forget(f.it)
-		f.marks.forget(f.it)
-		return false
-	}
-	if !f.permitted(ctx, f.it, f.likely.Rules()) {
-		return false
-	}
-	f.target, f.blocked, ok = f.pipeline.reserveOrResolve(ctx, f.it, f.likely)
-	return ok
-}
-
 // resolveTarget finds the object to delete. If the Outcome says why there is none now, the subject is retried later.
 func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
 	resolver, ok := p.reconciler.Remover.(TargetResolver)

@@ -1,36 +1,3 @@
-// Package preflight has the checks right before a request that deletes an object, its owner or an image, or that marks an
-// object.
-//
-// Before these checks, index.Index.TakeDue hands out a subject that is due, and the pipeline of package retention waits for a
-// worker, for the entry in the ledger and for the rate limit.
-//
-// The list names the conditions in order, each with the function that checks it. Conditions 1 to 8 need answers of the API
-// server or of the node. Each answer may be at most MaxAge old when the request is sent. A slow check is therefore
-// repeated.
-//
-//  1. The ServiceAccount of a RetentionPolicy may delete or mark the object: Live.Permit, by permissions.Checker.Check.
-//  2. It may delete the owner, if that is deleted instead: Live.PermitOwner, by permissions.Checker.CheckOwner.
-//  3. If an owner is deleted, the object has not changed, and the owner is as it was read: Prepare of kube.Cluster. If an
-//     image is deleted, no container uses it, and its tags are the same: Prepare of images.Node.
-//  4. This process leads: Live.Check, by lease.TrackedLock.Check.
-//  5. The policies in force are those of the API server, and none is being compiled: Live.Check, by checkPolicies and
-//     compilingFor of package policyset. On a node, the agent has the latest rules that the controller has sent.
-//  6. The namespace exists, is not terminating, and its labels and its hold are in force: Live.Check, by readNamespace of
-//     package policyset.
-//  7. Its ResourceQuotas are in force, if a rule depends on them: Live.Check, by lacksQuotas of package policyset.
-//  8. The clock of the API server agrees with the clock of this process: Live.Check, by clocks of package policyset.
-//
-// The remaining conditions are checked in memory, without waiting:
-//
-//  9. The facts about the object are those of the newest version that is known: Reconciler.confirm of package retention.
-//  10. The rules in force still delete this version, and condition 1 has checked those rules: attempt.decide of package
-//     retention, which calls index.Index.Claim and so policy.Decide. Holds, other rules and approvals are part of the decision.
-//  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
-//  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
-//  13. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
-//
-// Finally the API server compares UID and resourceVersion of the object with those of the decision. A mark needs 1, 4 to 8,
-// 10 and 12.
 package preflight
 
 import (

@@ -2,9 +2,9 @@
 // object.
 //
 // Before these checks, index.Index.TakeDue hands out a subject that is due, and the pipeline of package retention waits for a
-// worker. Then attempt.begin decides for the first time, only to know what to check. It checks the permissions, makes the entry in
-// the ledger, reads the owner if that is deleted instead (TargetResolver.ResolveTarget: by checkOwner of package kube, the owner has
-// finished and is neither held, managed nor terminating), and waits for the rate limit.
+// worker. Then attempt.begin decides for the first time, only to know what to check. It checks the permissions and makes the entry
+// in the ledger. If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has
+// finished and is neither held, managed nor terminating. Last, the pipeline waits for the rate limit.
 //
 // The list names the conditions, each with the function that checks it. Conditions 1 to 8 need answers of the API server or of the
 // node. Each answer may be at most MaxAge old when the request is sent, so a slow check is repeated. Live.Check is

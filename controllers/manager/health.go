@@ -23,8 +23,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// caches starts the informers of policies, approvals and namespaces on every replica, also on a standby. So a standby shows before it
-// becomes the leader whether it can read them. It is a manager.Runnable.
+// caches starts the informers of policies, approvals and namespaces on every replica, also on a standby. So a standby shows
+// before it becomes the leader whether it can read them. It is a manager.Runnable.
 type caches struct {
 	of     cache.Cache
 	clock  clock.Clock

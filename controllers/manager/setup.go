@@ -291,7 +291,8 @@ func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RuleP
 	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
 }
 
-// liveClient returns a client without a cache. It passes the Date header of each response to the policies, which compares the clocks.
+// liveClient returns a client without a cache. It passes the Date header of each response to the policyset.Reconciler, which
+// compares the clocks.
 func (c *Config) liveClient(policies *policyset.Reconciler) (rest.Interface, error) {
 	live := rest.CopyConfig(c.Rest)
 	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return policies.ObserveDates(next) })

@@ -27,11 +27,11 @@ type approval struct {
 	expires           time.Time // zero for never
 }
 
-// approvalOf reads an approval. One that cannot be read completely approves nothing: an unknown field may be a misspelt
-// expirationTime.
+// approvalOf reads an approval. One that is being deleted, or that cannot be read completely, approves nothing: an unknown field
+// may be a misspelt expirationTime.
 func approvalOf(object *unstructured.Unstructured) (a approval, ok bool) {
 	read := &v1alpha1.RetentionApproval{} // a ClusterRetentionApproval has the same fields
-	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, read, true) != nil {
+	if object.GetDeletionTimestamp() != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, read, true) != nil {
 		return a, false
 	}
 	return approval{
@@ -122,8 +122,8 @@ func (a *approvals) unlisted(in map[types.UID]bool) (gone []*approval) {
 	return gone
 }
 
-// listApprovals reads which approvals of a kind of policies exist and are not being deleted. As with policies, one that the list lacks counts as gone only if
-// the API server responds that it does not exist.
+// listApprovals reads which approvals of a kind of policies exist and are not being deleted. As with policies, one that the list
+// lacks counts as gone only if the API server responds that it does not exist.
 func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (sets.Set[types.UID], error) {
 	list, err := l.readList(ctx, apiPath+on.approvalsPlural)
 	if err != nil {

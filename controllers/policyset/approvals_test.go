@@ -92,6 +92,24 @@ func TestWithdrawnApprovalOfAnotherVersionChangesNothing(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
+// TestApprovalBeingDeletedDoesNotCount, also while the cache does not show that, and afterwards Sunset does not read again and again.
+func TestApprovalBeingDeletedDoesNotCount(t *testing.T) {
+	l := oneEnforced(t)
+	l.approved(l.named("p").ApprovalHash())
+	l.set(func() {
+		for _, a := range l.live.approvals {
+			a.SetDeletionTimestamp(&metav1.Time{Time: now})
+			a.SetResourceVersion(l.next())
+		}
+	})
+	l.later(2 * time.Second)
+	l.allowed("team-a")
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	l.refresh()
+	l.later(time.Minute)
+	expect.Equal(t, "the next read", time.Duration(0), l.reconcile().RequeueAfter)
+}
+
 // TestListThatLacksAnApprovalWithdrawsNone: the approval counts until the API server responds that it does not exist.
 func TestListThatLacksAnApprovalWithdrawsNone(t *testing.T) {
 	l := oneEnforced(t)

@@ -172,10 +172,15 @@ var changeTable = map[string]Mutant{
 		Old: "FromUnstructuredWithValidation(object.Object, read, true)",
 		New: "FromUnstructuredWithValidation(object.Object, read, false)",
 	},
-	"an approval that is being deleted counts": {
-		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalIsForOnePolicyOfItsNamespace",
+	"an approval that is being deleted counts until the cache shows that": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalBeingDeletedDoesNotCount",
 		Old: "if list.Items[i].DeletionTimestamp == nil {",
 		New: "if true {",
+	},
+	"an approval that is being deleted is read again and again": {
+		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalBeingDeletedDoesNotCount",
+		Old: "object.GetDeletionTimestamp() != nil || ",
+		New: "",
 	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalExpires",

@@ -61,15 +61,8 @@ func Connect(config *rest.Config) (*Cluster, error) {
 
 // The kinds of policies.
 var (
-	clusterPolicies = Kind{
-		GroupVersionKind: v1alpha1.ClusterRetentionPolicyKind,
-		Resource:         v1alpha1.GroupVersion.WithResource("clusterretentionpolicies"),
-	}
-	namespacedPolicies = Kind{
-		GroupVersionKind: v1alpha1.RetentionPolicyKind,
-		Resource:         v1alpha1.GroupVersion.WithResource("retentionpolicies"),
-		Namespaced:       true,
-	}
+	clusterPolicies    = ownKind(v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies", false)
+	namespacedPolicies = ownKind(v1alpha1.RetentionPolicyKind, "retentionpolicies", true)
 )
 
 // PolicyKind returns the kind of the policies of a namespace, or of the cluster if namespace is empty.
@@ -78,6 +71,11 @@ func PolicyKind(namespace string) Kind {
 		return clusterPolicies
 	}
 	return namespacedPolicies
+}
+
+// ownKind returns a kind of Sunset's group.
+func ownKind(kind schema.GroupVersionKind, plural string, namespaced bool) Kind {
+	return Kind{GroupVersionKind: kind, Resource: v1alpha1.GroupVersion.WithResource(plural), Namespaced: namespaced}
 }
 
 // Policies returns the manifests of the cluster's policies, or of the RetentionPolicies of one namespace. A cluster without

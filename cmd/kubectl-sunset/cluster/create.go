@@ -12,25 +12,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// The kinds of approvals.
-var (
-	clusterApprovals = Kind{
-		GroupVersionKind: v1alpha1.ClusterRetentionApprovalKind,
-		Resource:         v1alpha1.GroupVersion.WithResource("clusterretentionapprovals"),
-	}
-	namespacedApprovals = Kind{
-		GroupVersionKind: v1alpha1.RetentionApprovalKind,
-		Resource:         v1alpha1.GroupVersion.WithResource("retentionapprovals"),
-		Namespaced:       true,
-	}
-)
-
 // ApprovalKind returns the kind of the approvals of a namespace, or of the cluster if namespace is empty.
 func ApprovalKind(namespace string) Kind {
 	if namespace == "" {
-		return clusterApprovals
+		return ownKind(v1alpha1.ClusterRetentionApprovalKind, "clusterretentionapprovals", false)
 	}
-	return namespacedApprovals
+	return ownKind(v1alpha1.RetentionApprovalKind, "retentionapprovals", true)
 }
 
 // Create creates an object. With dryRun, the API server only checks it.

@@ -134,5 +134,5 @@ const atLeast = 10
 
 // Exceeded reports whether a change that deletes this many of the selected objects needs approval.
 func (a Approval) Exceeded(due, selected int64) bool {
-	return a.Always && due > 0 || due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
+	return a.AllChanges && due > 0 || due > a.MaxObjects || due >= atLeast && due > percentRoundedDown(selected, a.MaxPercent)
 }

@@ -71,7 +71,7 @@ func TestScopeHashDependsOnPolicyTimeAndNamespaces(t *testing.T) {
 }
 
 func TestApprovalExceeded(t *testing.T) {
-	standard := policy.Approval{Percent: 25, Count: 100}
+	standard := policy.Approval{MaxPercent: 25, MaxObjects: 100}
 	tests := map[string]struct {
 		approval      policy.Approval
 		due, selected int64
@@ -86,11 +86,11 @@ func TestApprovalExceeded(t *testing.T) {
 		"more than a hundred of many":            {standard, 101, 1_000_000, true},
 		"one, if every deletion needs approval":  {policy.Approval{}, 1, 1_000, true},
 		"none, if every deletion needs approval": {policy.Approval{}, 0, 1_000, false},
-		"one, with Always":                       {policy.Approval{Percent: 100, Count: 100, Always: true}, 1, 1_000, true},
-		"none, with Always":                      {policy.Approval{Percent: 100, Count: 100, Always: true}, 0, 1_000, false},
-		"all, without a threshold":               {policy.Approval{Percent: 100, Count: 1 << 31}, 100_000, 100_000, false},
-		"less than ten, with a count only":       {policy.Approval{Percent: 0, Count: 50}, 9, 1_000, false},
-		"ten, with a count only":                 {policy.Approval{Percent: 0, Count: 50}, 10, 1_000, true},
+		"one, for all changes":                   {policy.Approval{MaxPercent: 100, MaxObjects: 100, AllChanges: true}, 1, 1_000, true},
+		"none, for all changes":                  {policy.Approval{MaxPercent: 100, MaxObjects: 100, AllChanges: true}, 0, 1_000, false},
+		"all, without a threshold":               {policy.Approval{MaxPercent: 100, MaxObjects: 1 << 31}, 100_000, 100_000, false},
+		"less than ten, with a count only":       {policy.Approval{MaxPercent: 0, MaxObjects: 50}, 9, 1_000, false},
+		"ten, with a count only":                 {policy.Approval{MaxPercent: 0, MaxObjects: 50}, 10, 1_000, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestInvalidRuleDilutesNothing(t *testing.T) {
 	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
 		t.Fatal("the rules do not match the test")
 	}
-	expect.Equal(t, "backlog", policy.Backlog{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.Backlog)
+	expect.Equal(t, "count", policy.ChangeCount{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.ChangeCount)
 }
 
 // TestScopesTellChangesApart: an approval or a count does not cover later changes of a namespace.

@@ -140,7 +140,7 @@ func FuzzExceeded(f *testing.F) {
 		}
 		parts := new(big.Int).Mul(big.NewInt(due), big.NewInt(100))
 		most := new(big.Int).Mul(big.NewInt(selected), big.NewInt(int64(percent)))
-		approval := policy.Approval{Percent: int64(percent), Count: math.MaxInt64}
+		approval := policy.Approval{MaxPercent: int64(percent), MaxObjects: math.MaxInt64}
 		if got, want := approval.Exceeded(due, selected), parts.Cmp(most) > 0; got != want {
 			t.Errorf("%d of %d at %d %%: exceeded is %t", due, selected, percent, got)
 		}

@@ -12,7 +12,7 @@ import (
 // FuzzParse reads any data, as JSON and as YAML. It must not panic, and a rule with a problem must be invalid.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "ttl": "1d"}]}}`))
-	f.Add([]byte(`{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a"}, "spec": {"mode": "Enforce", "overrides": [{"policy": "p", "ttl": "1h", "keepNewest": 2}]}}`))
+	f.Add([]byte(`{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a"}, "spec": {"mode": "Enforce", "overrides": [{"policy": "p", "ttl": "1h", "keepNewest": {"count": 2}}]}}`))
 	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "keepNewest": {"count": 1}, "capacity": {"percentOfQuota": 9}, "overrideBounds": {"minTTL": "1h", "maxTTL": "2h"}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if converted, err := yaml.YAMLToJSON(data); err == nil {

@@ -14,12 +14,12 @@ import (
 
 // Thresholds for approval if a policy does not set them.
 const (
-	defaultBacklogPercent = 25
-	defaultBacklogCount   = 100
+	defaultMaxPercent = 25
+	defaultMaxObjects = 100
 )
 
 func (p *Policy) loadApproval(written *v1alpha1.Approval) {
-	p.Approval = Approval{Percent: defaultBacklogPercent, Count: defaultBacklogCount}
+	p.Approval = Approval{MaxPercent: defaultMaxPercent, MaxObjects: defaultMaxObjects}
 	if written == nil {
 		return
 	}
@@ -29,8 +29,8 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 		most    int32
 		into    *int64
 	}{
-		{"backlogPercent", written.BacklogPercent, 100, &p.Approval.Percent},
-		{"backlogCount", written.BacklogCount, 1<<31 - 1, &p.Approval.Count},
+		{"maxPercent", written.MaxPercent, 100, &p.Approval.MaxPercent},
+		{"maxObjects", written.MaxObjects, 1<<31 - 1, &p.Approval.MaxObjects},
 	} {
 		if field.written == nil {
 			continue
@@ -41,13 +41,13 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 		}
 		*field.into = int64(*field.written)
 	}
-	switch written.Required {
-	case "", v1alpha1.ApprovalWhenLarge:
-	case v1alpha1.ApprovalAlways:
-		p.Approval.Always = true
+	switch written.RequiredFor {
+	case "", v1alpha1.ApprovalForLargeChanges:
+	case v1alpha1.ApprovalForAllChanges:
+		p.Approval.AllChanges = true
 	default:
-		p.Approval.Always = true
-		p.problem("spec.approval.required", fmt.Sprintf("%q is not a valid value", written.Required), "WhenLarge or Always")
+		p.Approval.AllChanges = true
+		p.problem("spec.approval.requiredFor", fmt.Sprintf("%q is not a valid value", written.RequiredFor), "LargeChanges or AllChanges")
 	}
 }
 

@@ -28,15 +28,15 @@ func namespaced(t *testing.T, spec string) *policy.Policy {
 
 func TestLoadOfARetentionPolicy(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u"},
-		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"backlogCount": 7}, "rules": [`+ownRule+`],
-			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3},
-				{"policy": "batch", "ttl": "0s", "keepNewest": 0}]}}`)
+		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"maxObjects": 7}, "rules": [`+ownRule+`],
+			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": {"count": 3}},
+				{"policy": "batch", "ttl": "0s", "keepNewest": {"count": 0}}]}}`)
 	p := d.Load(policy.DefaultProtection())
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v, want none", p.Problems)
 	}
 	if p.Name != "team-a/mine" || p.Namespace != "team-a" || p.ServiceAccount != "cleaner" ||
-		p.Approval != (policy.Approval{Percent: 25, Count: 7}) {
+		p.Approval != (policy.Approval{MaxPercent: 25, MaxObjects: 7}) {
 		t.Errorf("policy is %+v", p)
 	}
 	r := p.Rules[0]
@@ -128,7 +128,7 @@ func TestRetentionPolicyProblemsOfEachRule(t *testing.T) {
 		"a mode of another type":       {with(`"mode": true`), []string{"spec.mode"}, concerned{own: true}},
 		"variables of another type":    {with(`"variables": "x"`), []string{"spec.variables"}, concerned{own: true}},
 		"an unknown field of approval": {with(`"approval": {"percent": 1}`), []string{"spec.approval.percent"}, concerned{own: true}},
-		"an approval out of range":     {with(`"approval": {"backlogPercent": 101}`), []string{"spec.approval.backlogPercent"}, concerned{own: true}},
+		"an approval out of range":     {with(`"approval": {"maxPercent": 101}`), []string{"spec.approval.maxPercent"}, concerned{own: true}},
 
 		"an unknown field of spec":                        {with(`"suspendAll": true`), []string{"spec.suspendAll"}, all},
 		"an unknown field that begins with overrides":     {with(`"overridesToo": []`), []string{"spec.overridesToo"}, all},
@@ -179,16 +179,16 @@ func TestApprovalOfAPolicy(t *testing.T) {
 		want     policy.Approval
 		path     string
 	}{
-		"none":                  {`null`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"an empty one":          {`{}`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"both":                  {`{"backlogPercent": 0, "backlogCount": 0}`, policy.Approval{}, ""},
-		"only one":              {`{"backlogPercent": 100}`, policy.Approval{Percent: 100, Count: 100}, ""},
-		"a negative count":      {`{"backlogCount": -1}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogCount"},
-		"more than 100 percent": {`{"backlogPercent": 101}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogPercent"},
-		"always":                {`{"required": "Always"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, ""},
-		"when large":            {`{"required": "WhenLarge"}`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"an unknown value":      {`{"required": "Sometimes"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, "spec.approval.required"},
-		"another type":          {`7`, policy.Approval{Percent: 25, Count: 100}, "spec.approval"},
+		"none":                  {`null`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, ""},
+		"an empty one":          {`{}`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, ""},
+		"both":                  {`{"maxPercent": 0, "maxObjects": 0}`, policy.Approval{}, ""},
+		"only one":              {`{"maxPercent": 100}`, policy.Approval{MaxPercent: 100, MaxObjects: 100}, ""},
+		"a negative count":      {`{"maxObjects": -1}`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, "spec.approval.maxObjects"},
+		"more than 100 percent": {`{"maxPercent": 101}`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, "spec.approval.maxPercent"},
+		"always":                {`{"requiredFor": "AllChanges"}`, policy.Approval{MaxPercent: 25, MaxObjects: 100, AllChanges: true}, ""},
+		"when large":            {`{"requiredFor": "LargeChanges"}`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, ""},
+		"an unknown value":      {`{"requiredFor": "SomeChanges"}`, policy.Approval{MaxPercent: 25, MaxObjects: 100, AllChanges: true}, "spec.approval.requiredFor"},
+		"another type":          {`7`, policy.Approval{MaxPercent: 25, MaxObjects: 100}, "spec.approval"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestApprovalOfAPolicy(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	const fine = `{"mode": "Enforce", "approval": {"backlogCount": 5}, "serviceAccountName": "cleaner",
+	const fine = `{"mode": "Enforce", "approval": {"maxObjects": 5}, "serviceAccountName": "cleaner",
 		"variables": [{"name": "v", "expression": "true"}], "overrides": [{"policy": "p", "ttl": "4h"}],
 		"rules": [{"name": "own", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "startTime": "x", "ttl": "1h", "events": "PerObject"}]}`
 	tests := map[string]struct {
@@ -214,7 +214,7 @@ func TestHash(t *testing.T) {
 		"no change":          {``, ``, true},
 		"the mode":           {`"Enforce"`, `"DryRun"`, true},
 		"no mode":            {`"mode": "Enforce", `, ``, true},
-		"approval":           {`"backlogCount": 5`, `"backlogPercent": 5`, true},
+		"approval":           {`"maxObjects": 5`, `"maxPercent": 5`, true},
 		"limits":             {`"serviceAccountName"`, `"limits": {"maxDeletions": 5, "window": "1h"}, "serviceAccountName"`, true},
 		"an outcome":         {`"ttl": "1h"`, `"ttl": "1h", "outcome": "'x'"`, true},
 		"events":             {`"PerObject"`, `"Aggregate"`, true},

@@ -183,9 +183,9 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 		o.TTL = &ttl
 	}
 	if spec.KeepNewest != nil {
-		n := int(*spec.KeepNewest)
+		n := int(spec.KeepNewest.Count)
 		if n < 0 {
-			p.problem(path+".keepNewest", fmt.Sprintf("%d is negative", n), "")
+			p.problem(path+".keepNewest.count", fmt.Sprintf("%d is negative", n), "")
 		}
 		o.Keep = &n
 	}

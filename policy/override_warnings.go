@@ -93,15 +93,15 @@ func (r *Rule) warnKeep(o *Override, all []*Override, warn warnFunc) {
 	}
 	n, counts := r.keepUnder(o)
 	if n != *o.Keep {
-		warn(o, "keepNewest %d is raised to %d, the minimum of the rule", *o.Keep, n)
+		warn(o, "keepNewest.count %d is raised to %d, the minimum of the rule", *o.Keep, n)
 	}
 	if !counts {
-		warn(o, "keepNewest %d is less than the rule's %d: it applies only in mode %s", n, r.Keep, v1alpha1.Enforce)
+		warn(o, "keepNewest.count %d is less than the rule's %d: it applies only in mode %s", n, r.Keep, v1alpha1.Enforce)
 		return
 	}
 	for _, other := range all {
 		if m, counts := r.keepUnder(other); counts && other.names(r.ID) && m > n {
-			warn(o, "keepNewest %d has no effect: %s of %s keeps more, %d", n, other.Path, other.From, m)
+			warn(o, "keepNewest.count %d has no effect: %s of %s keeps more, %d", n, other.Path, other.From, m)
 			return
 		}
 	}

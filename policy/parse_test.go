@@ -76,7 +76,7 @@ func TestParseIsStrict(t *testing.T) {
 		"no spec":                            {`{"metadata": {"name": "x"}}`, []string{"spec: missing (a policy needs spec.rules)"}},
 		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected (write [\"x\"]: it is a list)"}},
 		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`}},
-		"a percentage":                       {`{"spec": {"approval": {"backlogPercent": "50%"}}}`, []string{"spec.approval.backlogPercent: string given, int32 expected (write 50)"}},
+		"a percentage":                       {`{"spec": {"approval": {"maxPercent": "50%"}}}`, []string{"spec.approval.maxPercent: string given, int32 expected (write 50)"}},
 		"a label that is not a string":       {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
 		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
 		"values that are not strings":        {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},

@@ -32,8 +32,8 @@ func (g *ApprovalGate) recount() *Recount {
 // then, or within the horizon. These times are whole seconds, so a subject created in the second of the count does not count as
 // existing. A quiet period that began with this leader delays nothing. A subject above a capacity now has no due time of its own,
 // and counts as above it then; Newcomers counts the subjects that may have displaced it.
-func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
-	b := Backlog{Selected: 1}
+func (r *Recount) of(c *comparison, policy []Evaluation) ChangeCount {
+	b := ChangeCount{Selected: 1}
 	if r.Besides.Has(c.subject.Namespace) {
 		return b
 	}
@@ -59,8 +59,8 @@ func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
 }
 
 // More is by how much the count of this leader exceeds the earlier count, at the time of the earlier count.
-func (r *Recount) More(b Backlog) Backlog {
-	more := Backlog{Selected: b.Selected, Due: max(0, b.Due-b.Newcomers-r.Due)}
+func (r *Recount) More(b ChangeCount) ChangeCount {
+	more := ChangeCount{Selected: b.Selected, Due: max(0, b.Due-b.Newcomers-r.Due)}
 	more.Week = max(more.Due, b.Week-b.Newcomers-r.Week)
 	return more
 }

@@ -142,9 +142,9 @@ type Capacity struct {
 
 // Approval is how many objects a change may delete without approval, if no dry run has counted the change.
 type Approval struct {
-	Percent int64 // of the objects that the rules select; applies if at least 10 are due
-	Count   int64
-	Always  bool // every version needs approval, and every change that deletes an object
+	MaxPercent int64 // of the objects that the rules select; applies if at least 10 are due
+	MaxObjects int64
+	AllChanges bool // every version needs approval, and every change that deletes an object
 }
 
 // Limits is how many subjects a policy may delete within any period as long as Window.

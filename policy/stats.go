@@ -38,12 +38,12 @@ type PolicyStats struct {
 
 // PendingStats counts the subjects of rules that wait for approval.
 type PendingStats struct {
-	Backlog
-	Namespaces map[string]*Backlog // namespaces with selected subjects, "" for cluster-scoped objects
+	ChangeCount
+	Namespaces map[string]*ChangeCount // namespaces with selected subjects, "" for cluster-scoped objects
 }
 
-// Backlog counts the subjects that a change deletes, and that would not have been deleted at the same time without it.
-type Backlog struct {
+// ChangeCount counts the subjects that a change deletes, and that would not have been deleted at the same time without it.
+type ChangeCount struct {
 	Selected int64
 	Due      int64 // now or at the end of a quiet period
 	Week     int64 // the worst case within 7 days, including Due
@@ -54,8 +54,8 @@ type Backlog struct {
 }
 
 // Plus is the sum of both.
-func (b Backlog) Plus(o Backlog) Backlog {
-	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
+func (b ChangeCount) Plus(o ChangeCount) ChangeCount {
+	return ChangeCount{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
 }
 
 // Was gives a subject with its evaluations as if another snapshot were in force. The evaluations are empty if they are unknown.
@@ -189,14 +189,14 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		t.due(&own, s, verdict.Due)
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
-		stats.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
+		stats.Pending.add(s.Namespace, t.change(s, all, policy, was))
 	}
 	stats.Add(own)
 	t.addBlocked(s, policy, base)
 	t.addOverridden(s, policy)
 }
 
-// quietBy is when the quiet periods of the evaluations end, and not before now. Subjects that are due then belong to the backlog,
+// quietBy is when the quiet periods of the evaluations end, and not before now. Subjects that are due then count as deleted by a change,
 // like those that are due now.
 func quietBy(evaluations []Evaluation, now time.Time) time.Time {
 	for i := range evaluations {

@@ -295,12 +295,12 @@ func TestBacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stats := statsOf(policy.Subject{}, test.evaluation).Policies["p"]
-			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.Backlog)
+			expect.Equal(t, "count", policy.ChangeCount{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.ChangeCount)
 		})
 	}
 }
 
-// TestStatsUnknownFactsOfOthersOpenNoGate: a new policy whose kind is not listed yet keeps subjects. They count as backlog of other
+// TestStatsUnknownFactsOfOthersOpenNoGate: a new policy whose kind is not listed yet keeps subjects. They count for changes of other
 // policies. Otherwise the other policies would delete all of them, without approval, as soon as both are known.
 func TestStatsUnknownFactsOfOthersOpenNoGate(t *testing.T) {
 	of := func(other string, r policy.Evaluation) policy.Evaluation {
@@ -329,7 +329,7 @@ func TestStatsUnknownFactsOfOthersOpenNoGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stats := statsOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
-			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.Backlog)
+			expect.Equal(t, "count", policy.ChangeCount{Selected: 1, Due: test.due, Week: test.week}, stats.Pending.ChangeCount)
 		})
 	}
 }
@@ -392,19 +392,19 @@ func TestPendingBacklogSinceRecount(t *testing.T) {
 	for name, test := range map[string]struct {
 		created    time.Time
 		evaluation policy.Evaluation
-		want       policy.Backlog
+		want       policy.ChangeCount
 	}{
-		"it existed":                     {started, says("a", unapproved), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
-		"it existed, and the rule ranks": {started, says("a", unapproved, ranks), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
-		"it was not due":                 {started, says("a", unapproved, ttl(2*hour)), policy.Backlog{Selected: 1, Week: 1}},
-		"it is new":                      {now, says("a", unapproved, ttl(0)), policy.Backlog{Selected: 1}},
-		"it is new, and the rule ranks":  {now, says("a", unapproved, ttl(0), ranks), policy.Backlog{Selected: 1, Newcomers: 1}},
-		"it has finished since then":     {started, says("a", unapproved, ttl(0), start(now)), policy.Backlog{Selected: 1}},
+		"it existed":                     {started, says("a", unapproved), policy.ChangeCount{Selected: 1, Due: 1, Week: 1}},
+		"it existed, and the rule ranks": {started, says("a", unapproved, ranks), policy.ChangeCount{Selected: 1, Due: 1, Week: 1}},
+		"it was not due":                 {started, says("a", unapproved, ttl(2*hour)), policy.ChangeCount{Selected: 1, Week: 1}},
+		"it is new":                      {now, says("a", unapproved, ttl(0)), policy.ChangeCount{Selected: 1}},
+		"it is new, and the rule ranks":  {now, says("a", unapproved, ttl(0), ranks), policy.ChangeCount{Selected: 1, Newcomers: 1}},
+		"it has finished since then":     {started, says("a", unapproved, ttl(0), start(now)), policy.ChangeCount{Selected: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}
-			got := statsOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
-			expect.Equal(t, "backlog", test.want, got)
+			got := statsOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.ChangeCount
+			expect.Equal(t, "count", test.want, got)
 		})
 	}
 }

@@ -99,7 +99,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	text, err := json.Marshal(value)
 	field := path[strings.LastIndex(path, ".")+1:]
 	isText, isExpression := wants.Kind() == reflect.String, slices.Contains(expressionFields, field)
-	if slices.Contains([]string{"mode", "events", "propagationPolicy", "operator", "share", "required"}, field) || strings.HasSuffix(path, ".delete.target") {
+	if slices.Contains([]string{"mode", "events", "propagationPolicy", "operator", "share", "requiredFor"}, field) || strings.HasSuffix(path, ".delete.target") {
 		return "" // an enumeration, whose values need no quotes
 	}
 	if _, is := value.(bool); isText && is && !isExpression {
@@ -184,7 +184,7 @@ var forms = map[string]form{
 	"keepNewest":        {"keepNewest: {count: %v}", int64(3), ""},
 	"capacity":          {"capacity: {max: %v}", int64(100), ""},
 	"limits":            {"limits: {maxDeletions: %v, window: 1h}", int64(100), ""},
-	"approval":          {"approval: {required: %v}", "Always", "Always WhenLarge"},
+	"approval":          {"approval: {requiredFor: %v}", "AllChanges", "AllChanges LargeChanges"},
 	"delete":            {"delete: {propagationPolicy: %v}", "Foreground", "Foreground Background Orphan"},
 	"overrideBounds":    {"overrideBounds: {allowSuspend: %v}", true, ""},
 }

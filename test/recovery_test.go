@@ -150,7 +150,7 @@ var others = map[string]string{
 	// The choices of a person.
 	"DryRun": "of the policy", "Suspended": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
 	"PermissionsUnknown": "ends with the first answer of the API server",
-	"ApprovalRequired":   "waits for an approval", "BacklogTooLarge": "waits for an approval", "AlwaysRequired": "waits for an approval",
+	"ApprovalRequired":   "waits for an approval", "ChangeTooLarge": "waits for an approval", "RequiredForAllChanges": "waits for an approval",
 }
 
 // TestRecoveriesCoverReasonsAndErrors: each reason, and each field of a struct in controllers that keeps an error or a SourceError, is in

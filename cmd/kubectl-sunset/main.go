@@ -1,5 +1,5 @@
 // Command kubectl-sunset is a kubectl plugin, used as "kubectl sunset". It checks retention policies, shows what they would
-// delete, when and why, tests them, approves a backlog, and removes the marks that Sunset leaves on objects.
+// delete, when and why, tests them, approves changes, and removes the marks that Sunset leaves on objects.
 package main
 
 import (

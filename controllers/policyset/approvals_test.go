@@ -47,7 +47,7 @@ func TestWithdrawnApprovalOfACountedVersion(t *testing.T) {
 			since := metav1.NewMicroTime(shown.Namespaces.Since())
 			status := v1alpha1.RetentionPolicyStatus{PendingApproval: &v1alpha1.PendingApproval{Hash: shown.Hash, Namespaces: shown.Namespaces.Names()}}
 			if shown.Namespaces != nil {
-				status.PendingApproval.Since = &since
+				status.PendingApproval.SinceTime = &since
 			}
 			l.report("p", status)
 			l.approved(shown.Hash)
@@ -57,8 +57,8 @@ func TestWithdrawnApprovalOfACountedVersion(t *testing.T) {
 			l.counted("p")
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
-				ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: now}}},
-				Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Approvals: l.last().Approvals[p.UID]},
+				ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}}},
+				Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}, Approvals: l.last().Approvals[p.UID]},
 			})
 			other := l.restart()
 			other.counted("p")

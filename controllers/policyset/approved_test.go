@@ -16,7 +16,7 @@ import (
 
 // askingAlways returns a policy about Jobs that requires approval for each version.
 func askingAlways(mode, ttl string) string {
-	return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
+	return strings.Replace(spec(mode, ttl), "{", "{approval: {requiredFor: AllChanges}, ", 1)
 }
 
 // TestApprovalOfADifferenceApprovesNothingElse: the approval of a change does not approve rules that were not counted. It does
@@ -26,8 +26,8 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		at := metav1.Time{Time: s.clock.Now().UTC().Truncate(time.Second)}
 		return v1alpha1.RetentionPolicyStatus{
 			ObservedGeneration: p.Generation,
-			Previews:           []v1alpha1.Preview{{Hash: p.Hash, Time: at, Uncounted: uncounted}},
-			Enforced:           &v1alpha1.EnforcedCount{Hash: p.Hash, Time: at},
+			Previews:           []v1alpha1.Preview{{Hash: p.Hash, ObservedTime: at, Uncounted: uncounted}},
+			Enforced:           &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: at},
 		}
 	}
 	t.Run("of the first count of a new leader", func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCountOfAnotherFormIsNoPreview(t *testing.T) {
 	first := l.named("p")
 	l.become(spec("Enforce", "400d"))
 	l.counted("p")
-	l.Previewed(policyset.Count{Policy: first.UID, Generation: first.Generation, Preview: v1alpha1.Preview{Hash: first.Hash, Time: metav1.Time{Time: l.clock.Now()}}})
+	l.Previewed(policyset.Count{Policy: first.UID, Generation: first.Generation, Preview: v1alpha1.Preview{Hash: first.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}})
 	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
@@ -173,10 +173,10 @@ func TestEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 			l := newHarness(t, s)
 			l.later(time.Minute)
 			l.counted("p")
-			previews := []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}}}
+			previews := []v1alpha1.Preview{{Hash: l.named("p").Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}}
 			l.become(ofPods)
 			l.counted("p")
-			previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}})
+			previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}})
 			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
 			l.later(time.Minute)
 			test.change(l)

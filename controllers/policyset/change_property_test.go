@@ -161,7 +161,7 @@ func (c configured) started(t *testing.T) *harness {
 func (l *harness) reported(all objects) {
 	for _, p := range l.snapshot().Policies() {
 		status := all.enforced(l, p.Name)
-		status.Previews[0].Time = status.Enforced.Time
+		status.Previews[0].ObservedTime = status.Enforced.ObservedTime
 		if p.Mode != v1alpha1.Enforce {
 			status.Enforced = nil
 		}

@@ -77,7 +77,7 @@ func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []poli
 }
 
 // count counts the objects for a policy as last published.
-func (o objects) count(l *harness, name string) policy.Backlog {
+func (o objects) count(l *harness, name string) policy.ChangeCount {
 	l.t.Helper()
 	subjects, evaluations := o.rulings(l, l.snapshot())
 	stats := policy.NewStats(l.clock.Now())
@@ -88,9 +88,9 @@ func (o objects) count(l *harness, name string) policy.Backlog {
 		})
 	}
 	if tally := stats.Policies[name]; tally != nil {
-		return tally.Pending.Backlog
+		return tally.Pending.ChangeCount
 	}
-	return policy.Backlog{}
+	return policy.ChangeCount{}
 }
 
 // deletes returns how many objects the rules delete, as last published.

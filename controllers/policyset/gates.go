@@ -26,7 +26,7 @@ func (e *entry) gate() *policy.ApprovalGate {
 		return recount
 	}
 	switch {
-	case p.Approval.Always && !p.Accepted(): // the approval covers everything that this version deletes, not only a change
+	case p.Approval.AllChanges && !p.Accepted(): // the approval covers everything that this version deletes, not only a change
 		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero(): // the count that was approved or shown, or that of the dry run, is out of date
 		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
@@ -73,7 +73,7 @@ func (e *entry) recount() *policy.ApprovalGate {
 	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
 		return nil
 	}
-	return &policy.ApprovalGate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
+	return &policy.ApprovalGate{Hash: p.RecountHash(known.ObservedTime.Time), Recount: &policy.Recount{Time: known.ObservedTime.Time, Due: known.Due.Now, Week: known.Due.Week, Besides: e.previews.scope}}
 }
 
 // gated returns a copy of the policy with its gate, the permissions of its rules, and the times from which marks count. Without
@@ -207,7 +207,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 		gate := e.gate()
 		switch {
 		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
-			e.policy.Approval.Always && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
+			e.policy.Approval.AllChanges && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && before != nil:
 			e.previews.before, changed = l.pastSnapshot(before), true
@@ -308,7 +308,7 @@ func (e *entry) previewed(c Count) {
 // is out of date from the time when it was made.
 func (e *entry) outdated() time.Time {
 	if known := e.previews.recount; e.policy.Mode == v1alpha1.DryRun && known != nil && known.Hash == e.policy.Hash && e.previews.outdated.IsZero() {
-		return known.Time.Time
+		return known.ObservedTime.Time
 	}
 	return e.previews.outdated
 }

@@ -20,7 +20,7 @@ import (
 func (l *harness) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
-	c := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
+	c := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
 		Outdated: l.last().Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
@@ -156,8 +156,8 @@ func TestDryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces the approval, and each edit needs another one.
-func TestApprovalThatIsAlwaysRequired(t *testing.T) {
+// TestApprovalThatIsRequiredForAllChanges: neither a dry run nor a count replaces the approval, and each edit needs another one.
+func TestApprovalThatIsRequiredForAllChanges(t *testing.T) {
 	l := withPolicy(t, askingAlways("DryRun", "1h"))
 	l.counted("p")
 	l.become(askingAlways("Enforce", "1h"))
@@ -210,7 +210,7 @@ func TestFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 			if test.seen {
 				began = l.clock.Now()
 			}
-			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: began}}}})
+			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, ObservedTime: metav1.Time{Time: began}}}})
 			see := func() {
 				if !test.unobserved {
 					l.refresh()
@@ -412,7 +412,7 @@ func TestGateSurvivesRestart(t *testing.T) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{
 		Previews: []v1alpha1.Preview{{Hash: p.Hash}},
 		PendingApproval: &v1alpha1.PendingApproval{
-			Hash: p.Gate.Hash, Due: 200, Selected: 300, Namespaces: []string{"team-b"}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()},
+			Hash: p.Gate.Hash, Due: v1alpha1.ApprovalCounts{Now: 200}, Matched: 300, Namespaces: []string{"team-b"}, SinceTime: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()},
 		},
 	})
 	again := l.recounted("p")
@@ -495,7 +495,7 @@ func TestDryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 			s.hold("team-a", "true")
 			dry, enforced := spec("DryRun", "1h"), spec("Enforce", test.ttl)
 			if test.ttl == "always" {
-				dry = strings.Replace(dry, "rules:", "approval: {required: Always}, rules:", 1)
+				dry = strings.Replace(dry, "rules:", "approval: {requiredFor: AllChanges}, rules:", 1)
 				enforced = strings.Replace(dry, "DryRun", "Enforce", 1)
 			}
 			s.policy("p", dry)
@@ -539,7 +539,7 @@ func TestCountDoesNotOutliveVeto(t *testing.T) {
 		l := held()
 		l.counted("p")
 		p := l.named("p")
-		late := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}
+		late := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}}
 		l.unhold()
 		l.Previewed(late)
 		l.become(spec("Enforce", "1h"))
@@ -559,7 +559,7 @@ func TestCountDoesNotOutliveVeto(t *testing.T) {
 		l.hold("team-a", "")
 		l.become(spec("Enforce", "1h"))
 		p := l.named("p")
-		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 9, Week: 9}})
+		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: v1alpha1.ApprovalCounts{Now: 9, Week: 9}}})
 		l = l.restart()
 		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 		l.approved(l.named("p").Gate.Hash)

@@ -20,7 +20,7 @@ func TestCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	l.become(spec("Enforce", "1h"))
 	l.counted("p")
 	status := old(3).enforced(l, "p")
-	status.Previews[0].Time = status.Enforced.Time
+	status.Previews[0].ObservedTime = status.Enforced.ObservedTime
 	l.report("p", status)
 	l.hold("team-a", "")
 	l = l.restart()
@@ -82,7 +82,7 @@ func TestRestartForgetsNoApproval(t *testing.T) {
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
 				ObservedGeneration: p.Generation, ObservedTime: &metav1.Time{Time: l.clock.Now()},
-				PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 3, Week: 4, Selected: 5},
+				PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: v1alpha1.ApprovalCounts{Now: 3, Week: 4}, Matched: 5},
 			})
 			l.approve("p", p.Gate.Hash)
 			l.later(time.Minute)

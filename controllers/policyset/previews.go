@@ -41,7 +41,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.generation = before.previews.generation
 	}
 	note := func(known v1alpha1.Preview, isCurrent bool) {
-		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
+		if isCurrent && known.Hash == p.Hash || now.Sub(known.ObservedTime.Time) <= policy.Week {
 			all.byHash[known.Hash] = known
 		}
 	}
@@ -49,7 +49,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	scoped := pending != nil && len(pending.Namespaces) > 0
 	var since time.Time // zero if another client wrote the status without it
 	if scoped {
-		since = ptr.Deref(pending.Since, metav1.MicroTime{}).Time
+		since = ptr.Deref(pending.SinceTime, metav1.MicroTime{}).Time
 	}
 	switch {
 	case before != nil:
@@ -58,8 +58,8 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		waits := all.scope != nil || !all.outdated.IsZero()
 		for hash, known := range before.previews.byHash {
 			shown, ok := previewIn(status, hash)
-			if ok && shown.Time.After(known.Time.Time) {
-				known.Time = shown.Time // until then the policy had the version
+			if ok && shown.ObservedTime.After(known.ObservedTime.Time) {
+				known.ObservedTime = shown.ObservedTime // until then the policy had the version
 			}
 			wasCurrent := hash == before.policy.Hash
 			if isSame || hash == p.Hash || wasCurrent && !waits || !wasCurrent && ok {
@@ -75,8 +75,8 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		}
 		all.recount = recountOf(status, p, all.byHash)
 		if _, counted := all.byHash[p.Hash]; !counted && isShown(status, p) {
-			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: *status.ObservedTime}
-			all.recount = &v1alpha1.EnforcedCount{Hash: p.Hash, Time: *status.ObservedTime, Due: pending.Due, Week: pending.Week}
+			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, ObservedTime: *status.ObservedTime}
+			all.recount = &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: *status.ObservedTime, Due: pending.Due}
 		}
 	}
 	switch { // an approved change does not wait again
@@ -89,13 +89,13 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	case !all.outdated.IsZero() && p.Approved.Has(p.RecountHash(all.outdated)):
 		all.outdated = time.Time{}
 		if _, counted := all.byHash[p.Hash]; !counted {
-			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}
+			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}}
 		}
 	case before != nil && !isSame && !all.outdated.IsZero(), // an approval may name the earlier time
 		all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
-	if all.recount != nil && p.Approved.Has(p.RecountHash(all.recount.Time.Time)) {
+	if all.recount != nil && p.Approved.Has(p.RecountHash(all.recount.ObservedTime.Time)) {
 		all.recount = nil
 	}
 	all.approved = sets.New(p.ApprovalHash())
@@ -132,7 +132,7 @@ func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash m
 		return status.Enforced
 	}
 	if known, ok := byHash[p.Hash]; ok {
-		return &v1alpha1.EnforcedCount{Hash: known.Hash, Time: known.Time, Due: known.Due, Week: known.Week}
+		return &v1alpha1.EnforcedCount{Hash: known.Hash, ObservedTime: known.ObservedTime, Due: known.Due}
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1al
 // since then: the next leader compares its count with it.
 func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 	pending := status.PendingApproval
-	return pending != nil && pending.Since == nil && p.Approved.Has(pending.Hash) && status.ObservedTime != nil &&
+	return pending != nil && pending.SinceTime == nil && p.Approved.Has(pending.Hash) && status.ObservedTime != nil &&
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
 }
 
@@ -170,7 +170,9 @@ func previewIn(status v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Pre
 // statusOf returns the status of a policy as written. An invalid status counts as empty.
 func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
 	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status) != nil {
+			return v1alpha1.RetentionPolicyStatus{} // a part of it could allow deletions
+		}
 	}
 	return status
 }

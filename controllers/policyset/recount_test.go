@@ -33,11 +33,11 @@ func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatu
 	}
 	status := v1alpha1.RetentionPolicyStatus{
 		Previews: []v1alpha1.Preview{{Hash: p.Hash}},
-		Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now().UTC().Truncate(time.Second)}},
+		Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now().UTC().Truncate(time.Second)}},
 	}
 	if tally := stats.Policies[name]; tally != nil {
-		status.Enforced.Due, status.Enforced.Week = tally.Due.Now, tally.Due.Week
-		status.Previews[0].Due, status.Previews[0].Week = tally.Due.Now, tally.Due.Week
+		status.Enforced.Due = v1alpha1.ApprovalCounts{Now: tally.Due.Now, Week: tally.Due.Week}
+		status.Previews[0].Due = status.Enforced.Due
 	}
 	return status
 }
@@ -145,7 +145,7 @@ func TestDryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			expect.Equal(t, "deleted while it waits", 0, all.deletes(l))
 			l.edit("p", func(p *unstructured.Unstructured) {
 				status := p.Object["status"].(map[string]any)
-				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": int64(30), "week": int64(30), "selected": int64(30)}
+				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": map[string]any{"now": int64(30), "week": int64(30)}, "matched": int64(30)}
 			})
 			l = l.restart()
 			expect.Equal(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)

@@ -61,7 +61,7 @@ func (l *harness) unhold() {
 
 // shown writes to the status that a version was counted now.
 func (l *harness) shown(p *policy.Policy) {
-	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}}})
 }
 
 // TestCountOfOneFormReleasesNothingOfAnother: objects that wait in the current version are not counted for the earlier
@@ -89,7 +89,7 @@ func TestFormIsCountedOnceAfterManyEdits(t *testing.T) {
 	for _, ttl := range []string{"1h", "2h", "3h"} {
 		l.become(spec("Enforce", ttl))
 		l.counted("p")
-		previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}})
+		previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}})
 		l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
 	}
 	l.become(spec("Enforce", "1h"))
@@ -145,7 +145,7 @@ func TestLateCountOfAFormThatReturns(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "400d"))
 	l.become(spec("Enforce", "1h"))
 	late := l.named("p")
-	count := policyset.Count{Policy: late.UID, Generation: late.Generation, Preview: v1alpha1.Preview{Hash: late.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: late.Gate}
+	count := policyset.Count{Policy: late.UID, Generation: late.Generation, Preview: v1alpha1.Preview{Hash: late.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}, Gate: late.Gate}
 	l.become(elsewhere(spec("Enforce", "1h")))
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
@@ -160,7 +160,7 @@ func TestLateCountOfADryRunThatIsEnforced(t *testing.T) {
 	l := withPolicy(t, spec("DryRun", "1h"))
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
-	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
+	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
@@ -174,8 +174,8 @@ func TestRestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
 				Previews:        []v1alpha1.Preview{{Hash: p.Hash, Uncounted: []string{"other"}}},
-				Enforced:        &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now().Truncate(time.Second)}},
-				PendingApproval: &v1alpha1.PendingApproval{Hash: "other", Due: 9, Week: 9, Rules: []string{"other"}, Since: &metav1.MicroTime{Time: l.clock.Now()}},
+				Enforced:        &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: l.clock.Now().Truncate(time.Second)}},
+				PendingApproval: &v1alpha1.PendingApproval{Hash: "other", Due: v1alpha1.ApprovalCounts{Now: 9, Week: 9}, Rules: []string{"other"}, SinceTime: &metav1.MicroTime{Time: l.clock.Now()}},
 			})
 			l = l.restart()
 			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {

@@ -63,7 +63,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 	}
 	due := v.statsOf(p).Due
 	preview := v1alpha1.Preview{
-		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
+		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: v1alpha1.ApprovalCounts{Now: due.Now, Week: due.Week}, Uncounted: uncounted,
 	}
 	known, knew := previewOf(before, p.Hash)
 	switch {
@@ -72,7 +72,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 		slices.Sort(preview.Uncounted)
 		preview.Uncounted = slices.Compact(preview.Uncounted)
 		if p.Gate.Recount != nil || p.Gate.Uncounted.Len() > 0 || pending != nil {
-			preview.Time, preview.Due, preview.Week = known.Time, known.Due, known.Week
+			preview.ObservedTime, preview.Due = known.ObservedTime, known.Due
 		}
 		return replace(before.Previews, preview), pending
 	case p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil:
@@ -110,7 +110,7 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	}
 	due := v.statsOf(p).Due
 	return &v1alpha1.EnforcedCount{
-		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week,
+		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: v1alpha1.ApprovalCounts{Now: due.Now, Week: due.Week},
 		Approvals: v.compiled.Approvals[p.UID],
 	}
 }
@@ -121,14 +121,14 @@ func (v *statusInput) waiting(p *policy.Policy) (all policy.PendingStats) {
 		all = stats.Pending
 	}
 	if v.nodes.sums.Counted(p.UID) {
-		images := v.nodes.sums.Policies[p.UID].Stats.Pending.Backlog
-		all.Backlog = all.Plus(images)
+		images := v.nodes.sums.Policies[p.UID].Stats.Pending.ChangeCount
+		all.ChangeCount = all.Plus(images)
 		if objects := all.Namespaces[""]; objects != nil {
 			images = images.Plus(*objects)
 		}
 		all.Namespaces = maps.Clone(all.Namespaces)
 		if all.Namespaces == nil {
-			all.Namespaces = map[string]*policy.Backlog{}
+			all.Namespaces = map[string]*policy.ChangeCount{}
 		}
 		all.Namespaces[""] = &images
 	}
@@ -139,7 +139,7 @@ func (v *statusInput) waiting(p *policy.Policy) (all policy.PendingStats) {
 func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
-		all[i].Time, all[i].Due, all[i].Week = p.Time, p.Due, p.Week
+		all[i].ObservedTime, all[i].Due = p.ObservedTime, p.Due
 		all[i].Uncounted = slices.DeleteFunc(slices.Clone(all[i].Uncounted), func(rule string) bool { return !slices.Contains(p.Uncounted, rule) })
 		return all
 	}

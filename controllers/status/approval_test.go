@@ -41,7 +41,7 @@ func gated(gate *policy.ApprovalGate, rules ...*policy.Rule) *policy.Policy {
 		rules = []*policy.Rule{rule("a")}
 	}
 	p := policyOf(v1alpha1.Enforce, rules...)
-	p.Hash, p.Gate, p.Approval = "h", gate, policy.Approval{Percent: 100, Count: 5}
+	p.Hash, p.Gate, p.Approval = "h", gate, policy.Approval{MaxPercent: 100, MaxObjects: 5}
 	return p
 }
 
@@ -57,7 +57,7 @@ func backlog(n int, now time.Time) []*index.FactRow {
 func previewsOf(hashes ...string) []v1alpha1.Preview {
 	var all []v1alpha1.Preview
 	for _, hash := range hashes {
-		all = append(all, v1alpha1.Preview{Hash: hash, Time: timeOf(now)})
+		all = append(all, v1alpha1.Preview{Hash: hash, ObservedTime: timeOf(now)})
 	}
 	return all
 }
@@ -68,20 +68,20 @@ func TestStatusShowsPreviewsAndPendingApproval(t *testing.T) {
 	invalid := func(r *policy.Rule) { r.Problems = problem }
 	pods := func(r *policy.Rule) { r.Kind.Group, r.Kind.Kind = "", "Pod" }
 	of := func(uncounted ...string) []v1alpha1.Preview {
-		return []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: uncounted}}
+		return []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now), Uncounted: uncounted}}
 	}
 	pending := func(hash string, namespaces ...string) *v1alpha1.PendingApproval {
-		all := &v1alpha1.PendingApproval{Hash: hash, Due: 6, Week: 6, Selected: 7, Namespaces: namespaces}
+		all := &v1alpha1.PendingApproval{Hash: hash, Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 7, Namespaces: namespaces}
 		if len(namespaces) > 0 {
-			all.Since = &metav1.MicroTime{Time: now}
+			all.SinceTime = &metav1.MicroTime{Time: now}
 		}
 		return all
 	}
 	before := pending(newNamespaces.Hash, "team-a")
-	before.Due = 99
+	before.Due.Now = 99
 	always := func(gate *policy.ApprovalGate) *policy.Policy {
 		p := gated(gate)
-		p.Approval.Always = true
+		p.Approval.AllChanges = true
 		return p
 	}
 	since := &policy.ApprovalGate{Hash: "since", Recount: &policy.Recount{Time: now}}
@@ -91,11 +91,11 @@ func TestStatusShowsPreviewsAndPendingApproval(t *testing.T) {
 		return p
 	}
 	ofA := pending(gated(nil).RulesHash([]string{"a"}, now))
-	ofA.Rules, ofA.Since = []string{"a"}, &metav1.MicroTime{Time: now}
+	ofA.Rules, ofA.SinceTime = []string{"a"}, &metav1.MicroTime{Time: now}
 	earlier := pending(gated(nil).RulesHash([]string{"a"}, now.Add(-time.Hour)))
-	earlier.Rules, earlier.Since = []string{"a"}, &metav1.MicroTime{Time: now.Add(-time.Hour)}
+	earlier.Rules, earlier.SinceTime = []string{"a"}, &metav1.MicroTime{Time: now.Add(-time.Hour)}
 	ofBoth := pending(gated(nil).RulesHash([]string{"a", "b"}, now))
-	ofBoth.Rules, ofBoth.Since = []string{"a", "b"}, &metav1.MicroTime{Time: now}
+	ofBoth.Rules, ofBoth.SinceTime = []string{"a", "b"}, &metav1.MicroTime{Time: now}
 	tests := map[string]struct {
 		policy   *policy.Policy
 		due      int
@@ -149,10 +149,10 @@ func TestStatusShowsPreviewsAndPendingApproval(t *testing.T) {
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(newNamespaces.Hash, "team-a")},
 		"more than before the leader changed, and a rule cannot be counted now": {gated(since, rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending("since")},
-		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
-		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
+		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Matched: 1}},
+		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Matched: 1}},
 		"always, nothing is due in a namespace":    {always(newNamespaces), 0, nil, noStatus, of(), nil},
-		"always, one object is due in a namespace": {always(newNamespaces), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
+		"always, one object is due in a namespace": {always(newNamespaces), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: v1alpha1.ApprovalCounts{Now: 1, Week: 1}, Matched: 2, Namespaces: []string{"team-a"}, SinceTime: before.SinceTime}},
 		"without rules":                            {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
@@ -169,7 +169,7 @@ func TestStatusShowsPreviewsAndPendingApproval(t *testing.T) {
 // unnumbered returns previews without their numbers.
 func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
 	for _, p := range all {
-		p.Due, p.Week = 0, 0
+		p.Due.Now, p.Due.Week = 0, 0
 		bare = append(bare, p)
 	}
 	return bare
@@ -193,16 +193,16 @@ func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
 // TestUnreadableQuotasLeaveRulesUncounted: all of these objects would be due once the quotas can be read.
 func TestUnreadableQuotasLeaveRulesUncounted(t *testing.T) {
 	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
-	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
+	uncountedA := []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now), Uncounted: []string{"a"}}}
 	tests := map[string]struct {
 		gate     *policy.ApprovalGate
 		trouble  error
 		previews []v1alpha1.Preview
 		opens    bool // in team-a
 	}{
-		"a new rule":                          {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
+		"a new rule":                          {everywhere, nil, []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now)}}, false},
 		"a new rule, with unreadable quotas":  {everywhere, errors.New("forbidden"), uncountedA, false},
-		"a namespace":                         {newNamespaces, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
+		"a namespace":                         {newNamespaces, nil, []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now)}}, true},
 		"a namespace, with unreadable quotas": {newNamespaces, errors.New("forbidden"), nil, false},
 	}
 	for name, test := range tests {
@@ -241,9 +241,9 @@ func TestPreviewIsOfTheLastCount(t *testing.T) {
 	view := viewOf(compiledOf(p), nil, backlog(6, now)...)
 	view.Now = now.Add(1)
 	view.Before = view.Status(p)
-	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
+	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].ObservedTime.Time)
 	view.Now = now.Add(time.Hour)
-	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
+	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].ObservedTime.Time)
 	waiting := gated(everywhere) // it would not wait with a recent preview
 	view = status.View{Compiled: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
 	expect.Equal(t, "previews while the version waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
@@ -257,7 +257,7 @@ func TestPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	view.Now = now.Add(time.Minute)
 	view.Before.Previews = previewsOf("h")
 	s := view.Status(p)
-	expect.Equal(t, "what waits", int64(6), s.PendingApproval.Due)
+	expect.Equal(t, "what waits", int64(6), s.PendingApproval.Due.Now)
 	expect.Equal(t, "previews", view.Before.Previews, s.Previews)
 }
 
@@ -281,7 +281,7 @@ func TestRuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 
 func TestConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
-	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{MaxPercent: 100, MaxObjects: 5}
 	said := "6 of 7 objects would be deleted now, and at most 6 within 7 days, because "
 	tests := map[string]struct {
 		policy *policy.Policy
@@ -306,7 +306,7 @@ func TestConditionSaysWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			view := viewOf(compiledOf(test.policy), test.kind, backlog(6, now)...)
 			s := view.Status(test.policy)
-			expect.Equal(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
+			expect.Equal(t, "approval", "True ChangeTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
 			expect.Equal(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
 			if test.kind == nil {
 				expect.Equal(t, "enforcing", "False ApprovalRequired", condition(s, v1alpha1.ConditionEnforcing))
@@ -479,7 +479,7 @@ func TestGateOpensWhenLessIsDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
-				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due)
+				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due.Now)
 				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
 				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "reported", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
@@ -511,7 +511,7 @@ func TestPreviewedWaitsForCompleteCount(t *testing.T) {
 				var own *policy.Policy
 				inBubble(t, func(w *harness) {
 					own = ownPolicy(v1alpha1.Enforce, rule("a"))
-					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{MaxPercent: 100, MaxObjects: 5}
 					e := w.create(own, status)
 					complete = kindOf(e, w.began, backlog(3, w.began)...)
 					w.kinds = []retention.KindState{complete}
@@ -607,14 +607,14 @@ func TestUncountableRuleIsNotCountedOften(t *testing.T) {
 
 // TestSecondRestartLetsNothingThrough: the first process ended before everything was listed.
 func TestSecondRestartLetsNothingThrough(t *testing.T) {
-	pending := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
+	pending := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 7, Namespaces: []string{"team-a"}, SinceTime: &metav1.MicroTime{Time: now}}
 	inBubble(t, func(w *harness) {
 		w.create(gated(newNamespaces), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
 		expect.Equal(t, "pending", pending, w.status().PendingApproval)
-		expect.Equal(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
+		expect.Equal(t, "approval", "True ChangeTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
 	})
 }
 

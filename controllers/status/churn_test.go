@@ -37,7 +37,7 @@ func TestApprovalGateOpensByNamespace(t *testing.T) {
 	}
 	ab := policy.ApprovalScope(nil).Wider(sets.New("team-a", "team-b"), now)
 	shown := func(due int64) *v1alpha1.PendingApproval {
-		return &v1alpha1.PendingApproval{Hash: gated(nil).ScopeHash([]string{"team-a", "team-b"}, now), Namespaces: []string{"team-a", "team-b"}, Since: &metav1.MicroTime{Time: now}, Due: due, Week: due, Selected: due}
+		return &v1alpha1.PendingApproval{Hash: gated(nil).ScopeHash([]string{"team-a", "team-b"}, now), Namespaces: []string{"team-a", "team-b"}, SinceTime: &metav1.MicroTime{Time: now}, Due: v1alpha1.ApprovalCounts{Now: due, Week: due}, Matched: due}
 	}
 	tests := map[string]struct {
 		scope  policy.ApprovalScope
@@ -58,7 +58,7 @@ func TestApprovalGateOpensByNamespace(t *testing.T) {
 		"shown, and all change":                {changed(ab, "team-a", "team-b"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, gated(nil).ScopeHash([]string{"team-a", "team-b"}, later), 50},
 		"shown, and one is added":              {changed(ab, "team-c"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3}, []string{"team-c"}, shown(0).Hash, 50},
 		"shown, and more are added one by one": {changed(ab, "team-c", "team-d"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3, "team-d": 4}, nil, shown(0).Hash, 50},
-		"shown for another version":            {ab, &v1alpha1.PendingApproval{Hash: "x", Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+		"shown for another version":            {ab, &v1alpha1.PendingApproval{Hash: "x", Namespaces: []string{"team-a"}, SinceTime: &metav1.MicroTime{Time: now}}, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestApprovalGateOpensByNamespace(t *testing.T) {
 				pending = &v1alpha1.PendingApproval{}
 			}
 			expect.Equal(t, "hash", test.hash, pending.Hash)
-			expect.Equal(t, "counts", test.counts, pending.Week)
+			expect.Equal(t, "counts", test.counts, pending.Due.Week)
 		})
 	}
 }

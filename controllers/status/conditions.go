@@ -103,10 +103,10 @@ func approvalRequired(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) condi
 	if s.PendingApproval == nil {
 		return conditionState{}
 	}
-	if message := approvalMessage(p, s.PendingApproval); p.Approval.Always {
-		return conditionState{yes, "AlwaysRequired", message}
+	if message := approvalMessage(p, s.PendingApproval); p.Approval.AllChanges {
+		return conditionState{yes, "RequiredForAllChanges", message}
 	} else {
-		return conditionState{yes, "BacklogTooLarge", message}
+		return conditionState{yes, "ChangeTooLarge", message}
 	}
 }
 
@@ -230,8 +230,8 @@ func (v *statusInput) paced(p *policy.Policy) conditionState {
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
 	why := "because rules of this policy are new or have changed"
-	if p.Approval.Always {
-		why = "and spec.approval.required is Always"
+	if p.Approval.AllChanges {
+		why = "and spec.approval.requiredFor is AllChanges"
 	}
 	if len(pending.Rules) > 0 {
 		why = fmt.Sprintf("because Sunset could not count these rules before: %s", some(pending.Rules, "rules"))
@@ -244,7 +244,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%d of %s would be deleted now, and at most %d within 7 days, %s; run kubectl sunset preview to see them, then %s --hash=%s",
-		pending.Due, objects(pending.Selected), pending.Week, why, commandOf("approve", p), pending.Hash)
+		pending.Due.Now, objects(pending.Matched), pending.Due.Week, why, commandOf("approve", p), pending.Hash)
 }
 
 // toChange contains the cause and the next step for reasons of policy.Lasting. allowManaged applies to the others.

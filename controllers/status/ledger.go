@@ -43,7 +43,7 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 	s := &v1alpha1.LedgerStatus{Name: kept.Ledger.Name, LedgerCount: kept.Ledger.Total, Open: kept.Open}
 	if p.Limits != nil {
 		s.Charged = ptr.To(kept.Charged)
-		s.LimitedUntil = timeOrNil(kept.FreeAt)
+		s.NextAllowedTime = timeOrNil(kept.FreeAt)
 	}
 	return s
 }

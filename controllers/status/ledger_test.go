@@ -126,9 +126,9 @@ func TestStatusSumsTheLedgerUp(t *testing.T) {
 		s := w.status()
 		charged := int64(20)
 		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{
-			Name: "uid-p", LedgerCount: count(12, 3), Open: 4, Charged: &charged, LimitedUntil: s.Ledger.LimitedUntil,
+			Name: "uid-p", LedgerCount: count(12, 3), Open: 4, Charged: &charged, NextAllowedTime: s.Ledger.NextAllowedTime,
 		}, s.Ledger)
-		expect.Equal(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
+		expect.Equal(t, "limited until", free, s.Ledger.NextAllowedTime.UTC())
 		expect.Equal(t, "deleted", 12, s.Deleted)
 		expect.Equal(t, "deleted by a", 9, s.Rules[0].Deleted)
 		expect.Equal(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{

@@ -125,8 +125,8 @@ func TestStatusSumsReportsOfNodes(t *testing.T) {
 func TestGatesWaitForNodes(t *testing.T) {
 	ofImages := &policy.ApprovalGate{Hash: "h", Rules: sets.New("img")}
 	p := withImages(nil)
-	counted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}
-	uncounted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"img"}}}
+	counted := []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now)}}
+	uncounted := []v1alpha1.Preview{{Hash: "h", ObservedTime: timeOf(now), Uncounted: []string{"img"}}}
 	few, many := nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 4)
 	tests := map[string]struct {
 		gate     *policy.ApprovalGate
@@ -137,19 +137,19 @@ func TestGatesWaitForNodes(t *testing.T) {
 		pending  *v1alpha1.PendingApproval
 	}{
 		"no node reports":                  {everywhere, fleetOf(), 2, nil, uncounted, nil},
-		"no node reports, and more Jobs":   {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 7}},
+		"no node reports, and more Jobs":   {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 7}},
 		"reports are read":                 {everywhere, &fleet{}, 2, nil, nil, nil},
 		"reports cannot be read":           {everywhere, &fleet{unread: &retention.SourceError{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
 		"no more than allowed":             {everywhere, fleetOf(few), 3, nil, counted, nil},
-		"more, with the Jobs":              {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 15}},
-		"more, on all nodes":               {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 21}},
+		"more, with the Jobs":              {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 15}},
+		"more, on all nodes":               {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 21}},
 		"one node is behind":               {everywhere, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 2, nil, uncounted, nil},
 		"one node is behind, and silent":   {everywhere, fleetOf(few, silent(behind(nodeReport("n-2", p, now, 9)))), 2, nil, counted, nil},
 		"one node is new":                  {everywhere, fleetOf(few, fresh(nodeReport("n-2", p, now, 1))), 2, nil, uncounted, nil},
 		"the rules are too long":           {everywhere, &fleet{Reports: fleetOf(few).Reports, missing: map[types.UID]bool{"uid-p": true}}, 2, nil, uncounted, nil},
 		"only the rule about images waits": {ofImages, fleetOf(few), 100, uncounted, counted, nil},
-		"only that waits, and there are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: 6, Week: 6, Selected: 20,
-			Rules: []string{"img"}, Since: &metav1.MicroTime{Time: now}}},
+		"only that waits, and there are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: v1alpha1.ApprovalCounts{Now: 6, Week: 6}, Matched: 20,
+			Rules: []string{"img"}, SinceTime: &metav1.MicroTime{Time: now}}},
 		"only that waits, and is not counted": {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
 		"counted before":                      {nil, fleetOf(few, many), 100, counted, counted, nil},
 		"counted, now one is late":            {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
@@ -171,7 +171,7 @@ func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 	p := withImages(newlyIn(""))
 	hash := p.ScopeHash([]string{""}, p.Gate.Namespaces.Since())
 	wait := func(week, of int64) *v1alpha1.PendingApproval {
-		return &v1alpha1.PendingApproval{Hash: hash, Week: week, Selected: of, Namespaces: []string{""}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
+		return &v1alpha1.PendingApproval{Hash: hash, Due: v1alpha1.ApprovalCounts{Week: week}, Matched: of, Namespaces: []string{""}, SinceTime: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
 	}
 	// kept returns a report of images that are eligible and not due.
 	kept := func(name string, eligible int64) *v1alpha1.NodeImageReport {

@@ -20,51 +20,51 @@ import (
 // not modify the namespaces.
 func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
-	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
+	exceeds := func(b policy.ChangeCount) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
 	switch {
 	case gate == nil:
 		return nil, nil
 	case gate.Recount != nil:
-		if more := gate.Recount.More(all.Backlog); exceeds(more) {
+		if more := gate.Recount.More(all.ChangeCount); exceeds(more) {
 			return nil, pendingOf(gate.Hash, more, nil)
 		}
 		return nil, nil
 	case gate.Rules != nil:
 		uncounted, _ := v.uncounted(p)
 		shown := &v1alpha1.PendingApproval{
-			Rules: sets.List(gate.Rules.Difference(sets.New(uncounted...))),
-			Since: &metav1.MicroTime{Time: v.now.UTC().Truncate(time.Microsecond)},
+			Rules:     sets.List(gate.Rules.Difference(sets.New(uncounted...))),
+			SinceTime: &metav1.MicroTime{Time: v.now.UTC().Truncate(time.Microsecond)},
 		}
 		if rulesStillShown(p, before) && slices.Equal(before.Rules, shown.Rules) {
 			shown = before
 		}
-		hash := p.RulesHash(shown.Rules, shown.Since.Time)
-		if len(shown.Rules) == 0 || p.Approved.Has(hash) || !exceeds(all.Backlog) {
+		hash := p.RulesHash(shown.Rules, shown.SinceTime.Time)
+		if len(shown.Rules) == 0 || p.Approved.Has(hash) || !exceeds(all.ChangeCount) {
 			return nil, nil
 		}
-		return nil, pendingOf(hash, all.Backlog, shown)
-	case gate.Namespaces == nil && (p.Approval.Always || exceeds(all.Backlog)):
-		return nil, pendingOf(gate.Hash, all.Backlog, nil)
+		return nil, pendingOf(hash, all.ChangeCount, shown)
+	case gate.Namespaces == nil && (p.Approval.AllChanges || exceeds(all.ChangeCount)):
+		return nil, pendingOf(gate.Hash, all.ChangeCount, nil)
 	case gate.Namespaces == nil:
 		return nil, nil
 	}
 	shown := stillShown(p, before)
-	if len(shown) == 0 && !exceeds(backlogIn(all, gate.Namespaces)) {
+	if len(shown) == 0 && !exceeds(changeIn(all, gate.Namespaces)) {
 		return gate.Namespaces, nil // copying or sorting a thousand namespaces for each of a thousand policies takes long
 	}
 	opened = policy.ApprovalScope{}
-	of := backlogIn(all, shown)
+	of := changeIn(all, shown)
 	if !exceeds(of) {
 		maps.Copy(opened, shown)
 		shown = nil
 	}
 	fresh := gate.Namespaces.Without(opened).Without(shown)
-	rest := backlogIn(all, fresh)
+	rest := changeIn(all, fresh)
 	left := policy.ApprovalScope{}
-	sum := policy.Backlog{Selected: rest.Selected}
+	sum := policy.ChangeCount{Selected: rest.Selected}
 	for _, namespace := range leastFirst(all, fresh) {
 		alone := policy.ApprovalScope{namespace: fresh[namespace]}
-		more := backlogIn(all, alone)
+		more := changeIn(all, alone)
 		sum.Week += more.Week
 		if more.Week == 0 || !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
 			maps.Copy(opened, alone)
@@ -77,27 +77,27 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 		pending = pendingOf(before.Hash, of, before)
 	case len(left) > 0:
 		names, since := left.Names(), left.Since()
-		pending = pendingOf(p.ScopeHash(names, since), backlogIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, Since: &metav1.MicroTime{Time: since}})
+		pending = pendingOf(p.ScopeHash(names, since), changeIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, SinceTime: &metav1.MicroTime{Time: since}})
 	}
 	return opened, pending
 }
 
 // stillShown returns the namespaces of a pending approval in which nothing has changed since it was shown.
 func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.ApprovalScope {
-	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
+	if p.Gate == nil || pending == nil || pending.SinceTime == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.SinceTime.Time) {
 		return nil
 	}
-	return p.Gate.Namespaces.Among(pending.Namespaces, pending.Since.Time)
+	return p.Gate.Namespaces.Among(pending.Namespaces, pending.SinceTime.Time)
 }
 
 // rulesStillShown reports whether a pending approval is for rules of this version that still wait.
 func rulesStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
-	return p.Gate != nil && pending != nil && pending.Since != nil && len(pending.Rules) > 0 && p.Gate.Rules.HasAll(pending.Rules...) &&
-		pending.Hash == p.RulesHash(pending.Rules, pending.Since.Time)
+	return p.Gate != nil && pending != nil && pending.SinceTime != nil && len(pending.Rules) > 0 && p.Gate.Rules.HasAll(pending.Rules...) &&
+		pending.Hash == p.RulesHash(pending.Rules, pending.SinceTime.Time)
 }
 
-// backlogIn returns the sum of the backlogs of some namespaces.
-func backlogIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum policy.Backlog) {
+// changeIn returns the sum of the counts of some namespaces.
+func changeIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum policy.ChangeCount) {
 	for namespace := range namespaces {
 		if b := all.Namespaces[namespace]; b != nil {
 			sum = sum.Plus(*b)
@@ -108,23 +108,23 @@ func backlogIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum po
 
 // leastFirst sorts namespaces by the number of objects that wait there.
 func leastFirst(all policy.PendingStats, namespaces policy.ApprovalScope) []string {
-	week := func(namespace string) int64 { return backlogIn(all, policy.ApprovalScope{namespace: time.Time{}}).Week }
+	week := func(namespace string) int64 { return changeIn(all, policy.ApprovalScope{namespace: time.Time{}}).Week }
 	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(week(a), week(b)), cmp.Compare(a, b))
 	})
 }
 
-func pendingOf(hash string, b policy.Backlog, scope *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
-	pending := &v1alpha1.PendingApproval{Hash: hash, Due: b.Due, Week: b.Week, Selected: b.Selected}
+func pendingOf(hash string, b policy.ChangeCount, scope *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	pending := &v1alpha1.PendingApproval{Hash: hash, Due: v1alpha1.ApprovalCounts{Now: b.Due, Week: b.Week}, Matched: b.Selected}
 	if scope != nil {
-		pending.Rules, pending.Namespaces, pending.Since = scope.Rules, scope.Namespaces, scope.Since
+		pending.Rules, pending.Namespaces, pending.SinceTime = scope.Rules, scope.Namespaces, scope.SinceTime
 	}
 	return pending
 }
 
 // stillPending returns the previous pending approval, if it still waits.
 func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
-	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.Since != nil {
+	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.SinceTime != nil {
 		return before // it waits after everything has been counted again
 	}
 	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 && !rulesStillShown(p, before) {

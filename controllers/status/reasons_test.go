@@ -172,7 +172,7 @@ var addresses = []address{
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
 	{"approver; or the author, who can change the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]situation{
-		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
+		"ApprovalRequired": {p: waits}, "ChangeTooLarge": {p: waits}, "RequiredForAllChanges": {p: func(p *policy.Policy) { waits(p); p.Approval.AllChanges = true }},
 	}},
 	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]situation{
 		"Listing":  {kind: unlisted},
@@ -272,7 +272,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 				begins, ends, _ := strings.Cut(of.Replace(a.events), ", ")
 				name, status, _ := strings.Cut(of.Replace(a.condition), "=")
 				shown := reason
-				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has that name as its reason
+				if reason == "ChangeTooLarge" || reason == "RequiredForAllChanges" { // of the condition ApprovalRequired; Ready has that name as its reason
 					shown = "ApprovalRequired"
 				}
 				inBubble(t, nil, func(t *testing.T, w *harness) {

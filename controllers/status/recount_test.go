@@ -18,12 +18,12 @@ import (
 // found no more, or until the new number is approved. Then the status has the new count.
 func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	counted := func(due int64) *v1alpha1.EnforcedCount {
-		return &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(now), Due: due, Week: due}
+		return &v1alpha1.EnforcedCount{Hash: "h", ObservedTime: timeOf(now), Due: v1alpha1.ApprovalCounts{Now: due, Week: due}}
 	}
 	at := now.Add(-time.Minute)
-	before := &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(at), Due: 1, Week: 1}
+	before := &v1alpha1.EnforcedCount{Hash: "h", ObservedTime: timeOf(at), Due: v1alpha1.ApprovalCounts{Now: 1, Week: 1}}
 	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
-	scoped := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
+	scoped := &v1alpha1.PendingApproval{Hash: newNamespaces.Hash, Namespaces: []string{"team-a"}, SinceTime: &metav1.MicroTime{Time: now}, Due: v1alpha1.ApprovalCounts{Now: 9, Week: 9}, Matched: 9}
 	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
 	lost := func(k *retention.KindState) {
 		unlisted(k)
@@ -71,7 +71,7 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 				pending = &v1alpha1.PendingApproval{}
 			}
 			expect.Equal(t, "hash", test.shows, pending.Hash)
-			expect.Equal(t, "week", test.week, pending.Week)
+			expect.Equal(t, "week", test.week, pending.Due.Week)
 			for _, c := range status.Conditions {
 				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
 					expect.Equal(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
@@ -87,7 +87,7 @@ func TestLeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
 		inBubble(t, func(w *harness) {
 			p := gated(&policy.ApprovalGate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
-			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(w.began), Due: 1, Week: 1}}
+			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", ObservedTime: timeOf(w.began), Due: v1alpha1.ApprovalCounts{Now: 1, Week: 1}}}
 			e := w.create(p, before)
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
 		}, func(t *testing.T, w *harness) {

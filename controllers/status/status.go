@@ -315,15 +315,15 @@ func enforcedUntil(snapshot *policy.Snapshot, counted time.Time) time.Time {
 // sameStatus compares everything except the time of the count, unless that is long ago.
 func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
 	a.ObservedTime, b.ObservedTime = nil, nil
-	if a.Enforced != nil && b.Enforced != nil && b.Enforced.Time.Sub(a.Enforced.Time.Time) < enforcedEvery {
+	if a.Enforced != nil && b.Enforced != nil && b.Enforced.ObservedTime.Sub(a.Enforced.ObservedTime.Time) < enforcedEvery {
 		is := *b.Enforced
-		is.Time = a.Enforced.Time
+		is.ObservedTime = a.Enforced.ObservedTime
 		b.Enforced = &is
 	}
 	b.Previews = slices.Clone(b.Previews)
 	for i := range min(len(a.Previews), len(b.Previews)) {
-		if was := a.Previews[i].Time; b.Previews[i].Time.Sub(was.Time) < enforcedEvery {
-			b.Previews[i].Time = was
+		if was := a.Previews[i].ObservedTime; b.Previews[i].ObservedTime.Sub(was.Time) < enforcedEvery {
+			b.Previews[i].ObservedTime = was
 		}
 	}
 	return equality.Semantic.DeepEqual(a, b)

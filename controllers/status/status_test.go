@@ -151,7 +151,7 @@ func TestNumbers(t *testing.T) {
 	view.Deleted = map[string]int64{"a": 7, "gone": 2}
 	s := view.Status(p)
 	s.Conditions, s.Previews = nil, nil
-	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
+	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}, Due: v1alpha1.ApprovalCounts{Now: 1, Week: 5}}, s.Enforced)
 	s.Enforced = nil
 	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
 	sample := func(name string, d time.Duration) v1alpha1.DueSample {

@@ -25,7 +25,10 @@ func (v *statusInput) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatu
 }
 
 func (v *statusInput) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRuleStatus {
-	s := v1alpha1.ClusterRuleStatus{Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: r.Mode, KeepNewest: int32(r.Keep)}
+	s := v1alpha1.ClusterRuleStatus{Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: r.Mode}
+	if r.Keep > 0 {
+		s.KeepNewest = &v1alpha1.KeepNewestCount{Count: int32(r.Keep)}
+	}
 	if r.Suspended {
 		s.Mode = v1alpha1.Suspend
 	}

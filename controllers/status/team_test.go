@@ -88,7 +88,7 @@ func TestClusterRulesShowEffectInNamespace(t *testing.T) {
 			due(s, -30*time.Minute)
 		})},
 		"no TTL":              {func(r *policy.Rule) { r.TTL = policy.NeverTTL }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.TTL = "" })},
-		"the newest are kept": {func(r *policy.Rule) { r.Keep = 2 }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.KeepNewest = 2 })},
+		"the newest are kept": {func(r *policy.Rule) { r.Keep = 2 }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.KeepNewest = &v1alpha1.KeepNewestCount{Count: 2} })},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,13 +28,13 @@ type received struct {
 }
 
 type receivedPolicy struct {
-	Name       string          `json:"name"`
-	UID        types.UID       `json:"uid"`
-	Created    metav1.Time     `json:"created"`
-	Generation int64           `json:"generation"`
-	Hash       string          `json:"hash"`
-	Unapproved []string        `json:"unapproved"`
-	Spec       json.RawMessage `json:"spec"`
+	Name              string          `json:"name"`
+	UID               types.UID       `json:"uid"`
+	CreationTimestamp metav1.Time     `json:"creationTimestamp"`
+	Generation        int64           `json:"generation"`
+	Hash              string          `json:"hash"`
+	Unapproved        []string        `json:"unapproved"`
+	Spec              json.RawMessage `json:"spec"`
 }
 
 // Read reads the JSON of NodeImageRules. An unknown field may mean to keep images. Outside of a spec it is an error, and nothing
@@ -64,7 +64,7 @@ func (t *receivedPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.ClusterRetentionPolicyKind.GroupVersion().String(),
 		"kind":       v1alpha1.ClusterRetentionPolicyKind.Kind,
-		"metadata":   map[string]any{"name": t.Name, "uid": t.UID, "creationTimestamp": t.Created, "generation": t.Generation},
+		"metadata":   map[string]any{"name": t.Name, "uid": t.UID, "creationTimestamp": t.CreationTimestamp, "generation": t.Generation},
 		"spec":       t.Spec,
 	})
 	if err != nil {

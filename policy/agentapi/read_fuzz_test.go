@@ -16,7 +16,7 @@ func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `null`, `{"policies":null,"known":[{}]}`, `{"policies":[{"name":"p","uid":"u","hash":"h","spec":{"mode":"Enforce","rules":[` + rule + `]}}]}`,
 		`{"policies":[{"name":"p","unapproved":["r"],"spec":{"rules":[` + rule + `,` + rule + `,null]}}],"known":[{"name":"p","uid":"u","generation":3}]}`,
-		`{"policies":[{"spec":null},{"spec":7},{"spec":{"rules":[{}]}}]}`, `{"policies":[{"created":"never","spec":{}}]}`, `{"policies":[]}{"policies":[]}`,
+		`{"policies":[{"spec":null},{"spec":7},{"spec":{"rules":[{}]}}]}`, `{"policies":[{"creationTimestamp":"never","spec":{}}]}`, `{"policies":[]}{"policies":[]}`,
 	} {
 		f.Add([]byte(text))
 	}

@@ -119,7 +119,7 @@ func stub(p *policy.Policy) v1alpha1.NodeImagePolicy {
 
 func named(p *policy.Policy, hash string) v1alpha1.NodeImagePolicy {
 	return v1alpha1.NodeImagePolicy{
-		Name: p.Name, UID: p.UID, Created: metav1.Time{Time: p.Created}, Generation: p.Generation, Hash: hash,
+		Name: p.Name, UID: p.UID, CreationTimestamp: metav1.Time{Time: p.Created}, Generation: p.Generation, Hash: hash,
 		Spec: v1alpha1.ClusterRetentionPolicySpec{Mode: p.Mode},
 	}
 }

@@ -44,7 +44,7 @@ func TestRender(t *testing.T) {
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
 	expect.Equal(t, "rendered", agentapi.Rendered{
 		Policies: []v1alpha1.NodeImagePolicy{{
-			Name: "mixed", UID: "uid-mixed", Created: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash,
+			Name: "mixed", UID: "uid-mixed", CreationTimestamp: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash,
 			Spec: v1alpha1.ClusterRetentionPolicySpec{
 				Mode: v1alpha1.Enforce, Variables: mixed.Variables, Rules: []v1alpha1.Rule{about(images, "old"), about(images, "older")},
 			},

@@ -223,7 +223,7 @@ func (s *Sum) end(p *policy.Policy) {
 	}
 	pending.Due, pending.Week = min(pending.Due, s.Stats.Due.Now), min(pending.Week, s.Stats.Due.Week)
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
-		pending = policy.PendingStats{Backlog: policy.Backlog{Due: s.Stats.Due.Now, Week: s.Stats.Due.Week, Selected: s.Stats.Matched}}
+		pending = policy.PendingStats{ChangeCount: policy.ChangeCount{Due: s.Stats.Due.Now, Week: s.Stats.Due.Week, Selected: s.Stats.Matched}}
 	}
 	// A policy that kept images was deleted, or keeps fewer, and a report does not say whether its node knows that already.
 	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {

@@ -149,22 +149,22 @@ func TestSumOfPendingBacklog(t *testing.T) {
 	}
 	tests := map[string]struct {
 		gate *policy.ApprovalGate
-		want policy.Backlog
+		want policy.ChangeCount
 	}{
-		"no gate":                {nil, policy.Backlog{}},
-		"everything":             {&policy.ApprovalGate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"one rule":               {&policy.ApprovalGate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
-		"both rules":             {&policy.ApprovalGate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"a rule about Jobs":      {&policy.ApprovalGate{Rules: sets.New("jobs")}, policy.Backlog{}},
-		"namespaces only":        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"team-a": {}}}, policy.Backlog{}},
-		"cluster-scoped objects": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
+		"no gate":                {nil, policy.ChangeCount{}},
+		"everything":             {&policy.ApprovalGate{}, policy.ChangeCount{Selected: 10, Due: 2, Week: 3}},
+		"one rule":               {&policy.ApprovalGate{Rules: sets.New("older")}, policy.ChangeCount{Selected: 6, Due: 1, Week: 3}},
+		"both rules":             {&policy.ApprovalGate{Rules: sets.New("older", "old")}, policy.ChangeCount{Selected: 10, Due: 2, Week: 3}},
+		"a rule about Jobs":      {&policy.ApprovalGate{Rules: sets.New("jobs")}, policy.ChangeCount{}},
+		"namespaces only":        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"team-a": {}}}, policy.ChangeCount{}},
+		"cluster-scoped objects": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"": {}}}, policy.ChangeCount{Selected: 10, Due: 2, Week: 5}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := enforced(about(images, "older"), about(jobs, "jobs"))
 			p.Gate = test.gate
 			sums := reportsOf(reportOf("n", two(p, 2, 1))).Sum([]*policy.Policy{p}, now)
-			expect.Equal(t, "pending", test.want, sums.Policies[p.UID].Stats.Pending.Backlog)
+			expect.Equal(t, "pending", test.want, sums.Policies[p.UID].Stats.Pending.ChangeCount)
 		})
 	}
 }

@@ -55,7 +55,7 @@ func (k *Machine) EasesAt(now time.Time, budget *Budget) time.Time {
 
 // expiry is the time from which a spending no longer counts.
 func (b *Budget) expiry(s v1alpha1.LedgerSpending) time.Time {
-	return s.Until.Add(b.Window + Skew)
+	return s.EndTime.Add(b.Window + Skew)
 }
 
 func (b *Budget) spent(all []v1alpha1.LedgerSpending, now time.Time) int64 {
@@ -80,7 +80,7 @@ func (b *Budget) prune(all []v1alpha1.LedgerSpending, now time.Time) []v1alpha1.
 		last := len(kept) - 1
 		switch {
 		case !now.Before(b.expiry(s)):
-		case last >= 0 && kept[last].Until.Truncate(width).Equal(s.Until.Truncate(width)):
+		case last >= 0 && kept[last].EndTime.Truncate(width).Equal(s.EndTime.Truncate(width)):
 			kept[last] = joined(kept[last], s)
 		default:
 			kept = append(kept, s)
@@ -94,8 +94,8 @@ func spend(all []v1alpha1.LedgerSpending, now time.Time, n int64) []v1alpha1.Led
 	if n == 0 {
 		return all
 	}
-	s := v1alpha1.LedgerSpending{Until: metav1.NewMicroTime(roundUp(now)), Count: n}
-	if last := len(all) - 1; last >= 0 && !all[last].Until.Time.Before(s.Until.Time) {
+	s := v1alpha1.LedgerSpending{EndTime: metav1.NewMicroTime(roundUp(now)), Count: n}
+	if last := len(all) - 1; last >= 0 && !all[last].EndTime.Time.Before(s.EndTime.Time) {
 		all = slices.Clone(all)
 		all[last] = joined(all[last], s)
 		return all
@@ -128,9 +128,9 @@ func halve(all []v1alpha1.LedgerSpending) []v1alpha1.LedgerSpending {
 }
 
 func joined(a, b v1alpha1.LedgerSpending) v1alpha1.LedgerSpending {
-	until := a.Until
-	if until.Time.Before(b.Until.Time) {
-		until = b.Until
+	until := a.EndTime
+	if until.Time.Before(b.EndTime.Time) {
+		until = b.EndTime
 	}
-	return v1alpha1.LedgerSpending{Until: until, Count: a.Count + b.Count}
+	return v1alpha1.LedgerSpending{EndTime: until, Count: a.Count + b.Count}
 }

@@ -100,23 +100,23 @@ func TestSpent(t *testing.T) {
 		now         time.Duration
 	}{
 		"deletions that end in the same part of the window are joined": {
-			spent: []v1alpha1.LedgerSpending{{Until: at(time.Second), Count: 1}, {Until: at(59 * time.Second), Count: 2}, {Until: at(60 * time.Second), Count: 4}},
+			spent: []v1alpha1.LedgerSpending{{EndTime: at(time.Second), Count: 1}, {EndTime: at(59 * time.Second), Count: 2}, {EndTime: at(60 * time.Second), Count: 4}},
 			now:   61 * time.Second,
-			want:  []v1alpha1.LedgerSpending{{Until: at(59 * time.Second), Count: 3}, {Until: at(61 * time.Second), Count: 5}},
+			want:  []v1alpha1.LedgerSpending{{EndTime: at(59 * time.Second), Count: 3}, {EndTime: at(61 * time.Second), Count: 5}},
 		},
 		"a spending outside of the window is dropped": {
-			spent: []v1alpha1.LedgerSpending{{Until: at(0), Count: 1}, {Until: at(time.Minute), Count: 2}},
+			spent: []v1alpha1.LedgerSpending{{EndTime: at(0), Count: 1}, {EndTime: at(time.Minute), Count: 2}},
 			now:   time.Hour + ledger.Skew,
-			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}, {Until: at(time.Hour + ledger.Skew), Count: 1}},
+			want:  []v1alpha1.LedgerSpending{{EndTime: at(time.Minute), Count: 2}, {EndTime: at(time.Hour + ledger.Skew), Count: 1}},
 		},
 		"time does not decrease": {
-			spent: []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 1}},
+			spent: []v1alpha1.LedgerSpending{{EndTime: at(time.Minute), Count: 1}},
 			now:   0,
-			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}},
+			want:  []v1alpha1.LedgerSpending{{EndTime: at(time.Minute), Count: 2}},
 		},
 		"a time is rounded up to a MicroTime": {
 			now:  time.Nanosecond,
-			want: []v1alpha1.LedgerSpending{{Until: at(time.Microsecond), Count: 1}},
+			want: []v1alpha1.LedgerSpending{{EndTime: at(time.Microsecond), Count: 1}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 		t.Errorf("%d spendings", len(s.ledger.Spent))
 	}
 	for i := range 400 {
-		s.ledger.Spent = append(s.ledger.Spent, v1alpha1.LedgerSpending{Until: metav1.NewMicroTime(s.now.Add(time.Duration(i))), Count: 1})
+		s.ledger.Spent = append(s.ledger.Spent, v1alpha1.LedgerSpending{EndTime: metav1.NewMicroTime(s.now.Add(time.Duration(i))), Count: 1})
 	}
 	s.now, s.budget = s.now.Add(time.Second), nil // from now on the window is unknown
 	s.read(k)

@@ -74,7 +74,7 @@ func appendLedger(b []byte, o *v1alpha1.RetentionLedger) []byte {
 		}
 	}
 	for _, s := range o.Spent {
-		b = append(b, byte(s.Until.Sub(start)%ledger.RequestLife/tick)+100, byte(s.Until.Sub(start)/ledger.RequestLife), byte(s.Count))
+		b = append(b, byte(s.EndTime.Sub(start)%ledger.RequestLife/tick)+100, byte(s.EndTime.Sub(start)/ledger.RequestLife), byte(s.Count))
 	}
 	return append(b, '.')
 }

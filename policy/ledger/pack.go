@@ -79,8 +79,8 @@ func unpack(o *v1alpha1.RetentionLedger) ([]Entry, error) {
 		}
 	}
 	for i, s := range o.Spent {
-		if s.Count < 0 || s.Until.IsZero() {
-			return nil, fmt.Errorf("spent[%d]: %d until %v", i, s.Count, s.Until)
+		if s.Count < 0 || s.EndTime.IsZero() {
+			return nil, fmt.Errorf("spent[%d]: %d until %v", i, s.Count, s.EndTime)
 		}
 	}
 	return entries, nil

@@ -77,7 +77,7 @@ func TestMachineRefusesUnreadableLedgers(t *testing.T) {
 		`open[0].apiVersion: `:                                    open(func(g *v1alpha1.LedgerIntents) { g.APIVersion = "a/b/c" }),
 		`open[0]: apiVersion, kind or rule`:                       open(func(g *v1alpha1.LedgerIntents) { g.Kind = "" }),
 		`spent[0]: -1`: func(o *v1alpha1.RetentionLedger) {
-			o.Spent = []v1alpha1.LedgerSpending{{Until: at(0), Count: -1}}
+			o.Spent = []v1alpha1.LedgerSpending{{EndTime: at(0), Count: -1}}
 		},
 		`spent[0]: 1 until`: func(o *v1alpha1.RetentionLedger) { o.Spent = []v1alpha1.LedgerSpending{{Count: 1}} },
 	} {

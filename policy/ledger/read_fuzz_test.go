@@ -78,7 +78,7 @@ func lines(l *v1alpha1.RetentionLedger) (n int) {
 func checkRoom(s *store, k *ledger.Machine, budget *ledger.Budget, open int64) {
 	spent := open
 	for _, spending := range s.ledger.Spent {
-		if s.now.Before(spending.Until.Add(budget.Window)) && spent+spending.Count >= spent {
+		if s.now.Before(spending.EndTime.Add(budget.Window)) && spent+spending.Count >= spent {
 			spent += spending.Count
 		}
 	}

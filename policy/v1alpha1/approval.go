@@ -76,7 +76,7 @@ type ApprovalSpec struct {
 	// +required
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{32}$`
 	Hash string `json:"hash"`
-	// objects is status.pendingApproval.week of the policy: how many objects the change may delete within 7 days. When an approval
+	// objects is status.pendingApproval.due.week of the policy: how many objects the change may delete within 7 days. When an approval
 	// is created, the admission policies refuse it if the policy shows a higher number, other namespaces or other rules. Sunset
 	// itself compares only the policy and the hash.
 	// +required

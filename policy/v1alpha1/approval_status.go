@@ -7,14 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type PendingApproval struct {
 	// hash identifies the change. An approval of the change has the same hash.
 	Hash string `json:"hash"`
-	// due is the number of objects that Sunset would delete now because of the change.
-	Due int64 `json:"due"`
-	// week is the maximum number of objects that Sunset would delete within 7 days because of the change, including due. For
-	// new rules, it ignores other rules and holds that keep objects now. Sunset compares this number with approval.
-	// +optional
-	Week int64 `json:"week,omitempty"`
-	// selected is the number of objects that the waiting rules select.
-	Selected int64 `json:"selected"`
+	// due is the number of objects that Sunset would delete because of the change, by time. Sunset compares due.week with
+	// approval. For new rules, due.week ignores other rules and holds that keep objects now.
+	Due ApprovalCounts `json:"due"`
+	// matched is the number of objects that the waiting rules select.
+	Matched int64 `json:"matched"`
 	// rules that Sunset could not count together with the others, and counted later; absent if all rules of the policy wait.
 	// +optional
 	// +listType=atomic
@@ -24,23 +21,19 @@ type PendingApproval struct {
 	// +optional
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
-	// since is the time from which the policy applies in the namespaces, or from which the rules wait for approval.
+	// sinceTime is the time from which the policy applies in the namespaces, or from which the rules wait for approval.
 	// +optional
-	Since *metav1.MicroTime `json:"since,omitempty"`
+	SinceTime *metav1.MicroTime `json:"sinceTime,omitempty"`
 }
 
 // EnforcedCount is the number of due objects of an enforced policy at a time.
 type EnforcedCount struct {
 	// hash of the counted version of the spec, as in previews.
 	Hash string `json:"hash"`
-	// time of the count.
-	Time metav1.Time `json:"time"`
-	// due is the number of objects that were due at that time.
-	// +optional
-	Due int64 `json:"due,omitempty"`
-	// week is the number of objects that were due within 7 days of that time, including due.
-	// +optional
-	Week int64 `json:"week,omitempty"`
+	// observedTime is when Sunset counted.
+	ObservedTime metav1.Time `json:"observedTime"`
+	// due is the number of objects that were due, by time.
+	Due ApprovalCounts `json:"due"`
 	// approvals are the hashes of the approvals by which the policy deletes. If one of them is deleted or expires, the policy
 	// waits for approval again.
 	// +optional
@@ -52,19 +45,23 @@ type EnforcedCount struct {
 type Preview struct {
 	// hash of the spec without mode, approval, limits, and the events and outcome of rules.
 	Hash string `json:"hash"`
-	// time when Sunset last counted it completely, accurate to an hour. For the next 7 days, this version needs no other count,
+	// observedTime is when Sunset last counted it completely, accurate to an hour. For the next 7 days, this version needs no other count,
 	// unless a change allows it to delete more.
-	Time metav1.Time `json:"time"`
-	// due is the number of objects that Sunset would have deleted at that time. A new leader compares its first count with it
-	// if the policy was not enforced in this version.
-	// +optional
-	Due int64 `json:"due,omitempty"`
-	// week is the number of objects that Sunset would have deleted within 7 days.
-	// +optional
-	Week int64 `json:"week,omitempty"`
+	ObservedTime metav1.Time `json:"observedTime"`
+	// due is the number of objects that Sunset would have deleted, by time. A new leader compares its first count with it if
+	// the policy was not enforced in this version.
+	Due ApprovalCounts `json:"due"`
 	// uncounted lists the rules that Sunset could not count, because it could not list their kind or did not know the
 	// references that they read. Sunset counts them as soon as it can.
 	// +optional
 	// +listType=atomic
 	Uncounted []string `json:"uncounted,omitempty"`
+}
+
+// ApprovalCounts counts the objects that Sunset compares with approval. Both numbers are as in DueCounts.
+type ApprovalCounts struct {
+	// now counts objects that are due at the time of the count.
+	Now int64 `json:"now"`
+	// week counts objects that are due within seven days of the count, including now.
+	Week int64 `json:"week"`
 }

@@ -102,35 +102,35 @@ type ClusterRetentionPolicySpec struct {
 // delete now or within 7 days with the change, and not without it. If there are more, the policy waits, and has the condition
 // ApprovalRequired.
 type Approval struct {
-	// backlogPercent is the maximum number of objects that a change may delete, as a percentage of the objects that the rules
+	// maxPercent is the maximum number of objects that a change may delete, as a percentage of the objects that the rules
 	// select. It applies from 10 objects.
 	// +optional
 	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	BacklogPercent *int32 `json:"backlogPercent,omitempty"`
-	// backlogCount is the maximum number of objects that a change may delete.
+	MaxPercent *int32 `json:"maxPercent,omitempty"`
+	// maxObjects is the maximum number of objects that a change may delete.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
-	BacklogCount *int32 `json:"backlogCount,omitempty"`
-	// required sets when a change waits for approval. With WhenLarge, the default, it waits above backlogPercent or
-	// backlogCount; a version of the spec that a dry run has counted needs no approval, even if you have not seen the numbers.
-	// With Always, every version of the spec waits until you approve it, and so does every other change that deletes an object.
+	MaxObjects *int32 `json:"maxObjects,omitempty"`
+	// requiredFor sets which changes wait for approval. With LargeChanges, the default, a change waits above maxPercent or
+	// maxObjects; a version of the spec that a dry run has counted needs no approval, even if you have not seen the numbers.
+	// With AllChanges, every version of the spec waits until you approve it, and so does every other change that deletes an object.
 	// +optional
-	Required ApprovalRequired `json:"required,omitempty"`
+	RequiredFor ApprovalRequiredFor `json:"requiredFor,omitempty"`
 }
 
-// ApprovalRequired says when a change waits for approval. The zero value means WhenLarge.
+// ApprovalRequiredFor says which changes wait for approval. The zero value means LargeChanges.
 //
-// +kubebuilder:validation:Enum=WhenLarge;Always
-type ApprovalRequired string
+// +kubebuilder:validation:Enum=LargeChanges;AllChanges
+type ApprovalRequiredFor string
 
 const (
-	// ApprovalWhenLarge makes a change wait if it deletes more objects than the thresholds allow.
-	ApprovalWhenLarge ApprovalRequired = "WhenLarge"
-	// ApprovalAlways makes every version of a policy wait, and every other change that deletes an object.
-	ApprovalAlways ApprovalRequired = "Always"
+	// ApprovalForLargeChanges makes a change wait if it deletes more objects than the thresholds allow.
+	ApprovalForLargeChanges ApprovalRequiredFor = "LargeChanges"
+	// ApprovalForAllChanges makes every version of a policy wait, and every other change that deletes an object.
+	ApprovalForAllChanges ApprovalRequiredFor = "AllChanges"
 )
 
 // Limits sets the maximum number of deletions of a policy. Other due objects wait.

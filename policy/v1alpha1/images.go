@@ -87,8 +87,8 @@ type NodeImagePolicy struct {
 	Name string `json:"name"`
 	// uid of the policy.
 	UID types.UID `json:"uid"`
-	// created is the creationTimestamp of the policy.
-	Created metav1.Time `json:"created"`
+	// creationTimestamp of the policy.
+	CreationTimestamp metav1.Time `json:"creationTimestamp"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
 	// hash of the whole spec without mode, approval, limits, and the events and outcome of rules. "left-out" if the policy does

@@ -132,8 +132,8 @@ type LedgerIntents struct {
 
 // LedgerSpending counts the deletions that ended within a short period.
 type LedgerSpending struct {
-	// until is the end of this period.
-	Until metav1.MicroTime `json:"until"`
+	// endTime is the end of this period.
+	EndTime metav1.MicroTime `json:"endTime"`
 	// count is the number of deletions.
 	Count int64 `json:"count"`
 }

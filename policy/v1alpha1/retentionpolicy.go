@@ -115,9 +115,16 @@ type RuleOverride struct {
 	// suspend: true keeps the objects that the rule finds eligible in this namespace. false has no effect.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// keepNewest is the number of the newest eligible objects that the rule keeps in each group, or in the namespace if the
-	// rule has no groups.
+	// keepNewest changes how many of the newest eligible objects the rule keeps in this namespace.
 	// +optional
+	KeepNewest *KeepNewestCount `json:"keepNewest,omitempty"`
+}
+
+// KeepNewestCount is the count of keepNewest in one namespace. The groups are those of the rule.
+type KeepNewestCount struct {
+	// count is the number of the newest eligible objects that the rule keeps in each group, or in the namespace if the rule has
+	// no groups. With 0 it keeps none.
+	// +required
 	// +kubebuilder:validation:Minimum=0
-	KeepNewest *int32 `json:"keepNewest,omitempty"`
+	Count int32 `json:"count"`
 }

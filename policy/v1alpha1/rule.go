@@ -208,7 +208,7 @@ type OverrideBounds struct {
 	// allowSuspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
 	// +optional
 	AllowSuspend *bool `json:"allowSuspend,omitempty"`
-	// minKeepNewest is the minimum of keepNewest that a RetentionPolicy can set. Absent means the count of the rule, so that a
+	// minKeepNewest is the minimum of keepNewest.count that a RetentionPolicy can set. Absent means the count of the rule, so that a
 	// RetentionPolicy can only keep more.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -165,9 +165,9 @@ type LedgerStatus struct {
 	// charged is the number of deletions that count against limits now, including the open ones; absent without limits.
 	// +optional
 	Charged *int64 `json:"charged,omitempty"`
-	// limitedUntil is the time at which limits allow the next deletion; absent while limits allow deletions.
+	// nextAllowedTime is the time at which limits allow the next deletion; absent while limits allow deletions.
 	// +optional
-	LimitedUntil *metav1.Time `json:"limitedUntil,omitempty"`
+	NextAllowedTime *metav1.Time `json:"nextAllowedTime,omitempty"`
 }
 
 // ClusterRuleStatus is the status of one rule of a ClusterRetentionPolicy in one namespace.
@@ -183,7 +183,7 @@ type ClusterRuleStatus struct {
 	TTL string `json:"ttl,omitempty"`
 	// keepNewest of the rule in this namespace.
 	// +optional
-	KeepNewest int32 `json:"keepNewest,omitempty"`
+	KeepNewest *KeepNewestCount `json:"keepNewest,omitempty"`
 	// matched is the number of objects of the namespace that the rule selects.
 	Matched int64 `json:"matched"`
 	// eligible is the number of these objects that the rule finds eligible.

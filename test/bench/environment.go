@@ -103,7 +103,7 @@ func (l *environment) apply(ctx context.Context, name, spec string) (*v1alpha1.C
 	u.SetName(name)
 	if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "approval"); !found {
 		// Scenarios must not wait for an approval.
-		approval := map[string]any{"backlogCount": int64(1000000), "backlogPercent": int64(100)}
+		approval := map[string]any{"maxObjects": int64(1000000), "maxPercent": int64(100)}
 		if err := unstructured.SetNestedMap(u.Object, approval, "spec", "approval"); err != nil {
 			return nil, err
 		}

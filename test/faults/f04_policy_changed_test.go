@@ -90,7 +90,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=30"}})
 			spec := previews("Enforce", "0s")
 			if change.approved {
-				spec += "approval: {required: Always}\n"
+				spec += "approval: {requiredFor: AllChanges}\n"
 			}
 			p := s.Policy("previews", spec)
 			if change.approved {

@@ -62,7 +62,7 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	const kept = 20
 	s := scenario.New(t, scenario.Options{Alone: true})
 	leads, waits := pair(s, scenario.Start{})
-	p := s.Policy("previews", previews("Enforce", "0s")+"approval: {backlogCount: 10, backlogPercent: 25}\n")
+	p := s.Policy("previews", previews("Enforce", "0s")+"approval: {maxObjects: 10, maxPercent: 25}\n")
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
 	configMaps(s, "cm", kept, preview)

@@ -12,7 +12,7 @@ import (
 )
 
 // byDefault is the default approval of a policy.
-const byDefault = "approval: {backlogCount: 100, backlogPercent: 25}\n"
+const byDefault = "approval: {maxObjects: 100, maxPercent: 25}\n"
 
 // TestF31APolicyMatchesEverything has a typo that makes a policy match everything. The policy waits for approval, also after
 // a change of the leader. The fixed policy deletes only the intended object.

@@ -93,7 +93,7 @@ func (c *crowd) many(n int, object func(int) client.Object) {
 
 func (c *crowd) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace + "-" + name}}
-	if err := yaml.UnmarshalStrict([]byte(spec+"approval: {backlogCount: 1000000, backlogPercent: 100}\n"), &p.Spec); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(spec+"approval: {maxObjects: 1000000, maxPercent: 100}\n"), &p.Spec); err != nil {
 		c.Error(err)
 	}
 	return p

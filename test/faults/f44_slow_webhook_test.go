@@ -75,7 +75,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 }
 
 // manyAtOnce allows a policy to delete a backlog without approval.
-const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
+const manyAtOnce = "approval: {maxObjects: 1000000, maxPercent: 100}\n"
 
 // fallDue creates ConfigMaps one after the other, and returns when each is due.
 func fallDue(s *scenario.Scenario, namespace, name string, n int, every time.Duration) map[string]time.Time {

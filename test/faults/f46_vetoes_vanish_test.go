@@ -68,7 +68,7 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 				if way.rule != "" {
 					ttl = "1000h"
 				}
-				p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {backlogCount: 10, backlogPercent: 25}\n")
+				p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {maxObjects: 10, maxPercent: 25}\n")
 				goesAway := way.keeps(s, p)
 				leads, waits := pair(s, scenario.Start{Failover: true})
 				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {

@@ -31,7 +31,7 @@ func TestF48RelistsOverlapEdits(t *testing.T) {
 	spec := func(env string, round int) string {
 		return fmt.Sprintf(`
 mode: Enforce
-approval: {backlogCount: 10, backlogPercent: 25}
+approval: {maxObjects: 10, maxPercent: 25}
 rules:
 - name: %s
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: %[1]s}}}
@@ -96,7 +96,7 @@ func pending(s *scenario.Scenario, policy client.Object, status func() v1alpha1.
 			return err
 		}
 		now := status()
-		if now.PendingApproval == nil || now.ObservedGeneration != policy.GetGeneration() || now.PendingApproval.Due != due {
+		if now.PendingApproval == nil || now.ObservedGeneration != policy.GetGeneration() || now.PendingApproval.Due.Now != due {
 			return fmt.Errorf("%s does not wait with %d objects: %+v, %+v", policy.GetName(), due, now.PendingApproval, now.Conditions)
 		}
 		return nil

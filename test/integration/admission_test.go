@@ -146,7 +146,7 @@ func TestAdmissionAllowsOnlyReducingChanges(t *testing.T) {
 		`{"spec":{"mode":"Enforce"}}`,
 		`{"spec":{"serviceAccountName":"other"}}`,
 		`{"spec":{"variables":[{"name":"done","expression":"true"}]}}`,
-		`{"spec":{"approval":{"backlogCount":100000}}}`,
+		`{"spec":{"approval":{"maxObjects":100000}}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 		`{"spec":{"mode":"Suspend","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
@@ -195,7 +195,7 @@ func TestAPIServerChecksShapes(t *testing.T) {
 		"in overrideBounds":           {"rules/0/overrideBounds", "{least: 1h}", "overrideBounds: least"},
 		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
 		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
-		"in approval":                 {"approval", "{backlog: 3}", "approval: backlog"},
+		"in approval":                 {"approval", "{objects: 3}", "approval: objects"},
 		"ttl":                         {"rules/0/ttl", "1 day", "should match"},
 		"ttl of an override":          {"overrides/0/ttl", "1y", "should match"},
 		"bound":                       {"rules/0/overrideBounds", "{maxTTL: forever}", "should match"},
@@ -228,9 +228,9 @@ func TestAPIServerChecksShapes(t *testing.T) {
 const everyField = `
 mode: DryRun
 serviceAccountName: cleaner
-overrides: [{policy: batch, rule: jobs, ttl: 1d12h, suspend: false, keepNewest: 1}]
+overrides: [{policy: batch, rule: jobs, ttl: 1d12h, suspend: false, keepNewest: {count: 1}}]
 variables: [{name: done, expression: "true"}]
-approval: {backlogPercent: 25, backlogCount: 100}
+approval: {maxPercent: 25, maxObjects: 100}
 rules:
 - name: all
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [b]}]}}

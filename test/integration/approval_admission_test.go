@@ -29,7 +29,7 @@ func (w *env) shows(p *unstructured.Unstructured, pending v1alpha1.PendingApprov
 // approvalOf is an approval of what a policy shows.
 func approvalOf(p *unstructured.Unstructured, pending v1alpha1.PendingApproval) (client.Object, *v1alpha1.ApprovalSpec) {
 	spec := v1alpha1.ApprovalSpec{
-		Policy: v1alpha1.ApprovedPolicy{Name: p.GetName(), UID: p.GetUID()}, Hash: pending.Hash, Objects: pending.Week,
+		Policy: v1alpha1.ApprovedPolicy{Name: p.GetName(), UID: p.GetUID()}, Hash: pending.Hash, Objects: pending.Due.Week,
 		Rules: pending.Rules, Namespaces: pending.Namespaces,
 	}
 	meta := metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: p.GetName() + "-" + pending.Hash}
@@ -44,7 +44,7 @@ func approvalOf(p *unstructured.Unstructured, pending v1alpha1.PendingApproval) 
 func TestApprovalsAreOfWhatTheStatusShows(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
-	pending := v1alpha1.PendingApproval{Hash: "0123456789abcdef0123456789abcdef", Due: 3, Week: 30, Selected: 40, Namespaces: []string{"a", "b"}}
+	pending := v1alpha1.PendingApproval{Hash: "0123456789abcdef0123456789abcdef", Due: v1alpha1.ApprovalCounts{Now: 3, Week: 30}, Matched: 40, Namespaces: []string{"a", "b"}}
 	ofCluster, own, idle := w.clusterPolicy("previews", everyFieldOfCluster), w.own("previews", everyField), w.own("idle", everyField)
 	for _, p := range []*unstructured.Unstructured{ofCluster, own, idle} {
 		w.temporary(p)
@@ -112,7 +112,7 @@ func TestBacklogCountIsRaisedOnlyByApprovers(t *testing.T) {
 	author, approver := w.tenant("author", writesPolicies, makesPods), w.tenant("approver", writesPolicies, makesPods, createsApprovals)
 	p := w.own("p", ownRules)
 	w.create(p)
-	raises, lowers := edit(`{"spec":{"approval":{"backlogCount":101}}}`), edit(`{"spec":{"approval":{"backlogCount":99}}}`)
+	raises, lowers := edit(`{"spec":{"approval":{"maxObjects":101}}}`), edit(`{"spec":{"approval":{"maxObjects":99}}}`)
 	cluster.Eventually(t, patience, func() error {
 		return refused(author.Patch(t.Context(), p.DeepCopy(), raises), "it needs permission to create retentionapprovals")
 	})

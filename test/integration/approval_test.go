@@ -14,7 +14,7 @@ import (
 )
 
 // defaultApproval is the default approval of policies.
-const defaultApproval = "approval: {backlogCount: 100, backlogPercent: 25}\n"
+const defaultApproval = "approval: {maxObjects: 100, maxPercent: 25}\n"
 
 // cautious is previews with that approval.
 func cautious(mode, ttl string) string { return fmt.Sprintf(previews, mode, ttl) + defaultApproval }
@@ -30,7 +30,7 @@ func (w *env) backlog(n int) (all []client.Object) {
 func (w *env) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash string) {
 	w.Helper()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.PendingApproval == nil || s.PendingApproval.Due != due {
+		if s.PendingApproval == nil || s.PendingApproval.Due.Now != due {
 			return errors.New("no approval is required, or the number of objects differs")
 		}
 		hash = s.PendingApproval.Hash
@@ -38,7 +38,7 @@ func (w *env) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash strin
 		if c.Status != "True" {
 			return errors.New("the condition is missing")
 		}
-		return contains(c.Message, fmt.Sprintf("%d of %d object", due, s.PendingApproval.Selected), "would be deleted now", "kubectl sunset approve "+p.Name, hash)
+		return contains(c.Message, fmt.Sprintf("%d of %d object", due, s.PendingApproval.Matched), "would be deleted now", "kubectl sunset approve "+p.Name, hash)
 	})
 	return hash
 }
@@ -93,7 +93,7 @@ func TestSmallBacklogNeedsNoApproval(t *testing.T) {
 	w.sunset()
 	p := w.policy("previews", cautious("Enforce", "0s"))
 	w.left()
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Approval.Required = v1alpha1.ApprovalAlways })
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Approval.RequiredFor = v1alpha1.ApprovalForAllChanges })
 	w.pending(p, 0)
 	all := w.backlog(1)
 	hash := w.pending(p, 1)

@@ -156,7 +156,7 @@ func (w *env) clusterPolicy(name, spec string) *unstructured.Unstructured {
 	expect.NoError(w, yaml.Unmarshal([]byte(spec), &object.Object))
 	object.Object = map[string]any{"spec": object.Object}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "approval"); !ok { // few tests concern approvals
-		_ = unstructured.SetNestedMap(object.Object, map[string]any{"backlogCount": int64(1_000_000), "backlogPercent": int64(100)}, "spec", "approval")
+		_ = unstructured.SetNestedMap(object.Object, map[string]any{"maxObjects": int64(1_000_000), "maxPercent": int64(100)}, "spec", "approval")
 	}
 	object.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	object.SetName(w.namespace + "-" + name)

@@ -34,7 +34,7 @@ func reached(w *env, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 		switch {
 		case c.Status != metav1.ConditionFalse || c.Reason != "LimitReached":
 			return fmt.Errorf("enforcing is %s, %s", c.Status, c.Reason)
-		case s.Deleted != n || s.Ledger == nil || s.Ledger.Deleted != n || s.Ledger.Open != 0 || s.Ledger.Charged == nil || *s.Ledger.Charged != n || s.Ledger.LimitedUntil == nil:
+		case s.Deleted != n || s.Ledger == nil || s.Ledger.Deleted != n || s.Ledger.Open != 0 || s.Ledger.Charged == nil || *s.Ledger.Charged != n || s.Ledger.NextAllowedTime == nil:
 			return fmt.Errorf("want %d deleted and charged", n)
 		}
 		return nil
@@ -91,7 +91,7 @@ func TestLimitsAllowMoreAfterWindow(t *testing.T) {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
 	}
 	spent := w.counted(p, has(2, 0)).Spent
-	until := spent[len(spent)-1].Until.Add(time.Second) // allow a difference between the clocks
+	until := spent[len(spent)-1].EndTime.Add(time.Second) // allow a difference between the clocks
 	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
 		if now := time.Now(); l.Total.Deleted > 2 && now.Before(until) {
 			w.Errorf("%d deleted %s before the end of the window", l.Total.Deleted, until.Sub(now))

@@ -20,7 +20,7 @@ import (
 // oldImages is a policy about images and Jobs.
 const oldImages = `
 mode: Enforce
-approval: {backlogCount: 3, backlogPercent: 100}
+approval: {maxObjects: 3, maxPercent: 100}
 rules:
 - name: old
   target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}

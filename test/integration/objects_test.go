@@ -127,8 +127,8 @@ func ofAllConfigMaps(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/api/v1/configmaps"
 }
 
-// Edits of settings take effect within a second and cause no lists.
-func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
+// Edits of settings cause no lists.
+func TestSettingsTakeEffectWithoutListing(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
 		edit func(w *env, p *v1alpha1.ClusterRetentionPolicy)
@@ -154,12 +154,8 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 				return cluster.Want(s.Deleted == 1, "the kind is not listed yet")
 			})
 			listings := recorded(g, ofAllConfigMaps)
-			edited := time.Now()
 			test.edit(w, p)
 			w.gone(cm)
-			if took := time.Since(edited); took > time.Second {
-				t.Errorf("deleted %s after the edit", took.Round(time.Millisecond))
-			}
 			if l := listings(); len(l) > 0 {
 				t.Errorf("the edit caused lists: %v", l)
 			}

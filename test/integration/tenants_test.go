@@ -37,7 +37,7 @@ func (w *env) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 
 const teamRules = `
 mode: Enforce
-approval: {backlogCount: 1000, backlogPercent: 100}
+approval: {maxObjects: 1000, maxPercent: 100}
 serviceAccountName: cleaner
 rules:
 - name: previews

@@ -8,7 +8,7 @@ var changeTable = map[string]Mutant{
 		New: "return kinds.Has(",
 	},
 	"a dry run that was never counted needs no approval": {
-		File: "policy/backlog.go", Test: "./policy TestPendingDueOmitsCountedDryRuns",
+		File: "policy/change_count.go", Test: "./policy TestPendingDueOmitsCountedDryRuns",
 		Old: "case c.previewed && r.dryRun():",
 		New: "case r.dryRun():",
 	},
@@ -43,7 +43,7 @@ var changeTable = map[string]Mutant{
 		New: "\tif p.Namespace != \"\" {\n\t\tall.Insert(\"\")",
 	},
 	"a preview excludes objects that the previous rules would delete later": {
-		File: "policy/backlog.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
+		File: "policy/change_count.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
 		Old: "if c.isNew(soon) || c.isNew(later) {",
 		New: "if c.isNew(later) {",
 	},
@@ -68,7 +68,7 @@ var changeTable = map[string]Mutant{
 		New: "is.TTL = max(is.TTL, was.TTL)",
 	},
 	"the worst case excludes objects that a suspension keeps": {
-		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
+		File: "policy/change_count.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "bare.Suspended, bare.Overrides = false, nil",
 		New: "bare.Overrides = nil",
 	},
@@ -82,10 +82,10 @@ var changeTable = map[string]Mutant{
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",
 		New: "append([]string{p.ApprovalHash()}, slices",
 	},
-	"mode Always requires an approval only for many objects": {
+	"requiredFor AllChanges requires an approval only for many objects": {
 		File: "policy/approval_gate.go", Test: "./policy TestApprovalExceeded",
-		Old: "return a.Always && due > 0 ||",
-		New: "return a.Always && due >= atLeast ||",
+		Old: "return a.AllChanges && due > 0 ||",
+		New: "return a.AllChanges && due >= atLeast ||",
 	},
 	"an approved namespace stays approved after later changes": {
 		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
@@ -98,7 +98,7 @@ var changeTable = map[string]Mutant{
 		New: "p.Excluded.IsSuperset(was.Excluded)",
 	},
 	"the worst case excludes objects that an override keeps": {
-		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
+		File: "policy/change_count.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "bare.Suspended, bare.Overrides = false, nil",
 		New: "bare.Suspended = false",
 	},
@@ -108,7 +108,7 @@ var changeTable = map[string]Mutant{
 		New: "o.Policy != p.Name",
 	},
 	"a preview excludes Pods that the Job controller has not counted": {
-		File: "policy/backlog.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
+		File: "policy/change_count.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
 		Old: "s.Flags &^= IsHeld | IsUncounted",
 		New: "s.Flags &^= IsHeld",
 	},
@@ -118,7 +118,7 @@ var changeTable = map[string]Mutant{
 		New: "same.Target != v1alpha1.TargetOwner || !same.AllowUnfinishedOwner {",
 	},
 	"a change needs no approval while results of other policies are unknown": {
-		File: "policy/backlog.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",
+		File: "policy/change_count.go", Test: "./policy TestStatsUnknownFactsOfOthersOpenNoGate",
 		Old: "if isOwn || !v.isDoubt() {",
 		New: "if true {",
 	},
@@ -153,7 +153,7 @@ var changeTable = map[string]Mutant{
 		New: "since = latest",
 	},
 	"an object that becomes due in the quiet period is not in the backlog": {
-		File: "policy/backlog.go", Test: "./policy TestBacklogIsOneInItsQuietPeriodToo",
+		File: "policy/change_count.go", Test: "./policy TestBacklogIsOneInItsQuietPeriodToo",
 		Old: "soon, later := quietBy(policy, t.now), t.now.Add(horizon)",
 		New: "soon, later := t.now, t.now.Add(horizon)",
 	},

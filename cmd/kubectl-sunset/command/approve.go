@@ -108,8 +108,8 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 		if p, err = a.waiting(ctx, c, name, before.Hash); err != nil || p == nil {
 			return err
 		}
-		if p.pending.Week > before.Week {
-			return fmt.Errorf("%s would now delete %d objects within 7 days, more than it showed; run the command again", p, p.pending.Week)
+		if p.pending.Due.Week > before.Due.Week {
+			return fmt.Errorf("%s would now delete %d objects within 7 days, more than it showed; run the command again", p, p.pending.Due.Week)
 		}
 	}
 	if a.dryRun.value != "client" {
@@ -133,7 +133,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 
 // create creates an approval, and reports whether it did: not if the change is approved already. It uses another name if there
 // is an approval that no longer counts.
-func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *backlog, user string) (isNew bool, err error) {
+func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *change, user string) (isNew bool, err error) {
 	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, time.Duration(a.expiresIn))
 	meta := object["metadata"].(map[string]any)
 	name := meta["name"].(string)
@@ -155,7 +155,7 @@ func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *back
 }
 
 // isApprovedBy reports whether an approval is for the policy, and counts now.
-func (b *backlog) isApprovedBy(object map[string]any) bool {
+func (b *change) isApprovedBy(object map[string]any) bool {
 	var known v1alpha1.RetentionApproval // a ClusterRetentionApproval has the same fields
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, &known) != nil {
 		return false
@@ -166,8 +166,8 @@ func (b *backlog) isApprovedBy(object map[string]any) bool {
 }
 
 // waiting returns what waits for approval; nil if nothing waits. With a hash, another change is an error.
-func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, hash string) (*backlog, error) {
-	p, err := readBacklog(ctx, c, a.namespace, name)
+func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, hash string) (*change, error) {
+	p, err := readChange(ctx, c, a.namespace, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -177,7 +177,7 @@ func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, 
 		fmt.Fprintf(a.streams.Out, "%s does not wait for approval\n", p)
 		return nil, nil
 	case p.isOutdated():
-		return nil, fmt.Errorf("%s changed after the controller counted its backlog; run the command again in a few seconds", p)
+		return nil, fmt.Errorf("%s changed after the controller counted its objects; run the command again in a few seconds", p)
 	case hash != "" && hash != p.pending.Hash:
 		return nil, fmt.Errorf("%s now waits for approval of another change, with hash %s instead of %s; review it first", p, p.pending.Hash, hash)
 	}
@@ -202,13 +202,13 @@ func (a *approveCommand) ask() error {
 const maxPolicyName = 253 - len("-") - 32 - len("-9999")
 
 // approval returns the approval of the change as an object. It goes away with the policy.
-func (b *backlog) approval(user string, expiresIn time.Duration) map[string]any {
+func (b *change) approval(user string, expiresIn time.Duration) map[string]any {
 	name := b.version.Name
 	if len(name) > maxPolicyName {
 		name = strings.TrimRight(name[:maxPolicyName], "-.")
 	}
 	spec := v1alpha1.ApprovalSpec{
-		Policy: v1alpha1.ApprovedPolicy{Name: b.version.Name, UID: b.version.UID}, Hash: b.pending.Hash, Objects: b.pending.Week,
+		Policy: v1alpha1.ApprovedPolicy{Name: b.version.Name, UID: b.version.UID}, Hash: b.pending.Hash, Objects: b.pending.Due.Week,
 		Namespaces: b.pending.Namespaces, Rules: b.pending.Rules, ApprovedBy: user,
 	}
 	if expiresIn > 0 {
@@ -225,8 +225,8 @@ func (b *backlog) approval(user string, expiresIn time.Duration) map[string]any 
 	return map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "metadata": metadata, "spec": written}
 }
 
-// backlog is the backlog of one version of a policy.
-type backlog struct {
+// change is the change of a policy that waits for approval.
+type change struct {
 	kind       cluster.Kind
 	version    *cluster.Metadata
 	generation int64 // the generation that the status describes
@@ -234,7 +234,7 @@ type backlog struct {
 	counting   bool // the controller has not finished counting
 }
 
-func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string) (*backlog, error) {
+func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string) (*change, error) {
 	kind := cluster.PolicyKind(namespace)
 	object, err := c.Get(ctx, kind, namespace, name)
 	if err != nil {
@@ -244,23 +244,26 @@ func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string
 	if err != nil {
 		return nil, err
 	}
-	status := statusOf(object)
+	status, err := statusOf(object)
+	if err != nil {
+		return nil, err
+	}
 	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
 	counting := enforcing != nil && enforcing.Reason == "Counting"
-	return &backlog{kind, version, status.ObservedGeneration, status.PendingApproval, counting}, nil
+	return &change{kind, version, status.ObservedGeneration, status.PendingApproval, counting}, nil
 }
 
 // String names the policy as kubectl does.
-func (b *backlog) String() string {
+func (b *change) String() string {
 	return strings.ToLower(b.kind.Kind) + "." + b.kind.Group + "/" + b.version.Name
 }
 
 // isOutdated reports whether the status describes an earlier spec.
-func (b *backlog) isOutdated() bool {
+func (b *change) isOutdated() bool {
 	return b.generation != b.version.Generation
 }
 
-func (b *backlog) describe(streams genericiooptions.IOStreams) {
+func (b *change) describe(streams genericiooptions.IOStreams) {
 	what := "new or changed rules"
 	if len(b.pending.Rules) > 0 {
 		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
@@ -269,7 +272,7 @@ func (b *backlog) describe(streams genericiooptions.IOStreams) {
 		what = "a change in these namespaces: the rules now apply there, or no longer keep objects there: " + strings.Join(b.pending.Namespaces, ", ")
 	}
 	fmt.Fprintf(streams.Out, "due now:       %s that the rules select\nwithin 7 days: at most %d\nbecause of:    %s\napproved as:   %s\n",
-		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)
+		explain.Share(b.pending.Due.Now, b.pending.Matched), b.pending.Due.Week, what, b.pending.Hash)
 }
 
 const approveHelp = `Approve what a policy would delete because of a change, if it waits with condition ApprovalRequired. Review the

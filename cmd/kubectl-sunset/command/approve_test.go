@@ -25,7 +25,7 @@ func waiting(kind, name, pending string) string {
 		"spec":{"mode":"Enforce"},"status":{"observedGeneration":4%s}}`, kind, name, namespace, pending)
 }
 
-const pending = `,"pendingApproval":{"hash":"3f2a","due":412,"week":420,"selected":1630}`
+const pending = `,"pendingApproval":{"hash":"3f2a","due":{"now":412,"week":420},"matched":1630}`
 
 func newWaiting(t *testing.T) *apiServer {
 	s := newAPIServer(t)
@@ -83,7 +83,7 @@ func TestApproveCreatesNothing(t *testing.T) {
 		wants  string
 	}{
 		"no change waits":      {waiting("ClusterRetentionPolicy", "batch", ""), "", []string{"batch"}, command.ExitOK, "does not wait for approval"},
-		"one object":           {waiting("ClusterRetentionPolicy", "batch", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), "", []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
+		"one object":           {waiting("ClusterRetentionPolicy", "batch", `,"pendingApproval":{"hash":"3f2a","due":{"now":1,"week":1},"matched":1}`), "", []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
 		"a dry run":            {waits, "", []string{"batch", "--dry-run=client"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch approved (dry run)"},
 		"the approval as YAML": {waits, "", []string{"batch", "-o", "yaml"}, command.ExitOK, "kind: ClusterRetentionApproval\n"},
 		"the answer is no":     {waits, "n\n", []string{"batch"}, command.ExitError, "error: not approved"},
@@ -91,7 +91,7 @@ func TestApproveCreatesNothing(t *testing.T) {
 		"nobody answers":       {waits, "", []string{"batch"}, command.ExitError, "add --yes"},
 		"another hash":         {waits, "", []string{"batch", "--yes", "--hash=77aa"}, command.ExitError, "another change, with hash 3f2a instead of 77aa"},
 		"a count of an earlier spec": {strings.Replace(waits, `"generation":4`, `"generation":5`, 1), "", []string{"batch", "--yes"}, command.ExitError,
-			"changed after the controller counted its backlog"},
+			"changed after the controller counted its objects"},
 		"a missing policy":   {waits, "", []string{"other"}, command.ExitError, "error: "},
 		"no argument":        {waits, "", nil, command.ExitError, "name one policy"},
 		"an end in the past": {waits, "", []string{"batch", "--expires-in=-1h"}, command.ExitError, `"-1h" is not a duration`},
@@ -126,6 +126,7 @@ func TestApproveOnlyWhatItHasShown(t *testing.T) {
 		"fewer objects":  {strings.Replace(pending, "420", "410", 1), command.ExitOK, "batch approved\n"},
 		"more objects":   {strings.Replace(pending, "420", "421", 1), command.ExitError, "421 objects within 7 days, more than it showed"},
 		"another change": {strings.Replace(pending, "3f2a", "77aa", 1), command.ExitError, "another change, with hash 77aa instead of 3f2a"},
+		"unread numbers": {strings.Replace(pending, `{"now":412,"week":420}`, "412", 1), command.ExitError, "cannot read the status of policy batch"},
 		"no change":      {"", command.ExitOK, "does not wait for approval"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -38,7 +39,9 @@ func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load
 	for _, object := range objects {
 		p := loader.Load(object)
 		current.policies = append(current.policies, p)
-		current.status[p.Name] = statusOf(object)
+		if current.status[p.Name], err = statusOf(object); err != nil {
+			return nil, err
+		}
 	}
 	return current, nil
 }
@@ -85,13 +88,16 @@ func grantHint() string {
 	return "to grant permission, an administrator replaces USER with your user name and runs: " + strings.Join(grantPolicies, " && ")
 }
 
-// statusOf decodes the status of a policy. It returns an empty status if that fails.
-func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
-	var status v1alpha1.RetentionPolicyStatus
+// statusOf decodes the status of a policy.
+func statusOf(object map[string]any) (status v1alpha1.RetentionPolicyStatus, err error) {
 	if written, ok := object["status"].(map[string]any); ok {
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
 	}
-	return status
+	if err != nil {
+		name := (&unstructured.Unstructured{Object: object}).GetName()
+		return status, fmt.Errorf("cannot read the status of policy %s; use the version of kubectl sunset that the controller has: %w", name, err)
+	}
+	return status, nil
 }
 
 // addTo adds the cluster's policies to those of the files, which replace policies of the same name. A replacement gets the UID

@@ -68,7 +68,7 @@ func (s *apiServer) explain(t *testing.T, stdin string, args ...string) ran {
 
 func TestExplainALiveObject(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""), livePolicy("other", "DryRun", "Job", "1h"))
-	s.teams(overriding("keep", "Enforce", `"keepNewest":1`), overriding("sooner", "DryRun", `"ttl":"2h"`))
+	s.teams(overriding("keep", "Enforce", `"keepNewest":{"count":1}`), overriding("sooner", "DryRun", `"ttl":"2h"`))
 	page := s.explain(t, "", "job/b", "-n", "dev")
 	golden(t, "explain-live", page)
 	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
@@ -106,10 +106,10 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, `rank 3 of 3 in group "web"; the newest 2 stay`, "expires at 2026-03-03T01:00:00Z")
 	wants(t, s.explain(t, "", "job/b"), command.ExitOK, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
 	wants(t, s.explain(t, "", "job/running"), command.ExitOK, "stays: NotEligible")
-	s.teams(overriding("fewer", "DryRun", `"keepNewest":1`))
+	s.teams(overriding("fewer", "DryRun", `"keepNewest":{"count":1}`))
 	wants(t, s.explain(t, "", "job/b"), command.ExitOK, "stays: KeptNewest", "if RetentionPolicy dev/fewer were enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
 
-	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":1}`, "}").Replace(ranking("Enforce", ""))
+	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":{"count":1}}`, "}").Replace(ranking("Enforce", ""))
 	s = newExplained(t, fair)
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "5 eligible in all namespaces; at most 4 stay", "is deleted now: the capacity of the rule is exceeded")
 	wants(t, s.explain(t, "", "job/b"), command.ExitOK, "expires at 2026-03-03T02:00:00Z")
@@ -127,7 +127,7 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 }
 
 func TestExplainWhatWaitsForApproval(t *testing.T) {
-	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":412,"selected":1630%s}}`
+	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":{"now":412,"week":412},"matched":1630%s}}`
 	s := newExplained(t, ranking("Enforce", fmt.Sprintf(gone, "")))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
@@ -146,7 +146,7 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "dev/own/r, mode Enforce", "of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
 	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "Forbidden: may not delete jobs", "- grant ServiceAccount dev/cleaner the missing permission")
-	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
+	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":{"now":1,"week":1},"matched":1}}`))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "- kubectl sunset approve own -n dev: it would be deleted now\n")
 }
 
@@ -196,7 +196,7 @@ func TestExplainBesidePoliciesInFiles(t *testing.T) {
 	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitOK, "is deleted now: due since 2026-02-28T02:00:00Z")
 	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitOK, "expires at 2026-03-09T01:00:00Z",
 		"\nnote: policy more has mode: DryRun; evaluated here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
-	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitOK, "stays: KeptNewest",
+	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":{"count":3}`), "job/a", "-f", "-"), command.ExitOK, "stays: KeptNewest",
 		"note: policy dev/new has mode: DryRun; evaluated", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
 	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
 	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)

@@ -105,5 +105,5 @@ const rootExamples = `  # Is this policy valid?
   # Which causes stop deletions?
   kubectl sunset status
 
-  # Approve the backlog of a policy that waits for approval
+  # Approve the change of a policy that waits for approval
   kubectl sunset approve batch`

@@ -43,8 +43,12 @@ func (s *statusCommand) run(ctx context.Context) error {
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		mode, _, _ := unstructured.NestedString(object, "spec", "mode")
+		status, err := statusOf(object)
+		if err != nil {
+			return err
+		}
 		policies = append(policies, policyStatus{
-			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: statusOf(object),
+			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: status,
 		})
 	}
 	found, err := writeStatuses(s.streams.Out, policies)

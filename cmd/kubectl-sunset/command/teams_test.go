@@ -28,7 +28,7 @@ func TestPreviewRanksAmongAll(t *testing.T) {
 // TestPreviewOfTeams: RetentionPolicies in files replace those of the cluster with the same namespace and name.
 func TestPreviewOfTeams(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
-	s.teams(overriding("team", "Enforce", `"ttl":"2h","keepNewest":1`), overriding("other", "DryRun", `"ttl":"1h"`))
+	s.teams(overriding("team", "Enforce", `"ttl":"2h","keepNewest":{"count":1}`), overriding("other", "DryRun", `"ttl":"1h"`))
 	const later = "2026-03-01T00:00:00Z"
 	wants(t, s.preview(t, "", "-n", "dev", "--at", later), command.ExitOK,
 		"Job    a         Delete   Expired       21h ago", "Job    b         Delete   Expired       20h ago", "Job    c         Keep     KeptNewest")

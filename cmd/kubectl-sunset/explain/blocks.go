@@ -144,7 +144,7 @@ func (in *Input) blocksOf(r policy.Evaluation) []step {
 	case r.Rule.Mode != v1alpha1.Enforce:
 		enforce(policy.IsSuspended, "suspended")
 	case r.Rule.Unapproved:
-		steps = append(steps, ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)},
+		steps = append(steps, ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.change(id.Policy), approval(r.Rule)},
 			func(r *policy.Rule) { r.Unapproved = false }))
 	case r.Facts.Estimated:
 		b := Block{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", "Sunset marks it eligible for " + id.String()}
@@ -178,13 +178,13 @@ func suspension(o *policy.Override) step {
 
 func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }
 
-// backlog returns the size of the backlog that waits for approval, if the policy's status has it.
-func (in *Input) backlog(name string) string {
+// change returns how many objects the change that waits for approval would delete, if the policy's status has it.
+func (in *Input) change(name string) string {
 	pending := in.Status[name].PendingApproval
 	if pending == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %s would be deleted now, and at most %d within 7 days", Share(pending.Due, pending.Selected), pending.Week)
+	return fmt.Sprintf(": %s would be deleted now, and at most %d within 7 days", Share(pending.Due.Now, pending.Matched), pending.Due.Week)
 }
 
 // Share says how many of some objects are meant.

@@ -72,8 +72,8 @@ func TestRanks(t *testing.T) {
 			strings.Replace(keepOne, "ttl: 1h", "ttlExpression: \"duration(object.metadata.name == 'new' ? object.metadata.name : '1h')\"", 1), "", nil,
 			[]string{"a/mid KeptNewest", "a/new EvaluationFailed", "a/old Expired", "b/only KeptNewest"},
 		},
-		"an override keeps more": {keepOne, team("keepNewest: 2"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
-		"an override keeps some objects of a rule without ranking": {"ttl: 1h", team("keepNewest: 1"), nil,
+		"an override keeps more": {keepOne, team("keepNewest: {count: 2}"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"an override keeps some objects of a rule without ranking": {"ttl: 1h", team("keepNewest: {count: 1}"), nil,
 			[]string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only Expired"}},
 	}
 	for name, tc := range tests {

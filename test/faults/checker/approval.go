@@ -15,12 +15,12 @@ import (
 
 // Defaults of a policy without approval in its spec.
 const (
-	defaultBacklogCount   = 100
-	defaultBacklogPercent = 25
-	leastForPercent       = 10
+	defaultMaxObjects = 100
+	defaultMaxPercent = 25
+	leastForPercent   = 10
 )
 
-type backlogKey struct {
+type changeKey struct {
 	p        *policy
 	revision int64
 }
@@ -96,25 +96,25 @@ func (j *checker) isHashApproved(p *policy, hash any, o order) bool {
 	})
 }
 
-func (p *policy) backlog() (count, percent int64) {
-	count, percent = defaultBacklogCount, defaultBacklogPercent
-	if a := p.spec.Approval; a != nil && a.BacklogCount != nil {
-		count = int64(*a.BacklogCount)
+func (p *policy) thresholds() (count, percent int64) {
+	count, percent = defaultMaxObjects, defaultMaxPercent
+	if a := p.spec.Approval; a != nil && a.MaxObjects != nil {
+		count = int64(*a.MaxObjects)
 	}
-	if a := p.spec.Approval; a != nil && a.BacklogPercent != nil {
-		percent = int64(*a.BacklogPercent)
+	if a := p.spec.Approval; a != nil && a.MaxPercent != nil {
+		percent = int64(*a.MaxPercent)
 	}
 	return count, percent
 }
 
 // isBoundless avoids counting where no test has that many objects.
 func (p *policy) isBoundless() bool {
-	count, percent := p.backlog()
+	count, percent := p.thresholds()
 	return count >= 1_000_000 && percent >= 100 && !p.alwaysWaits()
 }
 
 func (p *policy) alwaysWaits() bool {
-	return p.spec.Approval != nil && p.spec.Approval.Required == v1alpha1.ApprovalAlways
+	return p.spec.Approval != nil && p.spec.Approval.RequiredFor == v1alpha1.ApprovalForAllChanges
 }
 
 // form is the spec without the fields that may change without approval.
@@ -154,8 +154,8 @@ func (j *checker) wasBefore(p *policy, revision int64) bool {
 
 // isTooMuch counts the objects that a policy would delete immediately.
 func (j *checker) isTooMuch(p *policy, revision int64, at time.Time) bool {
-	key := backlogKey{p, revision}
-	if known, ok := j.backlogs[key]; ok {
+	key := changeKey{p, revision}
+	if known, ok := j.changes[key]; ok {
 		return known
 	}
 	var due, selected int64
@@ -166,13 +166,13 @@ func (j *checker) isTooMuch(p *policy, revision int64, at time.Time) bool {
 			due++
 		}
 	}
-	j.backlogs[key] = p.exceeds(due, selected)
-	return j.backlogs[key]
+	j.changes[key] = p.exceeds(due, selected)
+	return j.changes[key]
 }
 
 // exceeds reports whether this number of objects needs approval.
 func (p *policy) exceeds(due, selected int64) bool {
-	count, percent := p.backlog()
+	count, percent := p.thresholds()
 	return p.alwaysWaits() && due > 0 || due > count || due >= leastForPercent && due*100 > percent*selected
 }
 

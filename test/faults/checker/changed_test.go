@@ -12,7 +12,7 @@ import (
 
 // TestChangeThatMakesManyDueNeedsApproval removes what keeps objects from an enforced policy, and deletes one of them.
 func TestChangeThatMakesManyDueNeedsApproval(t *testing.T) {
-	const allowed = ", approval: {backlogCount: 5, backlogPercent: 100}"
+	const allowed = ", approval: {maxObjects: 5, maxPercent: 100}"
 	namespace := func(more string) string { return `{apiVersion: v1, kind: Namespace, metadata: {name: a` + more + `}}` }
 	override := func(overrides string) string {
 		return `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: Enforce, overrides: [` + overrides + `]}}`

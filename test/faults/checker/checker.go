@@ -24,7 +24,7 @@ type checker struct {
 	versionsOf map[place][]version
 	known      map[question]facts
 	removals   map[types.UID]*removal
-	backlogs   map[backlogKey]bool
+	changes    map[changeKey]bool
 	due        map[dueKey][2]int64 // number of objects due by a change, and of all selected ones
 	report     Report
 }
@@ -73,7 +73,7 @@ func newChecker(e Evidence) (*checker, error) {
 	return &checker{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
 		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, versionsOf: map[place][]version{}, known: map[question]facts{},
-		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{}, due: map[dueKey][2]int64{},
+		removals: map[types.UID]*removal{}, changes: map[changeKey]bool{}, due: map[dueKey][2]int64{},
 	}, nil
 }
 

@@ -60,7 +60,7 @@ func TestOverrides(t *testing.T) {
 		"an invalid override":                   {tell: under("DryRun", "{policy: p, ttl: soon}", "", 60*minute), want: broken(checker.Allowed)},
 		"an invalid override of another policy": {tell: under("DryRun", "{policy: q, ttl: soon}", "", 60*minute)},
 		"an unknown field":                      {tell: under("DryRun", "{policy: q, ttl: 1h}], overides: [{policy: p, ttl: 1h}", "", 60*minute), want: broken(checker.Allowed)},
-		"a higher keepNewest":                   {tell: under("DryRun", "{policy: p, keepNewest: 1}", "", 60*minute), want: broken(checker.Allowed)},
+		"a higher keepNewest":                   {tell: under("DryRun", "{policy: p, keepNewest: {count: 1}}", "", 60*minute), want: broken(checker.Allowed)},
 	})
 }
 

@@ -132,7 +132,7 @@ func (r *rule) keeps(all []setting) int {
 		if o.KeepNewest == nil || o.invalid {
 			continue
 		}
-		set := max(int(*o.KeepNewest), least)
+		set := max(int(o.KeepNewest.Count), least)
 		if set < own && !o.enforced {
 			continue
 		}

@@ -190,7 +190,7 @@ func (p *past) policyText(name, mode, more, ruled string) string {
 		ruled += ", target: {apiVersion: v1, kind: ConfigMap}"
 	}
 	if !strings.Contains(more, "approval") {
-		more += ", approval: {backlogCount: 1000000, backlogPercent: 100}"
+		more += ", approval: {maxObjects: 1000000, maxPercent: 100}"
 	}
 	ruled = strings.ReplaceAll(ruled, ", marked", "")
 	return fmt.Sprintf(`{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionPolicy, metadata: {name: %s}, spec: {mode: %s%s, rules: [{name: r%s}]}}`,

@@ -289,18 +289,18 @@ func TestApproval(t *testing.T) {
 		}
 	}
 	nothing := func(*past) {}
-	const always = ", approval: {required: Always}"
+	const always = ", approval: {requiredFor: AllChanges}"
 	tell(t, map[string]example{
 		"more than allowed, without preview":      {tell: backlog(nothing, ", approval: {}"), want: broken(checker.Approved)},
-		"as many as allowed":                      {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"as many as allowed":                      {tell: backlog(nothing, ", approval: {maxPercent: 100}")},
 		"previewed by a dry run":                  {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
 		"approved":                                {tell: approved("9f2c", "", "")},
 		"approved for another form":               {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(checker.Approved)},
 		"always required, previewed by a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(checker.Approved)},
-		"always required, approved":               {tell: approved("9f2c", "required: Always", "")},
-		"withdrawn just before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Second/2))},
-		"withdrawn long before":                   {tell: withdrawn("9f2c", "required: Always", "", before(time.Minute)), want: broken(checker.Approved)},
-		"always required, not approved":           {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(checker.Approved)},
+		"always required, approved":               {tell: approved("9f2c", "requiredFor: AllChanges", "")},
+		"withdrawn just before":                   {tell: withdrawn("9f2c", "requiredFor: AllChanges", "", before(time.Second/2))},
+		"withdrawn long before":                   {tell: withdrawn("9f2c", "requiredFor: AllChanges", "", before(time.Minute)), want: broken(checker.Approved)},
+		"always required, not approved":           {tell: approved("0000", "requiredFor: AllChanges, maxObjects: 1000000, maxPercent: 100", ""), want: broken(checker.Approved)},
 		"a hash that no status named":             {tell: approved("0000", "", ""), want: broken(checker.Approved)},
 	})
 }

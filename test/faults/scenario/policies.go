@@ -20,7 +20,7 @@ import (
 func (s *Scenario) Policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	s.Helper()
 	object := s.written(v1alpha1.ClusterRetentionPolicyKind, s.Namespace+"-"+name, spec)
-	defaults(object, "approval", map[string]any{"backlogCount": int64(1_000_000), "backlogPercent": int64(100)})
+	defaults(object, "approval", map[string]any{"maxObjects": int64(1_000_000), "maxPercent": int64(100)})
 	defaults(object, "namespaceSelector", map[string]any{"matchLabels": map[string]any{scenarioLabel: s.Namespace}})
 	s.MustCreate(object)
 	p := &v1alpha1.ClusterRetentionPolicy{}

@@ -123,7 +123,7 @@ func (t *stage) writePolicy(p policy) {
 	t.Helper()
 	of := &v1alpha1.ClusterRetentionPolicy{}
 	of.Name = t.Namespace + "-" + p.name
-	text := p.spec(t.Namespace, t.beside) + "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
+	text := p.spec(t.Namespace, t.beside) + "approval: {maxObjects: 1000000, maxPercent: 100}\n"
 	t.write(v1alpha1.ClusterRetentionPolicyKind, of, text)
 }
 

@@ -81,8 +81,8 @@ var tries = map[string]map[string]try{
 		"its limits are reached":             {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="LimitReached"} 1x10`, 5 * time.Minute, nil},
 	},
 	"SunsetApprovalRequired": {
-		"it waits":           {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
-		"every change waits": {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="AlwaysRequired"} 1x10`, soon, []string{`{policy="p"}`}},
+		"it waits":           {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="ChangeTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
+		"every change waits": {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="RequiredForAllChanges"} 1x10`, soon, []string{`{policy="p"}`}},
 		"nothing waits":      {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
 	},
 	"SunsetPolicyStuck": {

@@ -5,10 +5,10 @@ import "time"
 // horizon is the period for which the effect of a configuration change is counted.
 const horizon = Week
 
-func (p *PendingStats) add(namespace string, one Backlog) {
-	p.Backlog = p.Plus(one)
+func (p *PendingStats) add(namespace string, one ChangeCount) {
+	p.ChangeCount = p.Plus(one)
 	if p.Namespaces == nil {
-		p.Namespaces = map[string]*Backlog{}
+		p.Namespaces = map[string]*ChangeCount{}
 	}
 	if known := p.Namespaces[namespace]; known != nil {
 		*known = known.Plus(one)
@@ -17,15 +17,15 @@ func (p *PendingStats) add(namespace string, one Backlog) {
 	}
 }
 
-// backlog counts a subject of rules that wait for approval. It counts if it would be deleted after approval, or by these rules
+// change counts a subject of rules that wait for approval. It counts if it would be deleted after approval, or by these rules
 // alone, now or within the horizon, and would not have been deleted at the same time by the rules in force before.
-func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
+func (t *Stats) change(s Subject, all, policy []Evaluation, was Was) ChangeCount {
 	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
 	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
 		return recount.of(&c, policy)
 	}
 	soon, later := quietBy(policy, t.now), t.now.Add(horizon)
-	b := Backlog{Selected: 1}
+	b := ChangeCount{Selected: 1}
 	if !c.isDueBy(soon) && !c.isDueBy(later) {
 		return b
 	}

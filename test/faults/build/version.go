@@ -11,7 +11,7 @@ import (
 )
 
 // EarlierCommit is the oldest commit whose objects today's version must read. Once there are releases, it is the last one.
-const EarlierCommit = "ca3163b85cfbda516216ed5e9cee227980b7992f"
+const EarlierCommit = "8703f1ff2788dfbe55cea6bb20d46acd77a5f38b"
 
 // earlier makes a version to which a field of rules is unknown.
 var earlier = flavour{name: "earlier", patches: []overlay.Patch{{

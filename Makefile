@@ -1,6 +1,6 @@
 # go.mod pins the tools, which run with `go tool`. You need to install only Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md charts/sunset/files
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md charts/sunset/files
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
@@ -16,11 +16,11 @@ help: ## List the targets
 ##### Code
 
 .PHONY: generate
-generate: ## Generate the deepcopy functions, the CRDs, docs/cel.md, docs/reference.md and the copies in the chart
+generate: ## Generate the deepcopy functions, the CRDs, docs/reference/cel.md, docs/reference/api.md and the copies in the chart
 	go tool controller-gen object paths=./policy/v1alpha1
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
-	go run ./crds/reference -o docs/reference.md
+	go run ./crds/reference -o docs/reference/api.md
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes
@@ -54,7 +54,7 @@ lint: ## Run gofmt, go vet and staticcheck, and vale on comments, messages and p
 	go run ./test/prose
 
 .PHONY: chart
-chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the table in docs/install.md
+chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the table in docs/operations/install.md
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 

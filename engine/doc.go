@@ -9,4 +9,4 @@
 // one it evaluates.
 package engine
 
-//go:generate go run ./celdoc -o ../docs/cel.md
+//go:generate go run ./celdoc -o ../docs/reference/cel.md

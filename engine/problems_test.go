@@ -19,7 +19,7 @@ func TestProblemsOfRules(t *testing.T) {
 		"every expression is reported at once": {
 			change: func(r *v1alpha1.Rule) { r.Eligible, r.StartTime, r.TTLExpression = "foo()", "1", "7" },
 			want: []string{
-				`spec.rules[0].eligible:1:1: unknown function foo() (docs/cel.md lists the functions)`,
+				`spec.rules[0].eligible:1:1: unknown function foo() (docs/reference/cel.md lists the functions)`,
 				"spec.rules[0].startTime:1:1: returns int, but startTime must return timestamp or optional(timestamp) (write a time, such as finishedAt(object) or object.metadata.creationTimestamp)",
 				"spec.rules[0].ttlExpression:1:1: returns int, but ttlExpression must return duration or optional(duration) (days(7) is seven days, duration('90s') ninety seconds)",
 			},

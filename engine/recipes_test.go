@@ -93,9 +93,9 @@ func triesOf(t *testing.T, block string) []try {
 	return tries
 }
 
-// TestRecipes tries every example in docs/recipes.md, right and wrong.
+// TestRecipes tries every example in docs/tasks/correct-mistakes.md, right and wrong.
 func TestRecipes(t *testing.T) {
-	page, err := os.ReadFile("../docs/recipes.md")
+	page, err := os.ReadFile("../docs/tasks/correct-mistakes.md")
 	expect.NoError(t, err)
 	sections := strings.Split(string(page), "\n## ")[1:]
 	if blocks := strings.Count(string(page), "```yaml"); blocks != len(sections) || len(sections) < 20 {
@@ -252,7 +252,7 @@ func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*eng
 	return "kept, " + string(v.Reason), true
 }
 
-// TestExtendingQuotesTheExamples: every line of Go in docs/extending.md is a line of the files that it quotes.
+// TestExtendingQuotesTheExamples: every line of Go in docs/contributing/extending.md is a line of the files that it quotes.
 func TestExtendingQuotesTheExamples(t *testing.T) {
 	known := map[string]bool{}
 	for _, file := range []string{"example_test.go", "../controllers/retention/example_test.go", "../controllers/retention/interfaces.go"} {
@@ -262,7 +262,7 @@ func TestExtendingQuotesTheExamples(t *testing.T) {
 			known[strings.TrimSpace(line)] = true
 		}
 	}
-	page, err := os.ReadFile("../docs/extending.md")
+	page, err := os.ReadFile("../docs/contributing/extending.md")
 	expect.NoError(t, err)
 	quotes := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(quotes) < 7 {

@@ -89,7 +89,7 @@ func (l library) problems() []string {
 		if !found[name] {
 			wrong = append(wrong, name+": not reachable from README.md")
 		}
-		if path.Dir(name) == "docs" && name != entry && !slices.Contains(l.next(entry), name) {
+		if strings.HasPrefix(name, "docs/") && name != entry && !slices.Contains(l.next(entry), name) {
 			wrong = append(wrong, fmt.Sprintf("%s: not linked from %s", name, entry))
 		}
 	}

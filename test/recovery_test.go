@@ -132,7 +132,7 @@ var others = map[string]string{
 	"history.Outcome.Paused":              "one listing",
 	"history.Outcome.Stale":               "one listing",
 	"history.content.Doubted":             "the saved part of history.History.doubted",
-	"ledgers.State.Doubtful":              "a number; docs/ledger.md says when entries leave this state",
+	"ledgers.State.Doubtful":              "a number; docs/contributing/ledger.md says when entries leave this state",
 	"retention.Reconciler.failingRate":    "a limit, not a state",
 	"retention.Reconciler.throttledSlots": "a limit, not a state",
 

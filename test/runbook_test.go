@@ -15,9 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestRunbookHasEverything: docs/runbook.md lists every condition and reason, and no others.
+// TestRunbookHasEverything: docs/operations/runbook.md lists every condition and reason, and no others.
 func TestRunbookHasEverything(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs", "operations", "runbook.md"))
 	expect.NoError(t, err)
 	conditions, reasons := conditionsAndReasons(t)
 	verdicts := map[string]bool{}

@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
-// TestPageHasEveryFlag: docs/operations.md lists exactly the flags of --help, with their defaults.
+// TestPageHasEveryFlag: docs/operations/operate.md lists exactly the flags of --help, with their defaults.
 func TestPageHasEveryFlag(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/operations/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestPageHasEveryFlag(t *testing.T) {
 		t.Fatalf("only %d flags in --help", len(flags))
 	}
 	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/operations.md: -help +page\n%s", diff)
+		t.Errorf("docs/operations/operate.md: -help +page\n%s", diff)
 	}
 }
 

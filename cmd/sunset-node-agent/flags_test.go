@@ -18,10 +18,10 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
-// TestPageHasEveryFlag: docs/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
+// TestPageHasEveryFlag: docs/concepts/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
 func TestPageHasEveryFlag(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
-	page, err := os.ReadFile("../../docs/images.md")
+	page, err := os.ReadFile("../../docs/concepts/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestPageHasEveryFlag(t *testing.T) {
 		}
 	})
 	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/images.md: -flags +page\n%s", diff)
+		t.Errorf("docs/concepts/images.md: -flags +page\n%s", diff)
 	}
 }
 

@@ -213,7 +213,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	ledgerManager := ledgers.New(ledgers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
-	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/extending.md
+	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
 		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,

@@ -153,9 +153,9 @@ func TestBuildIsExported(t *testing.T) {
 	}
 }
 
-// TestPageHasEveryMetric: docs/operations.md describes every metric with its labels, and no other metric.
+// TestPageHasEveryMetric: docs/operations/operate.md describes every metric with its labels, and no other metric.
 func TestPageHasEveryMetric(t *testing.T) {
-	data, err := os.ReadFile("../../docs/operations.md")
+	data, err := os.ReadFile("../../docs/operations/operate.md")
 	expect.NoError(t, err)
 	page := string(data)
 	documented := map[string]string{}
@@ -163,16 +163,16 @@ func TestPageHasEveryMetric(t *testing.T) {
 		documented[row[1]] = strings.NewReplacer("`", "", " ", "", "—", "").Replace(row[2])
 	}
 	if diff := cmp.Diff(registered(), documented); diff != "" {
-		t.Errorf("docs/operations.md: -registered +page\n%s", diff)
+		t.Errorf("docs/operations/operate.md: -registered +page\n%s", diff)
 	}
 	for result := retention.Failed; result <= retention.Denied; result++ {
 		if !strings.Contains(page, "`"+result.String()+"`") {
-			t.Errorf("docs/operations.md does not describe the result %s", result)
+			t.Errorf("docs/operations/operate.md does not describe the result %s", result)
 		}
 	}
 	for _, name := range regexp.MustCompile(`\bsunset_[a-z_]+`).FindAllString(page, -1) {
 		if _, ok := documented[name]; !ok {
-			t.Errorf("docs/operations.md mentions %s, which is not in its table", name)
+			t.Errorf("docs/operations/operate.md mentions %s, which is not in its table", name)
 		}
 	}
 }

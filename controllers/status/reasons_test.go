@@ -427,10 +427,10 @@ Reasons of single objects that no condition has:
 |---|---|
 `
 
-// TestTableOfReasons checks that docs/runbook.md has the generated table, and that this contains every reason.
+// TestTableOfReasons checks that docs/operations/runbook.md has the generated table, and that this contains every reason.
 // test/runbook_test.go compares the reasons with the code.
 func TestTableOfReasons(t *testing.T) {
-	page := read(t, "../../docs/runbook.md")
+	page := read(t, "../../docs/operations/runbook.md")
 	known := map[string]bool{}
 	for reason := range elsewhere {
 		known[reason] = true
@@ -458,7 +458,7 @@ func TestTableOfReasons(t *testing.T) {
 		row(v.scenes, v.why)
 	}
 	if !strings.Contains(page, want) {
-		t.Errorf("docs/runbook.md does not have this table:\n%s", want)
+		t.Errorf("docs/operations/runbook.md does not have this table:\n%s", want)
 	}
 	_, tables, _ := strings.Cut(page, "\n## Conditions\n")
 	_, tables, _ = strings.Cut(tables, "\n| reason | of |")

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsUpToDate fails if docs/reference.md was not generated again.
+// TestPageIsUpToDate fails if docs/reference/api.md was not generated again.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := render()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../docs/reference.md")
+	got, err := os.ReadFile("../../docs/reference/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}

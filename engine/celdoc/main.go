@@ -1,4 +1,4 @@
-// Command celdoc generates docs/cel.md from the documentation in package engine.
+// Command celdoc generates docs/reference/cel.md from the documentation in package engine.
 package main
 
 import (

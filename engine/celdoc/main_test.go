@@ -14,11 +14,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestPageIsUpToDate fails if docs/cel.md was not generated again.
+// TestPageIsUpToDate fails if docs/reference/cel.md was not generated again.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := render()
 	expect.NoError(t, err)
-	got, err := os.ReadFile("../../docs/cel.md")
+	got, err := os.ReadFile("../../docs/reference/cel.md")
 	expect.NoError(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("run go generate ./engine\n%s", diff)

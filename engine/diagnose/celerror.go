@@ -139,7 +139,7 @@ func (d *diagnosis) after(c celError) string {
 	return after
 }
 
-// EvaluationError translates an error of an evaluation into the terms of docs/cel.md and adds a hint.
+// EvaluationError translates an error of an evaluation into the terms of docs/reference/cel.md and adds a hint.
 func EvaluationError(err error) string {
 	text := syntax.TypeName(err.Error())
 	switch {

@@ -48,7 +48,7 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a misspelt function":                  {"finishd(object)", []string{"1:1: unknown function finishd() (did you mean finished(object)?)"}},
 		"a function in the wrong case":         {"Finished(object)", []string{"1:1: unknown function Finished() (did you mean finished(object)?)"}},
 		"a misspelt library function":          {"object.a.startWith('x')", []string{"1:10: unknown function startWith() (did you mean object.a.startsWith('x')?)"}},
-		"an unknown function":                  {"foo(object)", []string{"1:1: unknown function foo() (docs/cel.md lists the functions)"}},
+		"an unknown function":                  {"foo(object)", []string{"1:1: unknown function foo() (docs/reference/cel.md lists the functions)"}},
 		"our function called on the object":    {"object.finished()", []string{"1:8: finished() needs arguments (write finished(object))"}},
 		"our function without arguments":       {"finished()", []string{"1:1: finished() needs arguments (write finished(object))"}},
 		"days of a string":                     {"days('7') > days(1)", []string{"1:1: days() does not accept (string) (write days(7))"}},

@@ -20,7 +20,7 @@ const (
 	clockMessage = "CEL has no clock"
 	clockHint    = "use startTime and ttl for conditions on time: for example, instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
 		"write startTime: object.metadata.creationTimestamp and ttl: 24h"
-	functionsHint = "docs/cel.md lists the functions"
+	functionsHint = "docs/reference/cel.md lists the functions"
 )
 
 // clockNames are common names for the current time.

@@ -11,7 +11,7 @@ import (
 // Part is a sub-expression and its result. A loop is one part: its iterations are not listed. Sub-expressions that do
 // not depend on the object, such as literals, are not parts.
 type Part struct {
-	Text     string `json:"text"`               // on one line, with the quotes and spaces of docs/cel.md
+	Text     string `json:"text"`               // on one line, with the quotes and spaces of docs/reference/cel.md
 	Variable string `json:"variable,omitempty"` // the variable whose expression contains this part; empty for the rule's own
 	Line     int    `json:"line"`               // its position in that expression, from 1
 	Column   int    `json:"column"`             // from 1

@@ -1,6 +1,6 @@
 // Package syntax reads the syntax trees and the texts of CEL expressions, and formats them for people.
 //
-// It promises that trees stay as they are, and that expressions and types are formatted as in docs/cel.md. It knows
+// It promises that trees stay as they are, and that expressions and types are formatted as in docs/reference/cel.md. It knows
 // the names of the variables of Sunset and the limits of an expression, but no rules and no objects. It neither
 // compiles nor evaluates.
 package syntax

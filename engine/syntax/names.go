@@ -44,7 +44,7 @@ func isNameRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// typeNames replaces names of CEL types with those in docs/cel.md.
+// typeNames replaces names of CEL types with those in docs/reference/cel.md.
 var typeNames = strings.NewReplacer("optional_type", "optional", "google.protobuf.Timestamp", "timestamp",
 	"google.protobuf.Duration", "duration", "null_type", "null")
 
@@ -55,7 +55,7 @@ var (
 	schemaPath = regexp.MustCompile(`\b(?:object|node)(?:/[\w\[\]]+)+`)
 )
 
-// TypeName translates a CEL type, or a text of cel-go that contains types, to the names in docs/cel.md.
+// TypeName translates a CEL type, or a text of cel-go that contains types, to the names in docs/reference/cel.md.
 func TypeName(s string) string {
 	s = schemaPath.ReplaceAllStringFunc(typeNames.Replace(s), func(path string) string { return strings.ReplaceAll(path, "/", ".") })
 	return dynamic.ReplaceAllString(s, "any")

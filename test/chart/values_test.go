@@ -50,9 +50,9 @@ func values(t *testing.T) (all []value, bare []string) {
 	return all, bare
 }
 
-const page = "../../docs/install.md"
+const page = "../../docs/operations/install.md"
 
-// TestPageHasEveryValue: the table in docs/install.md equals values.yaml.
+// TestPageHasEveryValue: the table in docs/operations/install.md equals values.yaml.
 func TestPageHasEveryValue(t *testing.T) {
 	all, bare := values(t)
 	if len(all) < 30 || len(bare) > 0 {
@@ -71,14 +71,14 @@ func TestPageHasEveryValue(t *testing.T) {
 	before, rest, found := strings.Cut(text, begin)
 	got, after, ended := strings.Cut(rest, "|\n"+end)
 	if !found || !ended {
-		t.Fatal("docs/install.md has no table of values")
+		t.Fatal("docs/operations/install.md has no table of values")
 	}
 	if *update {
 		got = strings.TrimSuffix(table.String(), "|\n")
 		expect.NoError(t, os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644))
 	}
 	if diff := cmp.Diff(table.String(), got+"|\n"); diff != "" {
-		t.Errorf("docs/install.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
+		t.Errorf("docs/operations/install.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
 	}
 }
 

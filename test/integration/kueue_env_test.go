@@ -47,10 +47,10 @@ func (w *env) startKueueWith(configuration string) {
 	})
 }
 
-// byTheKueuePage is a Sunset with the permissions of docs/kueue.md and the permissions that it always needs.
+// byTheKueuePage is a Sunset with the permissions of docs/tasks/kueue.md and the permissions that it always needs.
 func (w *env) byTheKueuePage() *rest.Config {
 	w.Helper()
-	page, err := os.ReadFile("../../docs/kueue.md")
+	page, err := os.ReadFile("../../docs/tasks/kueue.md")
 	expect.NoError(w, err)
 	const user = "system:serviceaccount:sunset-system:sunset-controller"
 	w.grant(user, "core", core...)

@@ -109,7 +109,7 @@ func TestMultiKueue(t *testing.T) {
 	cluster.Eventually(t, patience, func() error { return manager.none(managers["kept"]) })
 	cluster.Eventually(t, patience, func() error {
 		n := created("job-allowed")
-		return cluster.Want(n >= 2, "MultiKueue dispatched Job job-allowed %d times, want 2: docs/kueue.md is wrong about allowManaged", n)
+		return cluster.Want(n >= 2, "MultiKueue dispatched Job job-allowed %d times, want 2: docs/tasks/kueue.md is wrong about allowManaged", n)
 	})
 	t.Logf("MultiKueue dispatched Job workload-allowed %d times", created("workload-allowed")) // depends on which event it sees first
 	if n := created("kept"); n != 1 {

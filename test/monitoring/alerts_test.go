@@ -13,11 +13,11 @@ func TestAlertsFire(t *testing.T) { pinned(t, nil, "test", "-count=1", "./...") 
 
 // TestAlertsSayWhatToDo: each alert has a severity, a description, and a link to its section in the runbook.
 func TestAlertsSayWhatToDo(t *testing.T) {
-	data, err := os.ReadFile("../../docs/runbook.md")
+	data, err := os.ReadFile("../../docs/operations/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const at = "https://github.com/sunset-k8s/sunset/blob/main/docs/runbook.md#"
+	const at = "https://github.com/sunset-k8s/sunset/blob/main/docs/operations/runbook.md#"
 	known := map[string]bool{}
 	for _, r := range rules(t) {
 		known[r.Alert] = true
@@ -25,7 +25,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 			t.Errorf("%s links to %q", r.Alert, url)
 		}
 		if !strings.Contains(string(data), "\n### "+r.Alert+"\n") {
-			t.Errorf("docs/runbook.md has no heading %s", r.Alert)
+			t.Errorf("docs/operations/runbook.md has no heading %s", r.Alert)
 		}
 		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 			t.Errorf("%s lacks a severity, a summary or a description", r.Alert)
@@ -33,7 +33,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 	for _, heading := range regexp.MustCompile(`(?m)^### (Sunset\w+)$`).FindAllStringSubmatch(string(data), -1) {
 		if !known[heading[1]] {
-			t.Errorf("docs/runbook.md has %s, which is not an alert", heading[1])
+			t.Errorf("docs/operations/runbook.md has %s, which is not an alert", heading[1])
 		}
 	}
 }

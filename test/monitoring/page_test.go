@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPageHasEveryPanel: docs/dashboard.md explains each panel, and no others.
+// TestPageHasEveryPanel: docs/operations/dashboard.md explains each panel, and no others.
 func TestPageHasEveryPanel(t *testing.T) {
-	text, err := os.ReadFile("../../docs/dashboard.md")
+	text, err := os.ReadFile("../../docs/operations/dashboard.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func expectSame(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	for _, name := range want {
 		if !slices.Contains(got, name) {
-			t.Errorf("docs/dashboard.md lacks %q in its %s", name, what)
+			t.Errorf("docs/operations/dashboard.md lacks %q in its %s", name, what)
 		}
 	}
 	for _, name := range got {

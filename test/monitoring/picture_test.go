@@ -8,11 +8,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-var update = flag.Bool("update", false, "draw docs/dashboard.svg again")
+var update = flag.Bool("update", false, "draw docs/operations/dashboard.svg again")
 
-// TestPictureIsTheDashboards: docs/dashboard.svg is the dashboard with the recorded data.
+// TestPictureIsTheDashboards: docs/operations/dashboard.svg is the dashboard with the recorded data.
 func TestPictureIsTheDashboards(t *testing.T) {
-	const picture = "../../docs/dashboard.svg"
+	const picture = "../../docs/operations/dashboard.svg"
 	got := pinned(t, nil, "run", "./picture", "-dashboard", "../"+files+"dashboard.json", "-series", "../testdata/recorded.series")
 	if *update {
 		expect.NoError(t, os.WriteFile(picture, got, 0o644))
@@ -20,6 +20,6 @@ func TestPictureIsTheDashboards(t *testing.T) {
 	want, err := os.ReadFile(picture)
 	expect.NoError(t, err)
 	if string(want) != string(got) {
-		t.Error("docs/dashboard.svg shows another dashboard (go test ./test/monitoring -run Picture -update)")
+		t.Error("docs/operations/dashboard.svg shows another dashboard (go test ./test/monitoring -run Picture -update)")
 	}
 }

@@ -71,8 +71,8 @@ func TestExplainALiveObject(t *testing.T) {
 	s.teams(overriding("keep", "Enforce", `"keepNewest":{"count":1}`), overriding("sooner", "DryRun", `"ttl":"2h"`))
 	page := s.explain(t, "", "job/b", "-n", "dev")
 	golden(t, "explain-live", page)
-	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
-		t.Errorf("docs/cli.md does not contain this page (%v)", err)
+	if docs, err := os.ReadFile("../../../docs/reference/kubectl-sunset.md"); err != nil || !strings.Contains(string(docs), page.out) {
+		t.Errorf("docs/reference/kubectl-sunset.md does not contain this page (%v)", err)
 	}
 	var record struct {
 		Rules []struct{ IfEnforced map[string]any }

@@ -1,4 +1,4 @@
-// Package filetest compares the configuration files in docs/configuration.md with the flags of a program.
+// Package filetest compares the configuration files in docs/reference/configuration.md with the flags of a program.
 package filetest
 
 import (
@@ -21,7 +21,7 @@ type Flags interface {
 	VisitAll(fn func(*pflag.Flag))
 }
 
-// HasEverySetting fails the test unless the file of that kind in docs/configuration.md has every setting with its default.
+// HasEverySetting fails the test unless the file of that kind in docs/reference/configuration.md has every setting with its default.
 func HasEverySetting(t *testing.T, kind string, flags Flags) {
 	t.Helper()
 	text := onThePage(t, kind)
@@ -51,13 +51,13 @@ func HasEverySetting(t *testing.T, kind string, flags Flags) {
 // onThePage returns the file of that kind. It must be called from a package directly below cmd.
 func onThePage(t *testing.T, kind string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/configuration.md")
+	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile("(?s)```yaml\n(apiVersion: [^`]*?\nkind: " + kind + "\n.*?)```").FindSubmatch(page)
 	if text == nil {
-		t.Fatalf("docs/configuration.md has no file of kind %s", kind)
+		t.Fatalf("docs/reference/configuration.md has no file of kind %s", kind)
 	}
 	return string(text[1])
 }

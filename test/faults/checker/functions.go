@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// functions returns the functions of docs/cel.md for Jobs, Pods and conditions. For other kinds they return errUnsupported.
+// functions returns the functions of docs/reference/cel.md for Jobs, Pods and conditions. For other kinds they return errUnsupported.
 func functions() []cel.EnvOption {
 	moments := cel.OptionalType(cel.TimestampType)
 	return []cel.EnvOption{

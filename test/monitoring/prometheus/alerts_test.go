@@ -177,7 +177,7 @@ func TestAlertsFire(t *testing.T) {
 // TestAlertsFireForEveryReason: for each reason in the runbook's table, its alert about conditions or blocked objects
 // fires.
 func TestAlertsFireForEveryReason(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/runbook.md")
+	page, err := os.ReadFile("../../../docs/operations/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package checker checks what Sunset did, after the fact: it compares the audit logs and etcd's whole history (package
-// history) with the promises of the documentation. It is a second, slow and simple implementation of docs/concepts/policies.md and
+// history) with the promises of the documentation. It is a second, slow and simple implementation of docs/concepts/deletion.md and
 // related pages. It shares only the API types with the product, so that the two can disagree.
 //
 // It promises: it checks every DELETE and every patch of Sunset's users, regardless of the result. If a rule uses something that

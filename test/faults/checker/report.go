@@ -10,7 +10,7 @@ import (
 // Promise is a promise that the checker checks.
 type Promise string
 
-// The promises of docs/concepts/policies.md and related pages.
+// The promises of docs/concepts/deletion.md and related pages.
 const (
 	Fenced       Promise = "every DELETE names UID, resourceVersion and the propagation policy of its rule"
 	Marked       Promise = "a patch changes only the marks of the version that it names"

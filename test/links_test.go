@@ -42,7 +42,7 @@ func readLibrary(texts map[string][]byte) library {
 }
 
 // pageName matches a page, with or without an anchor, as comments, messages and alerts name it.
-var pageName = regexp.MustCompile(`\bdocs/[A-Za-z/-]+\.md(#[a-z0-9-]+)?`)
+var pageName = regexp.MustCompile(`\bdocs/[A-Za-z0-9/-]+\.md(#[a-z0-9-]+)?`)
 
 // check returns what is wrong with a link of a page.
 func (l library) check(p page, to link) string {
@@ -89,7 +89,7 @@ func (l library) problems() []string {
 		if !found[name] {
 			wrong = append(wrong, name+": not reachable from README.md")
 		}
-		if strings.HasPrefix(name, "docs/") && name != entry && !slices.Contains(l.next(entry), name) {
+		if strings.HasPrefix(name, "docs/") && name != entry && !l.isListed(name) {
 			wrong = append(wrong, fmt.Sprintf("%s: not linked from %s", name, entry))
 		}
 	}
@@ -97,8 +97,18 @@ func (l library) problems() []string {
 	return wrong
 }
 
-// entry is the page that links to all others of its folder.
+// entry is the page that links to all others of its folder, or to the README.md of a folder that does.
 const entry = "docs/README.md"
+
+// isListed reports whether the README.md of a folder above the page links to it.
+func (l library) isListed(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if list := path.Join(dir, "README.md"); list != name && slices.Contains(l.next(list), name) {
+			return true
+		}
+	}
+	return false
+}
 
 // reachable returns the pages that are reachable by links.
 func (l library) reachable(from string) map[string]bool {

@@ -98,7 +98,7 @@ type state struct {
 }
 
 const (
-	// RequestLife is longer than a DELETE can take from being sent to having its effect; docs/contributing/ledger.md says why.
+	// RequestLife is longer than a DELETE can take from being sent to having its effect; docs/contributing/ledger-proof.md says why.
 	RequestLife = 15 * time.Minute
 	// sendAgainFor is how long DELETEs of a doubtful entry are sent again. After that the entry rests.
 	sendAgainFor = 5 * time.Minute

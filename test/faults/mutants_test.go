@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
-// mutants maps each mutant to the scenario that catches it and to text that its output contains. docs/contributing/reliability.md has the
-// same table.
+// mutants maps each mutant to the scenario that catches it and to text that its output contains. docs/contributing/reliability-tests.md has
+// the same table.
 var mutants = map[string]struct {
 	scenario string // for -run
 	says     string // a regular expression

@@ -81,7 +81,7 @@ func (f *figures) add(s *scenario.Scenario) {
 	}
 }
 
-// String returns one line for docs/contributing/reliability.md.
+// String returns one line for docs/contributing/reliability-harness.md.
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -200,7 +200,7 @@ func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...str
 // mayLook grants a user the permissions of the docs, in the namespace of the test.
 func (w *env) mayLook(user string) {
 	w.Helper()
-	page, err := os.ReadFile("../../docs/concepts/images.md")
+	page, err := os.ReadFile("../../docs/operations/node-agent.md")
 	expect.NoError(w, err)
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	roles := 0

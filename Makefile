@@ -54,7 +54,7 @@ lint: ## Run gofmt, go vet and staticcheck, and vale on comments, messages and p
 	go run ./test/prose
 
 .PHONY: chart
-chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the table in docs/operations/install.md
+chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the table in docs/reference/chart-values.md
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 

@@ -13,19 +13,21 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
-// TestPageHasEveryFlag: docs/operations/operate.md lists exactly the flags of --help, with their defaults.
+// TestPageHasEveryFlag: docs/reference/flags.md lists exactly the flags of --help, with their defaults.
 func TestPageHasEveryFlag(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations/operate.md")
+	page, err := os.ReadFile("../../docs/reference/flags.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := matches(string(page), "(?m)^\\| `--([a-z-]+)` \\| (?:—|0|`(?:0|false|([^`]*))`) \\| .+ \\|$")
+	_, of, _ := strings.Cut(string(page), "\n## sunset-controller\n")
+	of, _, _ = strings.Cut(of, "\n## ")
+	documented := matches(of, "(?m)^\\| `--([a-z-]+)` \\| (?:—|0|`(?:0|false|([^`]*))`) \\| .+ \\|$")
 	flags := matches(help(t), `(?m)^ +--([a-z-]+) .*?(?:\(default ["[]?(.*?)["\]]?\))?$`)
 	if len(flags) < 10 {
 		t.Fatalf("only %d flags in --help", len(flags))
 	}
 	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/operations/operate.md: -help +page\n%s", diff)
+		t.Errorf("docs/reference/flags.md: -help +page\n%s", diff)
 	}
 }
 

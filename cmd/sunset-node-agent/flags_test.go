@@ -18,15 +18,16 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
-// TestPageHasEveryFlag: docs/concepts/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
+// TestPageHasEveryFlag: docs/reference/flags.md lists exactly the flags, with their defaults. It leaves out the logging flags.
 func TestPageHasEveryFlag(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
-	page, err := os.ReadFile("../../docs/concepts/images.md")
+	page, err := os.ReadFile("../../docs/reference/flags.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, of, _ := strings.Cut(string(page), "\n## sunset-node-agent\n")
 	documented := map[string]string{}
-	for _, match := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^$`]*)`|`\\$NODE_NAME`)? ?\\| .+ \\|$").FindAllStringSubmatch(string(page), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^$`]*)`|`\\$NODE_NAME`)? ?\\| .+ \\|$").FindAllStringSubmatch(of, -1) {
 		documented[match[1]] = match[2]
 	}
 	flags := map[string]string{}
@@ -36,7 +37,7 @@ func TestPageHasEveryFlag(t *testing.T) {
 		}
 	})
 	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/concepts/images.md: -flags +page\n%s", diff)
+		t.Errorf("docs/reference/flags.md: -flags +page\n%s", diff)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	namespace = "sunset-system"
 )
 
-var update = flag.Bool("update", false, "update the golden files and the table in docs/operations/install.md")
+var update = flag.Bool("update", false, "update the golden files and the table in docs/reference/chart-values.md")
 
 // binary is the path of helm, built from the module that pins it if the build cache does not contain it.
 var binary = sync.OnceValues(func() (string, error) {

@@ -114,11 +114,11 @@ func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRul
 	return role.Rules
 }
 
-// TestPermissionsAreThoseOfThePage: the chart grants the permissions of docs/operations/operate.md, which explains each and which other
+// TestPermissionsAreThoseOfThePage: the chart grants the permissions of docs/reference/permissions.md, which explains each and which other
 // tests check.
 func TestPermissionsAreThoseOfThePage(t *testing.T) {
 	var page []byte
-	for i, part := range strings.Split(string(read(t, "../../docs/operations/operate.md")), "```") {
+	for i, part := range strings.Split(string(read(t, "../../docs/reference/permissions.md")), "```") {
 		if text, is := strings.CutPrefix(part, "yaml\napiVersion: "); i%2 == 1 && is {
 			page = append(page, "\n---\napiVersion: "+text...)
 		}

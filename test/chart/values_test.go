@@ -50,9 +50,9 @@ func values(t *testing.T) (all []value, bare []string) {
 	return all, bare
 }
 
-const page = "../../docs/operations/install.md"
+const page = "../../docs/reference/chart-values.md"
 
-// TestPageHasEveryValue: the table in docs/operations/install.md equals values.yaml.
+// TestPageHasEveryValue: the table in docs/reference/chart-values.md equals values.yaml.
 func TestPageHasEveryValue(t *testing.T) {
 	all, bare := values(t)
 	if len(all) < 30 || len(bare) > 0 {
@@ -62,7 +62,7 @@ func TestPageHasEveryValue(t *testing.T) {
 	for _, v := range all {
 		standard := "`" + v.standard + "`"
 		if v.standard == "" {
-			standard = "[values.yaml](../charts/sunset/values.yaml)"
+			standard = "[values.yaml](../../charts/sunset/values.yaml)"
 		}
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", v.path, standard, v.comment)
 	}
@@ -71,14 +71,14 @@ func TestPageHasEveryValue(t *testing.T) {
 	before, rest, found := strings.Cut(text, begin)
 	got, after, ended := strings.Cut(rest, "|\n"+end)
 	if !found || !ended {
-		t.Fatal("docs/operations/install.md has no table of values")
+		t.Fatal("docs/reference/chart-values.md has no table of values")
 	}
 	if *update {
 		got = strings.TrimSuffix(table.String(), "|\n")
 		expect.NoError(t, os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644))
 	}
 	if diff := cmp.Diff(table.String(), got+"|\n"); diff != "" {
-		t.Errorf("docs/operations/install.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
+		t.Errorf("docs/reference/chart-values.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
 	}
 }
 

@@ -23,10 +23,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestPermissionsOnThePageAreEnough: with the permissions of docs/operations/operate.md no request of Sunset is refused.
+// TestPermissionsOnThePageAreEnough: with the permissions of docs/reference/permissions.md no request of Sunset is refused.
 func TestPermissionsOnThePageAreEnough(t *testing.T) {
 	w := newEnv(t)
-	page, err := os.ReadFile("../../docs/operations/operate.md")
+	page, err := os.ReadFile("../../docs/reference/permissions.md")
 	expect.NoError(t, err)
 	w.createAll(documents(string(page)))
 	config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")

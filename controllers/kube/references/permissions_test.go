@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestPageGrantsWhatIsWatched: the ClusterRole in docs/operations/operate.md grants all permissions that the watches of referrers
+// TestPageGrantsWhatIsWatched: the ClusterRole in docs/reference/permissions.md grants all permissions that the watches of referrers
 // need, and no others.
 func TestPageGrantsWhatIsWatched(t *testing.T) {
-	data, err := os.ReadFile("../../../docs/operations/operate.md")
+	data, err := os.ReadFile("../../../docs/reference/permissions.md")
 	expect.NoError(t, err)
 	const name = "metadata: {name: sunset-references}\n"
 	_, text, _ := strings.Cut(string(data), name)

@@ -15,10 +15,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestRunbookHasEverything: docs/operations/runbook.md lists every condition and reason, and no others.
+// TestRunbookHasEverything: docs/reference/conditions-and-reasons.md lists every condition and its reasons, docs/reference/verdicts.md
+// lists every reason of a verdict, and they list no others.
 func TestRunbookHasEverything(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs", "operations", "runbook.md"))
-	expect.NoError(t, err)
+	var page string
+	for _, name := range []string{"conditions-and-reasons.md", "verdicts.md"} {
+		data, err := os.ReadFile(filepath.Join(root, "docs", "reference", name))
+		expect.NoError(t, err)
+		page += string(data) + "\n"
+	}
 	conditions, reasons := conditionsAndReasons(t)
 	verdicts := map[string]bool{}
 	for _, r := range policy.Reasons() {
@@ -29,7 +34,7 @@ func TestRunbookHasEverything(t *testing.T) {
 		"| reason | of | what to do |":                                       reasons,
 		"| reason | what it means | what to do if you want another result |": verdicts,
 	} {
-		got := rows(t, string(data), heading)
+		got := rows(t, page, heading)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if !got[name] {
 				t.Errorf("%s: %s is missing", heading, name)
@@ -43,17 +48,19 @@ func TestRunbookHasEverything(t *testing.T) {
 	}
 }
 
-// rows returns the first cells of the table with a heading.
+// rows returns the first cells of all tables with a heading.
 func rows(t *testing.T, page, heading string) map[string]bool {
 	t.Helper()
-	_, table, ok := strings.Cut(page, heading+"\n")
-	if !ok {
+	tables := strings.Split(page, heading+"\n")[1:]
+	if len(tables) == 0 {
 		t.Fatalf("table %s does not exist", heading)
 	}
-	table, _, _ = strings.Cut(table, "\n\n")
 	names := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
-		names[row[1]] = true
+	for _, table := range tables {
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+			names[row[1]] = true
+		}
 	}
 	return names
 }
@@ -116,7 +123,7 @@ func isCopied(e ast.Expr) bool {
 	return ok
 }
 
-// TestReasonsListAllConstants: policy.Reasons contains each constant, so that the runbook and other tests cover it.
+// TestReasonsListAllConstants: policy.Reasons contains each constant, so that the pages and other tests cover it.
 func TestReasonsListAllConstants(t *testing.T) {
 	found := 0
 	for _, s := range sources(t) {

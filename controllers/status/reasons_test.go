@@ -372,7 +372,7 @@ var verdicts = []struct {
 	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]situation{
 		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
 	}},
-	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]situation{
+	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](../operations/runbook.md#sunsetpodsstayuncounted)", map[string]situation{
 		"Terminating": flagged(policy.IsTerminating), "Uncounted": flagged(policy.IsUncounted),
 	}},
 	{"for images: the node needs the image, or may not be able to pull it again; see `kubectl sunset explain`", map[string]situation{
@@ -427,10 +427,10 @@ Reasons of single objects that no condition has:
 |---|---|
 `
 
-// TestTableOfReasons checks that docs/operations/runbook.md has the generated table, and that this contains every reason.
+// TestTableOfReasons checks that docs/reference/events-and-alerts.md has the generated table, and that this contains every reason.
 // test/runbook_test.go compares the reasons with the code.
 func TestTableOfReasons(t *testing.T) {
-	page := read(t, "../../docs/operations/runbook.md")
+	page := read(t, "../../docs/reference/events-and-alerts.md")
 	known := map[string]bool{}
 	for reason := range elsewhere {
 		known[reason] = true
@@ -449,7 +449,7 @@ func TestTableOfReasons(t *testing.T) {
 		name, status, _ := strings.Cut(a.condition, "=")
 		events, alert := stdcmp.Or(a.events, "none"), "none"
 		if a.alert != "" {
-			alert = fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert))
+			alert = fmt.Sprintf("[%s](../operations/runbook.md#%s)", a.alert, strings.ToLower(a.alert))
 		}
 		row(a.scenes, a.who, of.Replace(fmt.Sprintf("`%s` is %s", name, status)), of.Replace(events), alert, fmt.Sprint(a.seconds))
 	}
@@ -458,10 +458,10 @@ func TestTableOfReasons(t *testing.T) {
 		row(v.scenes, v.why)
 	}
 	if !strings.Contains(page, want) {
-		t.Errorf("docs/operations/runbook.md does not have this table:\n%s", want)
+		t.Errorf("docs/reference/events-and-alerts.md does not have this table:\n%s", want)
 	}
-	_, tables, _ := strings.Cut(page, "\n## Conditions\n")
-	_, tables, _ = strings.Cut(tables, "\n| reason | of |")
+	_, tables, _ := strings.Cut(read(t, "../../docs/reference/conditions-and-reasons.md"), "\n| reason | of |")
+	tables += read(t, "../../docs/reference/verdicts.md")
 	all := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(tables, -1)
 	for _, found := range all {
 		if !known[found[1]] {

@@ -174,10 +174,10 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestAlertsFireForEveryReason: for each reason in the runbook's table, its alert about conditions or blocked objects
+// TestAlertsFireForEveryReason: for each reason in the table, its alert about conditions or blocked objects
 // fires.
 func TestAlertsFireForEveryReason(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations/runbook.md")
+	page, err := os.ReadFile("../../../docs/reference/events-and-alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}

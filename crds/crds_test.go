@@ -134,7 +134,7 @@ spec:
 	}
 }
 
-// TestCRDHasOneServedAndStoredVersion: the conversion strategy is None. docs/operations/upgrade.md describes how to add a version.
+// TestCRDHasOneServedAndStoredVersion: the conversion strategy is None. docs/reference/compatibility.md describes how to add a version.
 func TestCRDHasOneServedAndStoredVersion(t *testing.T) {
 	for name, crd := range definitions(t) {
 		versions := crd.Spec.Versions

@@ -61,7 +61,7 @@ func TestDefaultProtectionOfNamespaces(t *testing.T) {
 }
 
 // TestRuleAboutNamespacesReachesProtectedOnes: a Namespace object is cluster-scoped. So if --allow-kinds allows its kind, only a
-// hold protects the Namespace object itself, even in a protected namespace. docs/operations/security.md documents this.
+// hold protects the Namespace object itself, even in a protected namespace. docs/operations/threats.md documents this.
 func TestRuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	protection := policy.DefaultProtection()

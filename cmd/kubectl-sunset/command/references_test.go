@@ -193,15 +193,15 @@ func TestHoldCoversNeededObjects(t *testing.T) {
 	wants(t, s.explain(t, "", "secret/release"), command.ExitOK, "stays: Held", "Held: Helm stores a release in it")
 }
 
-// TestDeclarationsOfTheDocs: the expressions in docs/concepts/references.md also evaluate for objects without these fields.
+// TestDeclarationsOfTheDocs: the expressions in docs/tasks/declare-references.md also evaluate for objects without these fields.
 func TestDeclarationsOfTheDocs(t *testing.T) {
 	for _, names := range []string{
 		"secretsIn(object.?spec.template.spec.orValue({}))", "configMapsIn(object.?spec.template.spec.orValue({}))",
 		"[object.metadata.?annotations[?'cert-manager.io/inject-ca-from-secret'].orValue('').split('/')]" +
 			".map(n, {'name': n[size(n) - 1], 'namespace': size(n) > 1 ? n[0] : ''})",
 	} {
-		if text, err := os.ReadFile("../../../docs/concepts/references.md"); err != nil || !strings.Contains(string(text), "`"+names+"`") {
-			t.Errorf("docs/concepts/references.md does not contain %s: %v", names, err)
+		if text, err := os.ReadFile("../../../docs/tasks/declare-references.md"); err != nil || !strings.Contains(string(text), "`"+names+"`") {
+			t.Errorf("docs/tasks/declare-references.md does not contain %s: %v", names, err)
 		}
 		declared := fmt.Sprintf(`,"references":[{"from":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout"},"to":"Secret","names":%q}]`, names)
 		objects := object("free", "dev", `,"apiVersion":"v1","kind":"Secret"`) +

@@ -184,9 +184,10 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 	texts := map[string]string{
 		"README.md": "# One\n\n[docs](docs) [here](#one) [again](#two-1) [web](https://example.com) ![x](x.png)\n\n## Two\n\n## `Two`!\n",
 		entry: "# Docs\n\n[a](a.md) [a](a.md#an_anchor-of-its-own) [up](../README.md#one) <https://example.com/x>\n" +
-			"[out](../../x) [web](http://example.com) [at](/docs/a.md) [gone](a.md#gone) [no](b.md)\n\n| table |\n|---|\n| [cell](c.md) |\n",
+			"[out](../../x) [web](http://example.com) [at](/docs/a.md) [gone](a.md#gone) [no](b.md) [f](f)\n\n| table |\n|---|\n| [cell](c.md) |\n",
 		"docs/a.md": "# A\n\n## an_anchor: of _its_ own\n\n```\n[code](no.md)\n```\n`[code](no.md)` [sample](../samples/s) [lost][nowhere]\n" +
 			"[ours](" + home + "samples/s#x) [self](#a)",
+		"docs/f/README.md": "[listed](listed.md)", "docs/f/listed.md": "[deep](deep.md)", "docs/f/deep.md": "",
 		"docs/orphan.md": "[island](island.md)", "docs/island.md": "[orphan](orphan.md)",
 		"samples/s": "", "main.go": "// docs/a.md#a says more, docs/a.md#b does not. docs/d.md",
 	}
@@ -206,6 +207,7 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 		"docs/README.md:8: c.md: docs/c.md does not exist",
 		"docs/a.md:8: lost][: want https://, or a path from docs",
 		"docs/a.md:9: " + home + "samples/s#x: samples/s has no heading #x",
+		"docs/f/deep.md: not linked from docs/README.md",
 		"docs/island.md: not linked from docs/README.md",
 		"docs/island.md: not reachable from README.md",
 		"docs/orphan.md: not linked from docs/README.md",

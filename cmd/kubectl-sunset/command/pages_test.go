@@ -1,0 +1,58 @@
+package command_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestCommandsOfTheDocs runs the commands in the console blocks of all pages, and compares the output. A line "..." stands for
+// any lines.
+func TestCommandsOfTheDocs(t *testing.T) {
+	t.Chdir("../../..")
+	count := 0
+	expect.NoError(t, filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		for _, block := range consoleBlock.FindAllStringSubmatch(string(page), -1) {
+			for _, session := range strings.Split("\n"+strings.ReplaceAll(block[2], "\n"+block[1], "\n"), "\n$ ")[1:] {
+				line, output, _ := strings.Cut(session, "\n")
+				t.Run(filepath.Base(path)+": "+line, func(t *testing.T) { runLine(t, line, output) })
+				count++
+			}
+		}
+		return err
+	}))
+	if count < 10 {
+		t.Errorf("only %d commands", count)
+	}
+}
+
+// consoleBlock finds a block, with its indentation and its lines.
+var consoleBlock = regexp.MustCompile("(?ms)^( *)```console\n *(.*?)\n *```$")
+
+func runLine(t *testing.T, line, output string) {
+	args, isOurs := strings.CutPrefix(line, "kubectl sunset ")
+	if !isOurs {
+		t.Fatal("not a command of kubectl sunset")
+	}
+	got := run(t, "", strings.Fields(args)...)
+	var want strings.Builder
+	for _, line := range strings.SplitAfter(strings.TrimRight(output, "\n")+"\n", "\n") {
+		if strings.TrimSpace(line) == "..." {
+			want.WriteString(`(?s:.*)`)
+		} else {
+			want.WriteString(regexp.QuoteMeta(line))
+		}
+	}
+	if printed := strings.TrimRight(got.err+got.out, "\n") + "\n"; !regexp.MustCompile(`^` + want.String() + `$`).MatchString(printed) {
+		expect.Equal(t, "output", strings.TrimRight(output, "\n")+"\n", printed)
+	}
+}

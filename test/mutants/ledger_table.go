@@ -4,8 +4,8 @@ package mutants
 var ledgerTable = map[string]Mutant{
 	"ledger: a clock that is set back shortens the spent time": {
 		File: "policy/ledger/budget.go", Test: "./policy/ledger TestSpent",
-		Old: "!all[last].Until.Time.Before(s.Until.Time)",
-		New: "all[last].Until.Time.Equal(s.Until.Time)",
+		Old: "!all[last].EndTime.Time.Before(s.EndTime.Time)",
+		New: "all[last].EndTime.Time.Equal(s.EndTime.Time)",
 	},
 	"ledger: a full budget ignores the clock skew": {
 		File: "policy/ledger/budget.go", Test: "./policy/ledger TestCharged",

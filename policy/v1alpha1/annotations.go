@@ -13,6 +13,9 @@ const (
 	// it.
 	EligibleSinceAnnotation = "sunset-k8s.io/eligible-since"
 
+	// ResumeModeAnnotation is the mode that kubectl sunset resume sets on a suspended policy. kubectl sunset suspend writes it.
+	ResumeModeAnnotation = "sunset-k8s.io/resume-mode"
+
 	// MirrorPodAnnotation marks a mirror Pod: a static Pod that the kubelet runs from a file. The kubelet sets it. Sunset never
 	// deletes a mirror Pod, because that would not stop the static Pod.
 	MirrorPodAnnotation = "kubernetes.io/config.mirror"

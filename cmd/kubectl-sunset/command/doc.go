@@ -3,5 +3,6 @@
 // A command reads its arguments, its streams, the given time, files and, where its help says so, a cluster. Nothing else
 // affects it. The exit code is 0 for success, 1 if the command found a problem, and 2 if it could not do its work.
 //
-// Only two commands write to a cluster: approve creates an approval, and unmark removes an annotation of objects.
+// These commands write to a cluster: approve creates an approval; suspend and resume set the mode of policies; hold, unhold and
+// unmark change annotations of objects.
 package command

@@ -36,6 +36,7 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	e := &explainCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
+		Aliases: []string{"why"},
 		Short:   "Explain why an object is deleted or kept",
 		Long:    explainHelp,
 		Example: explainExamples,

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -146,7 +147,7 @@ func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, string(sent))
 }
 
-// patch changes annotations of the object, if the patch has its resource version.
+// patch merges a patch into the object, if the patch has its resource version.
 func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,19 +173,11 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, "Conflict")
 		return
 	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
+	merged, err := jsonpatch.MergePatch([]byte(stored[0]), sent)
+	if err != nil || json.Unmarshal(merged, &object.Object) != nil {
+		fail(w, http.StatusBadRequest, "BadRequest")
+		return
 	}
-	changes, _, _ := unstructured.NestedMap(patch.Object, "metadata", "annotations")
-	for key, value := range changes {
-		if text, ok := value.(string); ok {
-			annotations[key] = text
-		} else {
-			delete(annotations, key)
-		}
-	}
-	object.SetAnnotations(annotations)
 	object.SetResourceVersion(object.GetResourceVersion() + "1")
 	data, _ := json.Marshal(object.Object)
 	s.pages[path] = []string{string(data)}
@@ -194,12 +187,18 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 // store sets the one object of a path.
 func (s *apiServer) store(path, object string) { s.pages[path] = []string{object} }
 
-// annotations returns the annotations of a stored object.
-func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
+// object returns a stored object.
+func (s *apiServer) object(t *testing.T, path string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	expect.NoError(t, json.Unmarshal([]byte(s.pages[path][0]), &object.Object))
-	return object.GetAnnotations()
+	return object
+}
+
+// annotations returns the annotations of a stored object.
+func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
+	t.Helper()
+	return s.object(t, path).GetAnnotations()
 }
 
 // list sets the pages of objects of a path.
@@ -253,6 +252,7 @@ func (s *apiServer) preview(t *testing.T, stdin string, args ...string) ran {
 }
 
 func (s *apiServer) run(t *testing.T, stdin, command string, args ...string) ran {
+	t.Setenv("KUBECACHEDIR", t.TempDir())
 	kubeconfig := write(t, t.TempDir(), "config", "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {namespace: dev}}]}")
 	return run(t, stdin, append([]string{command, "--kubeconfig", kubeconfig, "--server", s.URL}, args...)...)
 }

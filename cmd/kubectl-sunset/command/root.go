@@ -57,7 +57,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newRBAC(streams), newStatus(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newStatus(streams), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
 		completeFiles(c)
@@ -84,8 +84,9 @@ const exitCodesHelp = "\n\nExit codes: 0 success; 2 wrong usage."
 
 const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer needs, at the time that a policy sets. Use this command to
 check policies before they delete anything: validate them, preview what they would delete and when, explain why an object
-is deleted or kept, and run their tests. Only two commands change the cluster: approve creates an approval of a policy,
-and unmark removes the annotation that Sunset sets on objects.
+is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval
+of a policy, suspend and resume set the mode of policies, hold and unhold set an annotation of objects, and unmark removes
+the annotation that Sunset sets on objects.
 
 Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test);
 2 wrong usage, or a file or cluster that cannot be read.`
@@ -106,4 +107,11 @@ const rootExamples = `  # Is this policy valid?
   kubectl sunset status
 
   # Approve the change of a policy that waits for approval
-  kubectl sunset approve batch`
+  kubectl sunset approve batch
+
+  # Stop the deletions of all policies, and resume them
+  kubectl sunset suspend --all
+  kubectl sunset resume --all
+
+  # Keep an object
+  kubectl sunset hold job/report -n team-a`

@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/sunset-k8s/sunset/controllers/process/version"
+)
+
+// changeCommand patches objects one by one. If it cannot change an object, it continues with the others.
+type changeCommand struct {
+	streams genericiooptions.IOStreams
+	config  *genericclioptions.ConfigFlags
+	print   *genericclioptions.PrintFlags
+	dryRun  choice
+	// concerns reports whether the command is about an object; nil for every object.
+	concerns func(*unstructured.Unstructured) bool
+	// patch returns a merge patch for an object; nil if the object needs no change. Then the command prints unchanged.
+	patch     func(*unstructured.Unstructured) (map[string]any, error)
+	unchanged string
+}
+
+// newChange returns a command that prints each object with what it did, such as "held".
+func newChange(streams genericiooptions.IOStreams, did string) *changeCommand {
+	return &changeCommand{
+		streams: streams, config: genericclioptions.NewConfigFlags(true), print: genericclioptions.NewPrintFlags(did).WithTypeSetter(scheme.Scheme),
+		dryRun: choice{value: "none", of: []string{"none", "client", "server"}},
+	}
+}
+
+func (o *changeCommand) add(c *cobra.Command) {
+	o.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.UserAgent, config.QPS = version.Get().UserAgent(program), -1 // the API server throttles
+		return config
+	}
+	o.config.AddFlags(c.Flags())
+	o.print.AddFlags(c)
+	c.Flags().Var(&o.dryRun, "dry-run", "client: show the objects that would change; server: also have the API server check the changes")
+}
+
+// run changes the objects that are found.
+func (o *changeCommand) run(ctx context.Context, find genericclioptions.ResourceFinder) error {
+	if o.dryRun.value != "none" {
+		if err := o.print.Complete("%s (" + map[string]string{"client": "dry run", "server": "server dry run"}[o.dryRun.value] + ")"); err != nil {
+			return err
+		}
+	}
+	printer, err := o.print.ToPrinter()
+	if err != nil {
+		return err
+	}
+	found, failed := 0, false
+	err = find.Do().Visit(func(info *resource.Info, err error) error {
+		if err != nil {
+			return err
+		}
+		object, isObject := info.Object.(*unstructured.Unstructured)
+		if !isObject || o.concerns != nil && !o.concerns(object) {
+			return nil
+		}
+		found++
+		if err := o.change(info, printer); err != nil {
+			failed = true
+			fmt.Fprintf(o.streams.ErrOut, "%s: %v\n", info.ObjectName(), err)
+		}
+		return ctx.Err()
+	})
+	switch {
+	case err != nil:
+		return err
+	case failed:
+		return errFindings
+	case found == 0:
+		_, err = fmt.Fprintln(o.streams.ErrOut, "No objects found.")
+	}
+	return err
+}
+
+// change patches the version of an object for which the patch was made. If the object changes in the meantime, it starts again.
+func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePrinter) error {
+	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(program).DryRun(o.dryRun.value == "server")
+	isAgain := false
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if isAgain {
+			if err := info.Get(); err != nil {
+				return err
+			}
+		}
+		isAgain = true
+		object := info.Object.(*unstructured.Unstructured)
+		patch, err := o.patch(object)
+		if err != nil {
+			return err
+		}
+		if patch == nil {
+			_, err := fmt.Fprintf(o.streams.Out, "%s %s\n", info.ObjectName(), o.unchanged)
+			return err
+		}
+		if o.dryRun.value == "client" {
+			return printer.PrintObj(object, o.streams.Out)
+		}
+		metadata := patch["metadata"].(map[string]any)
+		metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
+		data, err := json.Marshal(patch)
+		if err != nil {
+			return err
+		}
+		changed, err := helper.Patch(info.Namespace, info.Name, types.MergePatchType, data, nil)
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(changed, o.streams.Out)
+	})
+}

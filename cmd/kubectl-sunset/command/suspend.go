@@ -1,0 +1,147 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func newSuspend(streams genericiooptions.IOStreams) *cobra.Command {
+	all := false
+	o := newChange(streams, "suspended")
+	o.unchanged = "is suspended already"
+	o.patch = func(p *unstructured.Unstructured) (map[string]any, error) {
+		mode := modeOf(p)
+		if mode == v1alpha1.Suspend {
+			return nil, nil
+		}
+		return modePatch(v1alpha1.Suspend, mode), nil
+	}
+	c := o.onPolicies("suspend (POLICY... [-n NAMESPACE] | --all)", "Stop the deletions of policies", suspendHelp, suspendExamples, &all,
+		func(p *unstructured.Unstructured) bool { return modeOf(p) == v1alpha1.Enforce })
+	c.Flags().BoolVar(&all, "all", false, "every enforced policy: of the cluster and of all namespaces or, with -n, of one namespace")
+	return c
+}
+
+func newResume(streams genericiooptions.IOStreams) *cobra.Command {
+	all := false
+	o := newChange(streams, "resumed")
+	o.unchanged = "is not suspended"
+	o.patch = func(p *unstructured.Unstructured) (map[string]any, error) {
+		before := v1alpha1.Mode(p.GetAnnotations()[v1alpha1.ResumeModeAnnotation])
+		switch {
+		case modeOf(p) != v1alpha1.Suspend:
+			return nil, nil
+		case before != v1alpha1.Enforce && before != v1alpha1.DryRun:
+			return nil, fmt.Errorf("no annotation %s says which mode it had; set spec.mode", v1alpha1.ResumeModeAnnotation)
+		}
+		return modePatch(before, nil), nil
+	}
+	c := o.onPolicies("resume (POLICY... [-n NAMESPACE] | --all)", "Resume the deletions of suspended policies", resumeHelp, resumeExamples, &all,
+		func(p *unstructured.Unstructured) bool {
+			return modeOf(p) == v1alpha1.Suspend && p.GetAnnotations()[v1alpha1.ResumeModeAnnotation] != ""
+		})
+	c.Flags().BoolVar(&all, "all", false, "every policy that suspend has suspended: of the cluster and of all namespaces or, with -n, of one namespace")
+	return c
+}
+
+func modeOf(p *unstructured.Unstructured) v1alpha1.Mode {
+	mode, _, _ := unstructured.NestedString(p.Object, "spec", "mode")
+	if mode == "" {
+		return v1alpha1.DryRun
+	}
+	return v1alpha1.Mode(mode)
+}
+
+// modePatch sets the mode, and the mode that resume sets; nil removes that.
+func modePatch(mode v1alpha1.Mode, resume any) map[string]any {
+	patch := annotations(v1alpha1.ResumeModeAnnotation, resume)
+	patch["spec"] = map[string]any{"mode": mode}
+	return patch
+}
+
+// onPolicies returns a command for named policies, or for all policies that the command concerns.
+func (o *changeCommand) onPolicies(use, short, long, example string, all *bool, concerns func(*unstructured.Unstructured) bool) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Example: example}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *all == (len(args) > 0) {
+			return errors.New("name one or more policies, or use --all")
+		}
+		if *all {
+			o.concerns = concerns
+		}
+		return o.run(c.Context(), o.policies(*o.config.Namespace, args))
+	}
+	o.add(c)
+	return c
+}
+
+const (
+	clusterPolicyType = "clusterretentionpolicies.v1alpha1.sunset-k8s.io"
+	policyType        = "retentionpolicies.v1alpha1.sunset-k8s.io"
+)
+
+// policies finds policies: of a namespace, or of the cluster if namespace is empty. Without names it finds all, with those of
+// all namespaces.
+func (o *changeCommand) policies(namespace string, names []string) genericclioptions.ResourceFinder {
+	find := resource.NewBuilder(o.config).Unstructured().ContinueOnError().Flatten()
+	switch {
+	case namespace == "" && len(names) == 0:
+		find = find.AllNamespaces(true).SelectAllParam(true).ResourceTypes(clusterPolicyType, policyType)
+	case namespace == "":
+		find = find.ResourceNames(clusterPolicyType, names...)
+	case len(names) == 0:
+		find = find.NamespaceParam(namespace).DefaultNamespace().SelectAllParam(true).ResourceTypes(policyType)
+	default:
+		find = find.NamespaceParam(namespace).DefaultNamespace().ResourceNames(policyType, names...)
+	}
+	return genericclioptions.ResourceFinderForResult(find.Do())
+}
+
+const suspendHelp = `Set mode Suspend on policies. From the moment that the API server confirms it, a policy begins no deletion after one second,
+and no other policy deletes the objects that its rules find eligible. The command records the mode in annotation
+sunset-k8s.io/resume-mode, from which resume restores it. It works without a running controller: when the controller
+runs again, it reads the mode first.
+
+With --all it suspends every enforced policy that exists now. To stop all deletions by any policy, remove the permissions of
+the controller: kubectl delete clusterrolebinding -l rbac.sunset-k8s.io/grants-deletion=true
+
+If a GitOps controller manages the policies, suspend its synchronization first, or it restores the mode.
+
+Exit codes: 0 every policy has mode Suspend; 1 the command could not change a policy; 2 wrong usage, no such policy, or a
+cluster that does not respond.`
+
+const suspendExamples = `  # Stop the deletions of a ClusterRetentionPolicy, and of a RetentionPolicy
+  kubectl sunset suspend batch
+  kubectl sunset suspend cleanup -n team-a
+
+  # Stop the deletions of every policy
+  kubectl sunset suspend --all
+
+  # Which policies would that suspend?
+  kubectl sunset suspend --all --dry-run=client -o name`
+
+const resumeHelp = `Restore the mode that policies had before suspend. A policy whose mode was Enforce deletes due objects at once, if it had
+this version in the last seven days; otherwise Sunset counts first, and may wait for approval. Preview the policy before
+you resume it.
+
+With --all it resumes every policy that suspend has suspended, and no others.
+
+Exit codes: 0 every policy has its mode again; 1 the command could not change a policy; 2 wrong usage, no such policy, or
+a cluster that does not respond.`
+
+const resumeExamples = `  # What would the policy delete?
+  kubectl sunset preview -f batch.yaml
+
+  # Resume it
+  kubectl sunset resume batch
+
+  # Resume all policies of a namespace
+  kubectl sunset resume --all -n team-a`

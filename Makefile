@@ -1,6 +1,6 @@
 # go.mod pins the tools, which run with `go tool`. You need to install only Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md charts/sunset/files
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md charts/sunset/files
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
@@ -16,11 +16,12 @@ help: ## List the targets
 ##### Code
 
 .PHONY: generate
-generate: ## Generate the deepcopy functions, the CRDs, docs/reference/cel.md, docs/reference/api.md and the copies in the chart
+generate: ## Generate the deepcopy functions, the CRDs, the generated pages of docs/reference and the copies in the chart
 	go tool controller-gen object paths=./policy/v1alpha1
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
+	go run ./cmd/kubectl-sunset/reference
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes

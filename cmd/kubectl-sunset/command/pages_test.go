@@ -39,7 +39,7 @@ func TestCommandsOfTheDocs(t *testing.T) {
 var consoleBlock = regexp.MustCompile("(?ms)^( *)```console\n *(.*?)\n *```$")
 
 func runLine(t *testing.T, line, output string) {
-	args, isOurs := strings.CutPrefix(line, "kubectl sunset ")
+	args, isOurs := strings.CutPrefix(strings.Replace(line, "go run ./cmd/kubectl-sunset ", "kubectl sunset ", 1), "kubectl sunset ")
 	if !isOurs {
 		t.Fatal("not a command of kubectl sunset")
 	}

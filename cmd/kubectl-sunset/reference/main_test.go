@@ -1,0 +1,23 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPageIsUpToDate fails if docs/reference/kubectl-sunset.md was not generated again.
+func TestPageIsUpToDate(t *testing.T) {
+	want, err := render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../../docs/reference/kubectl-sunset.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run make generate: -want +got\n%s", diff)
+	}
+}

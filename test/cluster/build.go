@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,7 +28,7 @@ const assetsEnv = "KUBEBUILDER_ASSETS"
 // compiler's last lines.
 func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
 	if len(components) == 0 {
-		components = append(Components(), NodeComponents()...)
+		components = slices.Concat(Components(), NodeComponents(), []Component{Kubectl})
 	}
 	paths := Paths{}
 	for _, c := range components {

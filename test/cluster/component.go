@@ -16,6 +16,9 @@ const (
 	// SecondAPIServer is the same program as APIServer, with Options.SecondAPIServer.
 	SecondAPIServer Component = "kube-apiserver-b"
 
+	// Kubectl is not part of a cluster either: tests run it.
+	Kubectl Component = "kubectl"
+
 	// Components of a node are not part of a cluster: test/containerd runs them.
 	Containerd     Component = "containerd"
 	ContainerdShim Component = "containerd-shim-runc-v2"
@@ -60,6 +63,7 @@ var recipes = map[Component]recipe{
 	APIServer:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "4 minutes"},
 	ControllerManager: {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"},
 	Scheduler:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"},
+	Kubectl:           {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"},
 	Kwok:              {kubernetesHome, "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", "1 minute"},
 	Kueue:             {kueueHome, "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", "5 minutes"},
 	Containerd:        {containerdHome, containerdModule, containerdModule + "/cmd/containerd", "2 minutes"},

@@ -80,11 +80,12 @@ func TestImageOfANodeIsExplained(t *testing.T) {
 		}
 		return json.Unmarshal([]byte(out), &page)
 	})
-	if page.Name != unused.ID() || len(page.Image.Tags) != 2 || len(page.Image.Digests) != 1 || page.Image.Bytes == 0 {
+	image := page.Object.Image
+	if page.Object.Name != unused.ID() || len(image.Tags) != 2 || len(image.Digests) != 1 || image.Bytes == 0 {
 		t.Errorf("another image: %+v", page)
 	}
-	if v := page.Verdict; v.Reason != "Waiting" || v.Policy != p.Name || v.DueTime.Sub(page.Image.UnusedSince) != 7*24*time.Hour {
-		t.Errorf("due at %v, want seven days after %v: %+v", v.DueTime, page.Image.UnusedSince, v)
+	if v := page.Verdict; v.Reason != "Waiting" || v.Policy != p.Name || v.DueTime.Sub(image.UnusedSince) != 7*24*time.Hour {
+		t.Errorf("due at %v, want seven days after %v: %+v", v.DueTime, image.UnusedSince, v)
 	}
 	for _, want := range []struct{ name, what string }{
 		{"go.test/team/unused:v2", `"why": "NodeNotSelected"`},
@@ -116,11 +117,13 @@ spec:
 
 // explained is the parsed output of explain.
 type explained struct {
-	Name  string
-	Image struct {
-		Tags, Digests []string
-		Bytes         int64
-		UnusedSince   time.Time
+	Object struct {
+		Name  string
+		Image struct {
+			Tags, Digests []string
+			Bytes         int64
+			UnusedSince   time.Time
+		}
 	}
 	Verdict struct {
 		Reason, Policy string

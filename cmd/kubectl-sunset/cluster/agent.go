@@ -39,7 +39,7 @@ func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debu
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.kinds.RESTClient().Get().AbsPath("/api/v1/namespaces", a.Namespace, "pods", a.address(), "proxy", debug.Path).DoRaw(ctx)
+	answer, err := c.raw.Get().AbsPath("/api/v1/namespaces", a.Namespace, "pods", a.address(), "proxy", debug.Path).DoRaw(ctx)
 	if err != nil {
 		return nil, a.proxyError(answer, err)
 	}

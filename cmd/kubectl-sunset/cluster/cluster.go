@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -27,6 +27,7 @@ import (
 type Cluster struct {
 	objects  dynamic.Interface
 	metadata metadata.Interface
+	raw      rest.Interface // does not cache responses, unlike the client of kinds
 	kinds    discovery.CachedDiscoveryInterface
 	mapper   meta.RESTMapper
 }
@@ -39,24 +40,29 @@ const (
 )
 
 // Connect returns a Cluster. It sends no requests.
-func Connect(config *rest.Config) (*Cluster, error) {
+func Connect(flags genericclioptions.RESTClientGetter) (*Cluster, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsInARow
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
+	c := &Cluster{}
+	if c.objects, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	metadataOnly, err := metadata.NewForConfig(config)
-	if err != nil {
+	if c.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
+	if c.kinds, err = flags.ToDiscoveryClient(); err != nil {
 		return nil, err
 	}
-	cached := memory.NewMemCacheClient(kinds)
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	return &Cluster{objects: objects, metadata: metadataOnly, kinds: cached, mapper: mapper}, nil
+	if c.mapper, err = flags.ToRESTMapper(); err != nil {
+		return nil, err
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	c.raw, err = rest.UnversionedRESTClientFor(config)
+	return c, err
 }
 
 // The kinds of policies.

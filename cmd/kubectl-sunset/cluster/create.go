@@ -20,15 +20,18 @@ func ApprovalKind(namespace string) Kind {
 	return ownKind(v1alpha1.RetentionApprovalKind, "retentionapprovals", true)
 }
 
-// Create creates an object. With dryRun, the API server only checks it.
-func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, dryRun bool) error {
+// Create creates an object, and returns it as the API server does. With dryRun, the API server only checks it.
+func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, dryRun bool) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: object}
 	options := metav1.CreateOptions{FieldManager: "kubectl-sunset"}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err := c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).Create(ctx, o, options)
-	return err
+	created, err := c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).Create(ctx, o, options)
+	if err != nil {
+		return nil, err
+	}
+	return created.Object, nil
 }
 
 var selfReviews = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}

@@ -85,8 +85,14 @@ func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
 }
 
 // Changeable returns the kinds whose objects can be listed and patched, each once, by name and group. If discovery fails for
-// some groups, it returns an error together with the kinds that it found.
+// some groups, it returns an error together with the kinds that it found. It does not use cached discovery documents, which lack
+// new kinds.
 func (c *Cluster) Changeable() ([]Kind, error) {
+	c.kinds.Invalidate()
+	return c.changeable()
+}
+
+func (c *Cluster) changeable() ([]Kind, error) {
 	lists, err := discovery.ServerPreferredResources(c.kinds)
 	if lists == nil && err != nil {
 		return nil, fmt.Errorf("discover kinds: %w", err)

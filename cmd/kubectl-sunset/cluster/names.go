@@ -8,7 +8,7 @@ import (
 
 // KindNames returns names by which Kind finds the Changeable kinds: resources with their group.
 func (c *Cluster) KindNames() (names []string, err error) {
-	kinds, err := c.Changeable()
+	kinds, err := c.changeable()
 	for _, kind := range kinds {
 		names = append(names, kind.Resource.GroupResource().String())
 	}

@@ -38,7 +38,7 @@ func (r *Referrers) Objects() ([]map[string]any, error) {
 // EachReferrer yields all objects of a kind of a Table page by page. If the cluster certainly does not serve the kind, it
 // yields none and returns absent. It stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) (absent bool, err error) {
-	place, err := referrers.Find(ctx, c.kinds.RESTClient(), t, kind)
+	place, err := referrers.Find(ctx, c.raw, t, kind)
 	if err != nil {
 		return false, &ListError{kind, err}
 	}
@@ -46,7 +46,7 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schem
 		return true, nil
 	}
 	err = pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		items, next, err := c.raw(ctx, place, options)
+		items, next, err := c.rawPage(ctx, place, options)
 		if err != nil {
 			return "", err
 		}
@@ -58,13 +58,13 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schem
 // acceptMetadataList is the media type of a list with only the metadata of its objects.
 const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-// raw reads a page of objects without decoding them.
-func (c *Cluster) raw(ctx context.Context, place *referrers.Endpoint, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+// rawPage reads a page of objects without decoding them.
+func (c *Cluster) rawPage(ctx context.Context, place *referrers.Endpoint, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
 	accept := listwatch.AcceptJSON
 	if place.MetadataOnly {
 		accept = acceptMetadataList
 	}
-	data, err := listwatch.Body(c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
+	data, err := listwatch.Body(c.raw.Get().AbsPath(place.Path...).SetHeader("Accept", accept).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx))
 	if err != nil {
 		return nil, "", err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -30,12 +31,13 @@ type approveCommand struct {
 	yes        bool
 	expiresIn  lifetime
 	dryRun     choice
-	output     choice
-	connection connectionFlags
+	output     outputFlags
+	text       io.Writer // standard error, if standard output has the approval
+	connection connection
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
-	a := &approveCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client", "server"}}, output: choice{value: "text", of: []string{"text", "yaml"}}}
+	a := &approveCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client", "server"}}}
 	c := &cobra.Command{
 		Use:     "approve POLICY [-n NAMESPACE]",
 		Short:   "Approve what a policy would delete",
@@ -44,14 +46,13 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), args) },
 	}
 	flags := c.Flags()
-	flags.StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	flags.StringVar(&a.hash, "hash", "", "approve only the change with this hash, which condition ApprovalRequired shows")
 	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
 	flags.Var(&a.expiresIn, "expires-in", "how long the approval counts, such as 12h or 30d, then the policy waits again; without it, the approval does not expire")
 	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")
-	flags.VarP(&a.output, "output", "o", "yaml: print the approval and do not create it")
-	a.connection.add(c)
-	c.ValidArgsFunction = completePolicies(&a.connection, &a.namespace)
+	a.output.add(c, asNames)
+	a.connection.add(c, &a.namespace, "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
+	c.ValidArgsFunction = completePolicies(&a.connection)
 	return c
 }
 
@@ -84,6 +85,9 @@ func (a *approveCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if a.text = a.streams.Out; a.output.printer != nil {
+		a.text = a.streams.ErrOut
+	}
 	return a.approve(ctx, c, args[0])
 }
 
@@ -92,14 +96,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 	if err != nil || p == nil {
 		return err
 	}
-	if a.output.value == "yaml" { // another user may create it
-		text, err := yaml.Marshal(p.approval("", time.Duration(a.expiresIn)))
-		if err == nil {
-			_, err = a.streams.Out.Write(text)
-		}
-		return err
-	}
-	p.describe(a.streams)
+	p.describe(a.text)
 	if a.dryRun.value == "none" && !a.yes {
 		if err := a.ask(); err != nil {
 			return err
@@ -112,43 +109,47 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 			return fmt.Errorf("%s would now delete %d objects within 7 days, more than it showed; run the command again", p, p.pending.Due.Week)
 		}
 	}
+	approval, isNew := p.approval("", time.Duration(a.expiresIn)), true // without a user, because another user may create it
 	if a.dryRun.value != "client" {
 		user, err := c.Username(ctx)
 		if err != nil {
 			return err
 		}
-		isNew, err := a.create(ctx, c, p, user)
-		if err != nil {
+		if approval, isNew, err = a.create(ctx, c, p, user); err != nil {
 			return fmt.Errorf("approve %s: %w", p, err)
 		}
-		if !isNew {
-			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
-			return nil
-		}
 	}
-	suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[a.dryRun.value]
-	fmt.Fprintf(a.streams.Out, "%s approved%s\n", p, suffix)
+	if !isNew {
+		fmt.Fprintf(a.text, "%s is already approved; the controller has not read the approval yet\n", p)
+	}
+	if a.output.printer != nil {
+		return a.output.printer.PrintObj(&unstructured.Unstructured{Object: approval}, a.streams.Out)
+	}
+	if isNew {
+		suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[a.dryRun.value]
+		fmt.Fprintf(a.text, "%s approved%s\n", p, suffix)
+	}
 	return nil
 }
 
-// create creates an approval, and reports whether it did: not if the change is approved already. It uses another name if there
-// is an approval that no longer counts.
-func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *change, user string) (isNew bool, err error) {
+// create creates an approval, or returns the one that the change has already. It uses another name if there is an approval that
+// no longer counts.
+func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *change, user string) (approval map[string]any, isNew bool, err error) {
 	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, time.Duration(a.expiresIn))
 	meta := object["metadata"].(map[string]any)
 	name := meta["name"].(string)
 	for i := 2; ; i++ {
-		err := c.Create(ctx, kind, object, a.dryRun.value == "server")
+		created, err := c.Create(ctx, kind, object, a.dryRun.value == "server")
 		if !apierrors.IsAlreadyExists(err) {
-			return err == nil, err
+			return created, true, err
 		}
 		known, err := c.Get(ctx, kind, a.namespace, meta["name"].(string))
 		switch {
 		case apierrors.IsNotFound(err): // it was deleted in the meantime
 		case err != nil:
-			return false, err
+			return nil, false, err
 		case p.isApprovedBy(known):
-			return false, nil
+			return known, false, nil
 		}
 		meta["name"] = fmt.Sprintf("%s-%d", name, i)
 	}
@@ -174,7 +175,7 @@ func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, 
 	case p.pending == nil && (p.counting || p.isOutdated()):
 		return nil, fmt.Errorf("the controller is still counting what %s would delete; run the command again in a few seconds", p)
 	case p.pending == nil:
-		fmt.Fprintf(a.streams.Out, "%s does not wait for approval\n", p)
+		fmt.Fprintf(a.text, "%s does not wait for approval\n", p)
 		return nil, nil
 	case p.isOutdated():
 		return nil, fmt.Errorf("%s changed after the controller counted its objects; run the command again in a few seconds", p)
@@ -186,7 +187,7 @@ func (a *approveCommand) waiting(ctx context.Context, c *cluster.Cluster, name, 
 
 // ask asks the user to confirm.
 func (a *approveCommand) ask() error {
-	fmt.Fprint(a.streams.Out, "Approve? [y/N]: ")
+	fmt.Fprint(a.text, "Approve? [y/N]: ")
 	answer, err := bufio.NewReader(a.streams.In).ReadString('\n')
 	switch text := strings.ToLower(strings.TrimSpace(answer)); {
 	case text == "y" || text == "yes":
@@ -263,7 +264,7 @@ func (b *change) isOutdated() bool {
 	return b.generation != b.version.Generation
 }
 
-func (b *change) describe(streams genericiooptions.IOStreams) {
+func (b *change) describe(w io.Writer) {
 	what := "new or changed rules"
 	if len(b.pending.Rules) > 0 {
 		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
@@ -271,7 +272,7 @@ func (b *change) describe(streams genericiooptions.IOStreams) {
 	if len(b.pending.Namespaces) > 0 {
 		what = "a change in these namespaces: the rules now apply there, or no longer keep objects there: " + strings.Join(b.pending.Namespaces, ", ")
 	}
-	fmt.Fprintf(streams.Out, "due now:       %s that the rules select\nwithin 7 days: at most %d\nbecause of:    %s\napproved as:   %s\n",
+	fmt.Fprintf(w, "due now:       %s that the rules select\nwithin 7 days: at most %d\nbecause of:    %s\napproved as:   %s\n",
 		explain.Share(b.pending.Due.Now, b.pending.Matched), b.pending.Due.Week, what, b.pending.Hash)
 }
 
@@ -279,7 +280,7 @@ const approveHelp = `Approve what a policy would delete because of a change, if 
 objects with preview or explain first. The command shows what it approves, asks, and creates a ClusterRetentionApproval,
 or with -n a RetentionApproval. The approval covers only the present version of the policy, or if the policy waits
 because of rules or namespaces, only these. If the policy changes while the command runs, it is not approved. To
-withdraw an approval, delete the object.
+withdraw an approval, delete the object. With -o, standard output contains only the approval.
 
 Exit codes: 0 approved, or the policy does not wait for approval; 2 wrong usage, not confirmed, no such policy, a policy
 that changed, or a request that the API server rejects.`
@@ -294,8 +295,8 @@ const approveExamples = `  # What would be approved?
   # Approve exactly the change that condition ApprovalRequired shows, without a question, for 30 days
   kubectl sunset approve batch --hash=9f2c1d40b7a3e8155d0c6e2f8a914b37 --yes --expires-in=30d
 
-  # Write the approval to a file, for a repository
-  kubectl sunset approve batch -o yaml > approval.yaml
+  # Write the approval to a file, for a repository, without creating it
+  kubectl sunset approve batch --dry-run=client -o yaml > approval.yaml
 
   # Who approved what?
   kubectl get clusterretentionapprovals`

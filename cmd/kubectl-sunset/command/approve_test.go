@@ -85,7 +85,7 @@ func TestApproveCreatesNothing(t *testing.T) {
 		"no change waits":      {waiting("ClusterRetentionPolicy", "batch", ""), "", []string{"batch"}, command.ExitOK, "does not wait for approval"},
 		"one object":           {waiting("ClusterRetentionPolicy", "batch", `,"pendingApproval":{"hash":"3f2a","due":{"now":1,"week":1},"matched":1}`), "", []string{"batch", "--dry-run=client"}, command.ExitOK, "1 of 1 object that the rules select"},
 		"a dry run":            {waits, "", []string{"batch", "--dry-run=client"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch approved (dry run)"},
-		"the approval as YAML": {waits, "", []string{"batch", "-o", "yaml"}, command.ExitOK, "kind: ClusterRetentionApproval\n"},
+		"the approval as YAML": {waits, "", []string{"batch", "--dry-run=client", "-o", "yaml"}, command.ExitOK, "kind: ClusterRetentionApproval\n"},
 		"the answer is no":     {waits, "n\n", []string{"batch"}, command.ExitError, "error: not approved"},
 		"the answer is empty":  {waits, "\n", []string{"batch"}, command.ExitError, "error: not approved"},
 		"nobody answers":       {waits, "", []string{"batch"}, command.ExitError, "add --yes"},

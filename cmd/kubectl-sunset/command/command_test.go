@@ -33,6 +33,7 @@ type ran struct {
 
 func run(t *testing.T, stdin string, args ...string) ran {
 	t.Helper()
+	t.Setenv("KUBECACHEDIR", t.TempDir())
 	var out, errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}
 	code := command.Run(t.Context(), args, streams, now)

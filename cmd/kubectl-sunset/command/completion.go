@@ -58,19 +58,19 @@ exec kubectl sunset __complete "$@"
 const completionPatience = 3 * time.Second
 
 // completePolicies completes the name of one policy: of the given namespace, or otherwise of the cluster.
-func completePolicies(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
+func completePolicies(connection *connection) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
-			return in.ObjectNames(ctx, cluster.PolicyKind(*namespace), *namespace)
+			return in.ObjectNames(ctx, cluster.PolicyKind(*connection.Namespace), *connection.Namespace)
 		})
 	}
 }
 
 // completeNames completes a flag of a command with the names of objects, if the command has the flag.
-func completeNames(c *cobra.Command, connection *connectionFlags, flag string, directive cobra.ShellCompDirective, kind cluster.Kind) {
+func completeNames(c *cobra.Command, connection *connection, flag string, directive cobra.ShellCompDirective, kind cluster.Kind) {
 	if c.Flags().Lookup(flag) == nil {
 		return
 	}
@@ -81,15 +81,11 @@ func completeNames(c *cobra.Command, connection *connectionFlags, flag string, d
 }
 
 // complete requests names from the cluster. If that fails, it completes nothing and prints no error.
-func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Context, *cluster.Cluster) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+func complete(c *cobra.Command, connection *connection, ask func(context.Context, *cluster.Cluster) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
 	defer cancel()
-	config, err := connection.config()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	config.Timeout = completionPatience // for requests without a context
-	in, err := cluster.Connect(config)
+	*connection.Timeout = completionPatience.String() // for requests without a context
+	in, err := connection.connect()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -98,7 +94,7 @@ func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Co
 }
 
 // completeKinds completes names of kinds that are not in the arguments yet.
-func completeKinds(connection *connectionFlags) cobra.CompletionFunc {
+func completeKinds(connection *connection) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return complete(c, connection, func(_ context.Context, in *cluster.Cluster) ([]string, error) {
 			names, err := in.KindNames()
@@ -109,7 +105,7 @@ func completeKinds(connection *connectionFlags) cobra.CompletionFunc {
 
 // completeObject completes KIND/NAME: first the kind, and then the name, in the given namespace or otherwise that of the
 // kubeconfig.
-func completeObject(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
+func completeObject(connection *connection) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -117,7 +113,7 @@ func completeObject(connection *connectionFlags, namespace *string) cobra.Comple
 		kind, _, named := strings.Cut(typed, "/")
 		if named {
 			return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
-				return objectsOf(ctx, in, connection, kind, *namespace)
+				return objectsOf(ctx, in, connection, kind)
 			})
 		}
 		kinds, directive := complete(c, connection, func(_ context.Context, in *cluster.Cluster) ([]string, error) { return in.KindNames() })
@@ -129,12 +125,13 @@ func completeObject(connection *connectionFlags, namespace *string) cobra.Comple
 }
 
 // objectsOf returns the objects of a kind as name/OBJECT.
-func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connectionFlags, name, namespace string) ([]string, error) {
+func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connection, name string) ([]string, error) {
 	kind, err := in.Kind(name)
 	if err != nil {
 		return nil, err
 	}
-	if namespace, err = connection.namespace(namespace); err != nil {
+	namespace, _, err := connection.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
 		return nil, err
 	}
 	names, err := in.ObjectNames(ctx, kind, namespace)
@@ -152,14 +149,14 @@ func completeFiles(c *cobra.Command) {
 }
 
 // completeContexts completes contexts, clusters and users of the kubeconfig.
-func completeContexts(c *cobra.Command, connection *connectionFlags) {
+func completeContexts(c *cobra.Command, connection *connection) {
 	for flag, names := range map[string]func(clientcmdapi.Config) []string{
 		"context": func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) },
 		"cluster": func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.Clusters)) },
 		"user":    func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.AuthInfos)) },
 	} {
 		_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			kubeconfig, _ := connection.client().RawConfig()
+			kubeconfig, _ := connection.ToRawKubeConfigLoader().RawConfig()
 			return names(kubeconfig), cobra.ShellCompDirectiveNoFileComp
 		})
 	}

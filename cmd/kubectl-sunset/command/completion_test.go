@@ -75,7 +75,7 @@ func TestWordsAreCompleted(t *testing.T) {
 	}{
 		"commands":                        {[]string{"appr"}, "approve"},
 		"flags":                           {[]string{"validate", "--rec"}, "--recursive"},
-		"values of a flag":                {[]string{"preview", "-o", ""}, "table json yaml"},
+		"values of a flag":                {[]string{"preview", "-o", ""}, "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file wide"},
 		"shells":                          {[]string{"completion", ""}, "kubectl bash zsh fish powershell"},
 		"policies of the cluster":         {[]string{"approve", "--server", server, ""}, "batch pods"},
 		"policies of a namespace":         {[]string{"approve", "--server", server, "-n", "team-a", ""}, "cleanup"},
@@ -127,9 +127,9 @@ func TestScriptsForShells(t *testing.T) {
 
 func TestVersionIsSaid(t *testing.T) {
 	want := version.Get().Line("kubectl-sunset") + "\n"
-	for _, arg := range []string{"version", "--version"} {
-		if got := run(t, "", arg); got.out != want {
-			t.Errorf("%s: %q, want %q", arg, got.out, want)
+	for _, args := range [][]string{{"version", "--client"}, {"--version"}} {
+		if got := run(t, "", args...); got.out != want {
+			t.Errorf("%v: %q, want %q", args, got.out, want)
 		}
 	}
 }

@@ -24,16 +24,16 @@ type explainCommand struct {
 	files      fileFlags
 	protection protectionFlags
 	at         timeFlag
-	output     choice
+	output     outputFlags
 	namespace  string
 	node       nodeFlags
-	connection connectionFlags
+	connection connection
 	loader     *load.Loader
 	defined    map[schema.GroupKind][]string // names of the kinds that the files define
 }
 
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	e := &explainCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
+	e := &explainCommand{streams: streams, at: timeFlag{now: now}}
 	c := &cobra.Command{
 		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
 		Aliases: []string{"why"},
@@ -45,12 +45,11 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags := c.Flags()
 	e.files.add(flags)
 	flags.Var(&e.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
-	flags.VarP(&e.output, "output", "o", "output format")
-	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the object; the default is the namespace of the kubeconfig, or any namespace for objects in files")
+	e.output.add(c, asNames)
 	e.node.add(flags)
 	e.protection.add(flags)
-	e.connection.add(c)
-	c.ValidArgsFunction = completeObject(&e.connection, &e.namespace)
+	e.connection.add(c, &e.namespace, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace for objects in files")
+	c.ValidArgsFunction = completeObject(&e.connection)
 	return c
 }
 
@@ -94,7 +93,7 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 		writeProblems(e.streams.ErrOut, in.Policies)
 		return err
 	}
-	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.APIVersion, page.Kind)))
+	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.Object.APIVersion, page.Object.Kind)))
 	writeProblems(e.streams.ErrOut, about)
 	page.AsEnforced = asEnforced(page, about)
 	if err := e.print(page); err != nil {
@@ -112,7 +111,7 @@ func asEnforced(page *explain.Page, policies []load.Policy) []string {
 	var names []string
 	for _, p := range policies {
 		selects := func(r explain.Rule) bool { return r.Policy == p.Name }
-		changes := p.Namespace == page.Namespace && len(p.Overrides) > 0
+		changes := p.Namespace == page.Object.Namespace && len(p.Overrides) > 0
 		if p.WrittenAsDryRun && (changes || slices.ContainsFunc(page.Rules, selects)) {
 			names = append(names, p.Name)
 		}
@@ -133,14 +132,8 @@ func hasFailed(page *explain.Page) bool {
 }
 
 func (e *explainCommand) print(page *explain.Page) error {
-	switch e.output.value {
-	case "json":
-		return page.WriteJSON(e.streams.Out)
-	case "yaml":
-		return page.WriteYAML(e.streams.Out)
-	default:
-		return page.WriteText(e.streams.Out)
-	}
+	of := page.Object
+	return e.output.print(e.streams.Out, page, page.WriteText, nameOf(of.APIVersion, of.Kind, of.Name))
 }
 
 func (e *explainCommand) input(policies []*policy.Policy, namespace string) preview.Input {

@@ -31,8 +31,9 @@ or at least twelve characters from the start of the ID. The same names work for 
 
 JSON and YAML have the same content:
 
-  {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
-   "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"},
+  {"apiVersion": "cli.sunset-k8s.io/v1alpha1", "kind": "Explanation", "at",
+   "object": {"apiVersion", "kind", "namespace", "name", "creationTimestamp",
+     "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"}},
    "references": {"count", "by": [{"kind", "namespace", "name"}], "unknown", "since"},
    "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
@@ -66,4 +67,4 @@ const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain image/nginx:1.25 --node worker-1
 
   # When is it due? Output for a program
-  kubectl sunset explain job/report -n team-a -o json | jq -r .verdict.dueTime`
+  kubectl sunset explain job/report -n team-a -o jsonpath='{.verdict.dueTime}'`

@@ -31,7 +31,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	}
 	namespace := ""
 	if kind.Namespaced {
-		if namespace, err = e.connection.namespace(e.namespace); err != nil {
+		if namespace, _, err = e.connection.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, err
 		}
 	}

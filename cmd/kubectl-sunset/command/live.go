@@ -5,73 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
-
-// connectionFlags are kubectl's flags for the connection to a cluster.
-type connectionFlags struct {
-	rules     *clientcmd.ClientConfigLoadingRules
-	overrides clientcmd.ConfigOverrides
-}
-
-// add adds the flags and the completion of their values. The command must have its other flags already.
-func (f *connectionFlags) add(c *cobra.Command) {
-	flags := c.Flags()
-	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
-	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "kubeconfig file to use instead of the default")
-	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // here -n selects objects
-	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
-	completeContexts(c, f)
-	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, cluster.NamespaceKind)
-	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, cluster.NodeKind) // the flag may name a file too
-}
-
-func (f *connectionFlags) client() clientcmd.ClientConfig {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
-}
-
-// namespace returns the given namespace, or otherwise that of the kubeconfig.
-func (f *connectionFlags) namespace(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	namespace, _, err := f.client().Namespace()
-	return namespace, err
-}
-
-func (f *connectionFlags) config() (*rest.Config, error) {
-	config, err := f.client().ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no cluster is configured in kubeconfig %s; use --kubeconfig, or set KUBECONFIG", strings.Join(f.rules.GetLoadingPrecedence(), ", "))
-	}
-	if err != nil {
-		return nil, err
-	}
-	config.UserAgent = version.Get().UserAgent(program)
-	return config, nil
-}
-
-func (f *connectionFlags) connect() (*cluster.Cluster, error) {
-	config, err := f.config()
-	if err != nil {
-		return nil, err
-	}
-	return cluster.Connect(config)
-}
 
 // judgeLive evaluates the cluster's objects. Policies in files replace the cluster's policies of the same name.
 func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -21,16 +23,16 @@ type previewCommand struct {
 	files      fileFlags
 	protection protectionFlags
 	at         timeFlag
-	output     choice
+	output     outputFlags
 	namespace  string
 	all        bool
 	selector   string
 	images     imageFlags
-	connection connectionFlags
+	connection connection
 }
 
 func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &previewCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
+	p := &previewCommand{streams: streams, at: timeFlag{now: now}}
 	c := &cobra.Command{
 		Use:     "preview [-f FILE|DIRECTORY...]",
 		Short:   "Show which objects would be deleted, and when",
@@ -41,13 +43,12 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags := c.Flags()
 	p.files.add(flags)
 	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
-	flags.VarP(&p.output, "output", "o", "output format")
-	flags.StringVarP(&p.namespace, "namespace", "n", "", "only objects in this namespace")
+	p.output.add(c, asNames, asWide)
 	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
 	p.protection.add(flags)
-	p.connection.add(c)
+	p.connection.add(c, &p.namespace, "only objects in this namespace")
 	return c
 }
 
@@ -113,13 +114,31 @@ func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 	return in, nil
 }
 
+// print writes JSON and YAML part by part, because a preview can be huge.
 func (p *previewCommand) print(result *preview.Result) error {
-	switch p.output.value {
-	case "json":
-		return preview.WriteBuffered(p.streams.Out, result, preview.WriteJSON)
-	case "yaml":
-		return preview.WriteBuffered(p.streams.Out, result, preview.WriteYAML)
-	default:
-		return preview.WriteBuffered(p.streams.Out, result, preview.WriteTable)
+	w := bufio.NewWriterSize(p.streams.Out, 64<<10)
+	if err := p.printTo(w, result); err != nil {
+		return err
 	}
+	return w.Flush()
+}
+
+func (p *previewCommand) printTo(w io.Writer, result *preview.Result) error {
+	switch {
+	case p.output.printer == nil:
+		return preview.WriteTable(w, result, p.output.is(asWide))
+	case p.output.is("json"):
+		return preview.WriteJSON(w, result)
+	case p.output.is("yaml"):
+		return preview.WriteYAML(w, result)
+	case !p.output.is(asNames):
+		return p.output.print(w, result.Document(), nil)
+	}
+	for i := range result.Rows {
+		row := &result.Rows[i]
+		if err := p.output.printer.PrintObj(nameOf(row.APIVersion, row.Kind, row.Name), w); err != nil {
+			return err
+		}
+	}
+	return nil
 }

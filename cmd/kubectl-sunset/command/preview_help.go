@@ -42,7 +42,8 @@ The output omits objects that no rule selects. In the table, due times are relat
 line: how many objects it selects, and for the objects that it decides about, how many are due at --at, within an hour, a
 day and a week after it, later, and how many are kept. In JSON:
 
-  {"at": "...", "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
+  {"apiVersion": "cli.sunset-k8s.io/v1alpha1", "kind": "Preview", "at": "...",
+   "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
    "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes"}],
    "errors": [{"policy", "rule", "namespace", "name", "message"}],
    "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyGoes|NewlyKept|Sooner|Later",

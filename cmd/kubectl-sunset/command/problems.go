@@ -2,10 +2,11 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -53,30 +54,34 @@ func describe(p load.Policy, problem policy.Problem) string {
 	return b.String()
 }
 
-// validation is the result of validate in JSON. The format is stable.
-type validation struct {
-	Files    int           `json:"files"`
-	Policies int           `json:"policies"`
-	Version  string        `json:"kubernetesVersion"` // the Kubernetes version whose kinds and fields are known
-	Skipped  int           `json:"skipped"`           // number of objects that are not policies
-	Problems []problem     `json:"problems"`
-	Warnings []problem     `json:"warnings,omitempty"`
-	Missing  []missingRole `json:"missingPermissions,omitempty"`
+// ValidationReport is the result of validate in JSON and YAML. The format is stable.
+type ValidationReport struct {
+	metav1.TypeMeta `json:",inline"`
+	Files           int           `json:"files"`
+	Policies        int           `json:"policies"`
+	Version         string        `json:"kubernetesVersion"` // the Kubernetes version whose kinds and fields are known
+	Skipped         int           `json:"skipped"`           // number of objects that are not policies
+	Problems        []Problem     `json:"problems"`
+	Warnings        []Problem     `json:"warnings,omitempty"`
+	Missing         []MissingRole `json:"missingPermissions,omitempty"` // only with --rbac
 }
 
-type problem struct {
+// Problem is a problem or warning of a ValidationReport.
+type Problem struct {
 	File     string `json:"file"`
-	Document int    `json:"document,omitempty"`
+	Document int    `json:"document,omitempty"` // counts from 1
 	Policy   string `json:"policy,omitempty"`
-	FileLine int    `json:"fileLine,omitempty"`
+	FileLine int    `json:"fileLine,omitempty"` // counts from 1; other lines and columns are inside of an expression
 	policy.Problem
 }
 
-// writeValidation writes problems and missing permissions as JSON.
-func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Missing) error {
-	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: load.KubernetesVersion}
+func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationReport {
+	v := &ValidationReport{
+		TypeMeta: preview.TypeMeta("ValidationReport"),
+		Files:    files, Policies: len(in.Policies), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion,
+	}
 	for _, name := range in.WithoutPolicy {
-		v.Problems = append(v.Problems, problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
+		v.Problems = append(v.Problems, Problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
 	}
 	for _, p := range in.Policies {
 		for _, found := range p.InOrder() {
@@ -87,16 +92,13 @@ func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Mi
 		}
 	}
 	for _, m := range absent {
-		v.Missing = append(v.Missing, missingRole{Policy: m.Policy, Message: m.String(), Role: m.YAML()})
+		v.Missing = append(v.Missing, MissingRole{Policy: m.Policy, Message: m.String(), Role: m.YAML()})
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return v
 }
 
-func newProblem(p load.Policy, found policy.Problem) problem {
-	return problem{p.File, p.Document, p.Name, p.Line(found), found}
+func newProblem(p load.Policy, found policy.Problem) Problem {
+	return Problem{p.File, p.Document, p.Name, p.Line(found), found}
 }
 
 // writeWarnings writes the warnings of every policy. Warnings do not make a policy invalid.

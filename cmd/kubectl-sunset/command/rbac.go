@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -22,13 +25,14 @@ import (
 type rbacCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
+	output     outputFlags
 	files      fileFlags
 	protection protectionFlags
 	account    accountFlag
 	owners     []string
 	missing    bool
 	local      bool
-	connection connectionFlags
+	connection connection
 }
 
 func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
@@ -42,14 +46,14 @@ func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	flags := c.Flags()
 	g.files.add(flags)
-	flags.StringVarP(&g.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	flags.BoolVar(&g.missing, "missing", false, "only roles with permissions that Sunset does not have yet, according to the API server")
 	flags.BoolVar(&g.local, "local", false, "do not connect to a cluster; derive the names of resources from their kinds")
 	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
 	g.account.add(flags)
+	g.output.add(c, asNames)
 	g.protection.add(flags)
-	g.connection.add(c)
-	c.ValidArgsFunction = completePolicies(&g.connection, &g.namespace)
+	g.connection.add(c, &g.namespace, "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
+	c.ValidArgsFunction = completePolicies(&g.connection)
 	return c
 }
 
@@ -91,16 +95,37 @@ func (g *rbacCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for i, right := range found {
-		if i > 0 {
-			fmt.Fprint(g.streams.Out, rbac.Between)
-		}
-		fmt.Fprint(g.streams.Out, right.YAML())
+	if err := g.print(found); err != nil {
+		return err
 	}
 	if invalid {
 		return errFindings
 	}
 	return nil
+}
+
+// print prints the roles as YAML with comments, or in the format of -o as a List.
+func (g *rbacCommand) print(found []rbac.Permission) error {
+	var documents []string
+	for _, right := range found {
+		documents = append(documents, right.YAML())
+	}
+	text := strings.Join(documents, rbac.Between)
+	if g.output.printer == nil {
+		_, err := io.WriteString(g.streams.Out, text)
+		return err
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	decoder := yaml.NewYAMLToJSONDecoder(strings.NewReader(text))
+	for {
+		var role unstructured.Unstructured
+		if err := decoder.Decode(&role.Object); errors.Is(err, io.EOF) {
+			return g.output.printer.PrintObj(list, g.streams.Out)
+		} else if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, role)
+	}
 }
 
 // policies returns the policies of the files, or without files one policy of the cluster or all.
@@ -179,6 +204,8 @@ every kind that may refer. For a RetentionPolicy the command also prints a Role 
 
 The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
 and resource: if you apply it again or delete it with its policy, other policies keep their permissions.
+
+With -o, the output is a List of the roles, without comments.
 
 Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds. With
 --missing, it also asks for the permissions of the ServiceAccounts; for this you need permission to create

@@ -47,8 +47,8 @@ func mayAll(ctx context.Context, c *cluster.Cluster, who types.NamespacedName, v
 	return !refused, err
 }
 
-// missingRole is a missing permission of an account in JSON. The format is stable.
-type missingRole struct {
+// MissingRole is a missing permission in a ValidationReport.
+type MissingRole struct {
 	Policy  string `json:"policy"`
 	Message string `json:"message"`
 	Role    string `json:"role"` // YAML of one or several objects

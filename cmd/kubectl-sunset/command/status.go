@@ -2,17 +2,21 @@ package command
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
 // statusCommand is the command status.
 type statusCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
-	connection connectionFlags
+	output     outputFlags
+	connection connection
 }
 
 func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
@@ -25,8 +29,8 @@ func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
-	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies in this namespace")
-	s.connection.add(c)
+	s.output.add(c, asNames, asWide)
+	s.connection.add(c, &s.namespace, "only the RetentionPolicies in this namespace")
 	return c
 }
 
@@ -39,20 +43,17 @@ func (s *statusCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := make([]policyStatus, 0, len(objects))
-	for _, object := range objects {
-		u := &unstructured.Unstructured{Object: object}
-		mode, _, _ := unstructured.NestedString(object, "spec", "mode")
-		status, err := statusOf(object)
+	list := &PolicyStatusList{TypeMeta: preview.TypeMeta("PolicyStatusList"), Items: make([]PolicyStatus, len(objects))}
+	names := make([]*metav1.PartialObjectMetadata, len(objects))
+	for i, object := range objects {
+		p, err := newPolicyStatus(object)
 		if err != nil {
 			return err
 		}
-		policies = append(policies, policyStatus{
-			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: status,
-		})
+		list.Items[i], names[i] = p, nameOf(p.APIVersion, p.Kind, p.Name)
 	}
-	found, err := writeStatuses(s.streams.Out, policies)
-	if found && err == nil {
+	err = s.output.print(s.streams.Out, list, func(w io.Writer) error { return list.write(w, s.output.is(asWide)) }, names...)
+	if err == nil && list.hasCauses() {
 		return errFindings
 	}
 	return err

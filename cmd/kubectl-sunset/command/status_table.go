@@ -9,85 +9,135 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// policyStatus is a policy with the status from the controller.
-type policyStatus struct {
-	Kind, Namespace, Name string
-	Generation            int64
-	Mode                  string // empty means DryRun
-	Status                v1alpha1.RetentionPolicyStatus
+// PolicyStatusList is the result of status in JSON and YAML. The format is stable.
+type PolicyStatusList struct {
+	metav1.TypeMeta `json:",inline"`
+	Items           []PolicyStatus `json:"items"`
 }
 
-// writeStatuses writes a table of policies, and below it the conditions that stop deletions. It reports whether there are any.
-func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error) {
-	if len(policies) == 0 {
+// PolicyStatus is a policy with the numbers of its status, and the causes that stop its deletions.
+type PolicyStatus struct {
+	APIVersion string                 `json:"apiVersion"`
+	Kind       string                 `json:"kind"`
+	Namespace  string                 `json:"namespace,omitempty"`
+	Name       string                 `json:"name"`
+	Mode       string                 `json:"mode"`
+	Ready      metav1.ConditionStatus `json:"ready"`  // of condition Ready; Unknown if the status is missing or outdated
+	Reason     string                 `json:"reason"` // of condition Ready; or NoStatus or OutdatedStatus
+	Matched    int64                  `json:"matched"`
+	Due        v1alpha1.DueCounts     `json:"due"`
+	Blocked    int64                  `json:"blocked"`
+	Errors     int64                  `json:"errors"`
+	Deleted    int64                  `json:"deleted"`
+	Causes     []Cause                `json:"causes"`
+}
+
+// Cause is a cause that stops deletions of a policy.
+type Cause struct {
+	Type    string `json:"type,omitempty"` // of the condition; empty if the status is missing or outdated
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// The reasons for which the status of a policy is not known.
+const (
+	noStatus       = "NoStatus"
+	outdatedStatus = "OutdatedStatus"
+)
+
+// newPolicyStatus returns the status of a policy.
+func newPolicyStatus(object map[string]any) (p PolicyStatus, err error) {
+	s, err := statusOf(object)
+	u := &unstructured.Unstructured{Object: object}
+	mode, _, _ := unstructured.NestedString(object, "spec", "mode")
+	p = PolicyStatus{
+		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+		Mode: cmp.Or(mode, string(v1alpha1.DryRun)), Ready: metav1.ConditionUnknown,
+		Matched: s.Matched, Due: s.Due, Blocked: s.Blocked, Errors: s.Errors, Deleted: s.Deleted, Causes: []Cause{},
+	}
+	unknown := func(reason, message string) {
+		p.Reason = reason
+		p.Causes = append(p.Causes, Cause{Reason: reason, Message: message + "; if this persists, check that the controller is running"})
+	}
+	switch ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); {
+	case ready == nil || ready.Reason == v1alpha1.ReasonPending:
+		unknown(noStatus, "the policy has no status yet")
+	case s.ObservedGeneration != u.GetGeneration():
+		unknown(outdatedStatus, "the status is that of an earlier version of the policy")
+	default:
+		p.Ready, p.Reason = ready.Status, ready.Reason
+		for _, c := range s.Conditions {
+			if v1alpha1.StopsDeletions(&c) {
+				p.Causes = append(p.Causes, Cause{c.Type, c.Reason, c.Message})
+			}
+		}
+	}
+	return p, err
+}
+
+// write writes a table of policies, and below it the causes that stop deletions. A wide table has more columns.
+func (l *PolicyStatusList) write(w io.Writer, wide bool) error {
+	if len(l.Items) == 0 {
 		_, err := fmt.Fprintln(w, "No policies found.")
-		return false, err
+		return err
 	}
 	header := []string{"NAMESPACE", "NAME", "MODE", "READY", ">MATCHED", ">DUE", ">BLOCKED", ">ERRORS", ">DELETED"}
-	err = preview.WriteColumns(w, header, len(policies), func(i int) []string {
-		p := &policies[i]
-		s := &p.Status
-		cells := []string{cmp.Or(p.Namespace, "-"), p.Name, cmp.Or(p.Mode, string(v1alpha1.DryRun)), p.ready()}
-		for _, n := range []int64{s.Matched, s.Due.Now, s.Blocked, s.Errors, s.Deleted} {
+	if wide {
+		header = append(header, ">+1H", ">+24H", ">+7D")
+	}
+	err := preview.WriteColumns(w, header, len(l.Items), func(i int) []string {
+		p := &l.Items[i]
+		cells := []string{cmp.Or(p.Namespace, "-"), p.Name, p.Mode, p.shownReady()}
+		for _, n := range []int64{p.Matched, p.Due.Now, p.Blocked, p.Errors, p.Deleted, p.Due.Hour, p.Due.Day, p.Due.Week} {
 			cells = append(cells, strconv.FormatInt(n, 10))
 		}
-		return cells
+		return cells[:len(header)]
 	})
-	if err != nil {
-		return false, err
+	if err != nil || !l.hasCauses() {
+		return err
 	}
-	for i := range policies {
-		p := &policies[i]
-		for _, c := range p.problems() {
-			if !found {
-				fmt.Fprintln(w, "\nCauses that stop deletions:")
-				found = true
-			}
-			name := p.Name
-			if p.Namespace != "" {
-				name = p.Namespace + "/" + name
-			}
-			what := c.Reason
-			if c.Type == v1alpha1.ConditionBlocked || c.Type == v1alpha1.ConditionDelayed {
-				what = c.Type
-			}
-			for _, line := range explain.Wrap(fmt.Sprintf("%s %s: %s: %s", p.Kind, name, what, c.Message), 2, 6) {
-				fmt.Fprintln(w, line)
-			}
+	fmt.Fprintln(w, "\nCauses that stop deletions:")
+	for i := range l.Items {
+		l.Items[i].writeCauses(w)
+	}
+	return nil
+}
+
+// hasCauses reports whether anything stops deletions.
+func (l *PolicyStatusList) hasCauses() bool {
+	return slices.ContainsFunc(l.Items, func(p PolicyStatus) bool { return len(p.Causes) > 0 })
+}
+
+func (p *PolicyStatus) writeCauses(w io.Writer) {
+	name := p.Name
+	if p.Namespace != "" {
+		name = p.Namespace + "/" + name
+	}
+	for _, c := range p.Causes {
+		what := c.Reason
+		if c.Type == v1alpha1.ConditionBlocked || c.Type == v1alpha1.ConditionDelayed {
+			what = c.Type
+		}
+		for _, line := range explain.Wrap(fmt.Sprintf("%s %s: %s: %s", p.Kind, name, what, c.Message), 2, 6) {
+			fmt.Fprintln(w, line)
 		}
 	}
-	return found, nil
 }
 
-// ready returns the status of condition Ready.
-func (p *policyStatus) ready() string {
-	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+func (p *PolicyStatus) shownReady() string {
 	switch {
-	case c == nil || c.Reason == v1alpha1.ReasonPending:
+	case p.Reason == noStatus:
 		return "-"
-	case p.Status.ObservedGeneration != p.Generation:
-		return "Unknown"
-	case c.Status == metav1.ConditionTrue:
-		return string(c.Status)
+	case p.Reason == outdatedStatus, p.Ready == metav1.ConditionTrue:
+		return string(p.Ready)
 	default:
-		return string(c.Status) + " (" + c.Reason + ")"
+		return string(p.Ready) + " (" + p.Reason + ")"
 	}
-}
-
-// problems returns the conditions that stop deletions. A policy without a status has one.
-func (p *policyStatus) problems() []metav1.Condition {
-	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case ready == nil || ready.Reason == v1alpha1.ReasonPending:
-		return []metav1.Condition{{Reason: "NoStatus", Message: "the policy has no status yet; if this persists, check that the controller is running"}}
-	case p.Status.ObservedGeneration != p.Generation:
-		return []metav1.Condition{{Reason: "OutdatedStatus", Message: "the status is that of an earlier version of the policy; if this persists, check that the controller is running"}}
-	}
-	return slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c metav1.Condition) bool { return !v1alpha1.StopsDeletions(&c) })
 }

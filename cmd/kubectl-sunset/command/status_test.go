@@ -17,10 +17,10 @@ func told(kind, namespace, name, spec, status string) string {
 const (
 	teamPath = "/apis/sunset-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
 	enforced = `"mode":"Enforce"`
-	isReady  = `"observedGeneration":4,"matched":20,"due":{"now":3},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"}]`
+	isReady  = `"observedGeneration":4,"matched":20,"due":{"now":3,"hour":3,"day":4,"week":5},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"Sunset deletes objects when they are due"}]`
 )
 
-func TestStatus(t *testing.T) {
+func newStatuses(t *testing.T) *apiServer {
 	s := newAPIServer(t)
 	s.inForce(
 		told("ClusterRetentionPolicy", "", "batch", enforced, `"observedGeneration":4,"matched":20,"blocked":17,"due":{"now":0},"deleted":412,"conditions":[
@@ -29,7 +29,11 @@ func TestStatus(t *testing.T) {
 		told("ClusterRetentionPolicy", "", "typo", enforced, `"observedGeneration":4,"matched":20,"errors":20,"conditions":[
 			{"type":"Ready","status":"False","reason":"EvaluationFailed","message":"rule jobs fails on 20 of 20 objects, first on shop/x: eligible: no such key: succeded"}]`))
 	s.teams(told("RetentionPolicy", "team-a", "own", "", isReady), told("RetentionPolicy", "team-b", "new", "", ""))
-	golden(t, "status", s.run(t, "", "status"))
+	return s
+}
+
+func TestStatus(t *testing.T) {
+	golden(t, "status", newStatuses(t).run(t, "", "status"))
 }
 
 // TestStatusOfANamespace: with -n, the command needs no permission to list policies outside of the namespace.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -19,6 +20,7 @@ type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
 	update     bool
+	output     outputFlags
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
@@ -34,6 +36,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	t.protection.add(c.Flags())
+	t.output.add(c)
 	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+policytest.FileName+" with the actual results")
 	return c
 }
@@ -56,49 +59,49 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	failed := 0
 	tests := make([]policyTest, len(paths))
 	for i, path := range paths {
 		if tests[i], err = readTest(path); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	for _, one := range tests {
-		passed, err := t.one(ctx, one, loader)
-		if err != nil {
+	report := &TestReport{TypeMeta: preview.TypeMeta("TestReport"), Tests: make([]TestResult, len(tests))}
+	for i, one := range tests {
+		if report.Tests[i], err = t.one(ctx, one, loader); err != nil {
 			return fmt.Errorf("%s: %w", one.dir, err)
 		}
-		if !passed {
-			failed++
+		if report.Tests[i].Result == testFailed {
+			report.Failed++
 		}
 	}
-	fmt.Fprintf(t.streams.Out, "%d passed, %d failed\n", len(paths)-failed, failed)
-	if failed > 0 {
+	report.Passed = len(tests) - report.Failed
+	if err := t.output.print(t.streams.Out, report, report.write); err != nil {
+		return err
+	}
+	if report.Failed > 0 {
 		return errFindings
 	}
 	return nil
 }
 
-func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Loader) (passed bool, err error) {
+func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Loader) (TestResult, error) {
+	result := TestResult{Directory: one.dir, Result: testPassed}
 	got, err := one.run(ctx, loader.Compiler, loader.Protection)
 	if err != nil {
-		return false, err
+		return result, err
 	}
-	lines := policytest.Diff(one.want, got)
+	result.Differences = policytest.Diff(one.want, got)
+	switch {
+	case len(result.Differences) == 0:
+	case t.update:
+		result.Result = testUpdated
+	default:
+		result.Result = testFailed
+	}
 	if t.update {
-		if len(lines) > 0 {
-			fmt.Fprintf(t.streams.Out, "UPDATED %s\n", one.dir)
-		}
-		return true, one.update(got)
+		err = one.update(got)
 	}
-	if len(lines) == 0 {
-		return true, nil
-	}
-	fmt.Fprintf(t.streams.Out, "FAIL %s\n", one.dir)
-	for _, line := range lines {
-		fmt.Fprintf(t.streams.Out, "  %s\n", line)
-	}
-	return false, nil
+	return result, err
 }
 
 const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The command evaluates the policies in policy.yaml

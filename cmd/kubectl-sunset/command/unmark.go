@@ -26,7 +26,7 @@ type unmarkCommand struct {
 	force         bool
 	dryRun        choice
 	protection    protectionFlags
-	connection    connectionFlags
+	connection    connection
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
@@ -40,12 +40,11 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.BoolVar(&u.all, "all", false, "objects of every kind that supports list and patch")
-	flags.StringVarP(&u.namespace, "namespace", "n", "", "only objects in this namespace")
 	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
 	u.protection.add(flags)
-	u.connection.add(c)
+	u.connection.add(c, &u.namespace, "only objects in this namespace")
 	c.ValidArgsFunction = completeKinds(&u.connection)
 	return c
 }
@@ -57,12 +56,8 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	if u.allNamespaces {
 		u.namespace = ""
 	}
-	config, err := u.connection.config()
-	if err != nil {
-		return err
-	}
-	config.WarningHandler = rest.NoWarnings{} // the command lists every kind, including deprecated ones
-	c, err := cluster.Connect(config)
+	u.connection.warnings = rest.NoWarnings{} // the command lists every kind, including deprecated ones
+	c, err := u.connection.connect()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -16,15 +17,15 @@ type validateCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
-	output     choice
+	output     outputFlags
 	strict     bool // warnings count as problems
 	rbac       bool
 	account    accountFlag
-	connection connectionFlags
+	connection connection
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
-	v := &validateCommand{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
+	v := &validateCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "validate -f FILE|DIRECTORY...",
 		Short:   "Check policies for problems",
@@ -34,11 +35,11 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	v.files.add(c.Flags())
 	v.protection.add(c.Flags())
-	c.Flags().VarP(&v.output, "output", "o", "output format")
+	v.output.add(c)
 	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "exit with code 1 if there are warnings")
 	c.Flags().BoolVar(&v.rbac, "rbac", false, "ask the cluster which permissions are missing, and print roles that grant them")
 	v.account.add(c.Flags())
-	v.connection.add(c)
+	v.connection.add(c, nil, "")
 	return c
 }
 
@@ -82,15 +83,14 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 }
 
 func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
-	if v.output.value == "json" {
-		return writeValidation(v.streams.Out, files, in, missing)
-	}
-	writeNoPolicies(v.streams.Out, in.WithoutPolicy)
-	writeProblems(v.streams.Out, in.Policies)
-	writeWarnings(v.streams.Out, in.Policies)
-	writeMissing(v.streams.Out, missing)
-	writeSummary(v.streams.Out, files, in, len(missing))
-	return nil
+	return v.output.print(v.streams.Out, newReport(files, in, missing), func(w io.Writer) error {
+		writeNoPolicies(w, in.WithoutPolicy)
+		writeProblems(w, in.Policies)
+		writeWarnings(w, in.Policies)
+		writeMissing(w, missing)
+		writeSummary(w, files, in, len(missing))
+		return nil
+	})
 }
 
 const validateHelp = `Check the policies in files, and print every problem with its file, document, field, line and column inside the

@@ -46,19 +46,20 @@ type Input struct {
 	Filesystem *v1alpha1.NodeImageFilesystem
 }
 
-// Page explains one object. It is also the format in JSON and YAML, which is stable.
+// Page explains one object. It is also the format in JSON and YAML, of kind Explanation, which is stable.
 type Page struct {
-	At preview.Time `json:"at"`
-	Object
-	Verdict    Verdict     `json:"verdict"`
-	Owner      *Owner      `json:"owner,omitempty"`            // the owner that is deleted instead; nil if there is none
-	References *References `json:"references,omitempty"`       // nil if no rule for its kind reads references
-	Rules      []Rule      `json:"rules"`                      // rules that select it, in the order of the evaluations
-	Others     []Other     `json:"otherRules"`                 // rules for its kind that do not select it
-	Blocks     []Block     `json:"blocks"`                     // what keeps it although a rule may find it due
-	Changes    []Change    `json:"changes"`                    // what would change the decision
-	Unread     *Unread     `json:"incomplete,omitempty"`       // nil if all policies are known
-	AsEnforced []string    `json:"judgedAsEnforced,omitempty"` // policies that are dry runs in the file, but are evaluated as if enforced
+	metav1.TypeMeta `json:",inline"`
+	At              preview.Time `json:"at"`
+	Object          Object       `json:"object"`
+	Verdict         Verdict      `json:"verdict"`
+	Owner           *Owner       `json:"owner,omitempty"`            // the owner that is deleted instead; nil if there is none
+	References      *References  `json:"references,omitempty"`       // nil if no rule for its kind reads references
+	Rules           []Rule       `json:"rules"`                      // rules that select it, in the order of the evaluations
+	Others          []Other      `json:"otherRules"`                 // rules for its kind that do not select it
+	Blocks          []Block      `json:"blocks"`                     // what keeps it although a rule may find it due
+	Changes         []Change     `json:"changes"`                    // what would change the decision
+	Unread          *Unread      `json:"incomplete,omitempty"`       // nil if all policies are known
+	AsEnforced      []string     `json:"judgedAsEnforced,omitempty"` // policies that are dry runs in the file, but are evaluated as if enforced
 }
 
 // Unread lists resources that the decision depends on but that the user has no permission to read. Without them the page may be
@@ -121,7 +122,8 @@ type Expression struct {
 // New returns the page.
 func New(in Input) *Page {
 	p := &Page{
-		At: preview.Time{Time: in.At}, Object: objectOf(in), Verdict: Verdict{preview.DecisionOf(in.Verdict), Sentence(in.Verdict, in.At)},
+		TypeMeta: preview.TypeMeta("Explanation"),
+		At:       preview.Time{Time: in.At}, Object: objectOf(in), Verdict: Verdict{preview.DecisionOf(in.Verdict), Sentence(in.Verdict, in.At)},
 		Unread: in.Unread, Rules: []Rule{}, Others: []Other{}, Blocks: []Block{}, Changes: []Change{},
 	}
 	for _, r := range in.Evaluations {

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
@@ -32,23 +30,6 @@ func (p *Page) WriteText(w io.Writer) error {
 	return buffer.Flush()
 }
 
-// WriteJSON writes the page as JSON.
-func (p *Page) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(p)
-}
-
-// WriteYAML writes the page as YAML.
-func (p *Page) WriteYAML(w io.Writer) error {
-	data, err := yaml.Marshal(p)
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
-}
-
 // textWriter writes the sections of a page.
 type textWriter struct {
 	w  io.Writer
@@ -68,16 +49,17 @@ func (e *textWriter) title(text string) {
 }
 
 func (e *textWriter) head(p *Page) {
-	name := p.Name
-	if p.Namespace != "" {
-		name = p.Namespace + "/" + name
+	object := &p.Object
+	name := object.Name
+	if object.Namespace != "" {
+		name = object.Namespace + "/" + name
 	}
 	age := ""
-	if !p.Created.IsZero() {
-		age = ", " + duration.HumanDuration(p.At.Sub(p.Created.Time)) + " old"
+	if !object.Created.IsZero() {
+		age = ", " + duration.HumanDuration(p.At.Sub(object.Created.Time)) + " old"
 	}
-	e.line(0, "%s %s%s", p.Kind, name, age)
-	e.image(&p.Object)
+	e.line(0, "%s %s%s", object.Kind, name, age)
+	e.image(object)
 	e.line(0, "%s", p.Verdict.Message)
 	if p.Owner != nil {
 		e.line(0, "%s", ownerIn(p.Owner))

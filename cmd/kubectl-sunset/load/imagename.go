@@ -96,6 +96,13 @@ func splitTag(name string) (repository, tag string) {
 	return name, ""
 }
 
+// ImageTag returns the tag of an image's name; empty if it has none.
+func ImageTag(name string) string {
+	name, _, _ = strings.Cut(name, "@")
+	_, tag := splitTag(name)
+	return tag
+}
+
 // namesShown is the number of images that an error names.
 const namesShown = 5
 

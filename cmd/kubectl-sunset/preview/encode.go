@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -29,10 +28,11 @@ func sections(r *Result) []section {
 	return all
 }
 
-// WriteJSON writes a result as one JSON object, with one decision on each line.
+// WriteJSON writes a result as one JSON object of kind Preview, with one decision on each line.
 func WriteJSON(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
-	e.printf("{\"at\": %q", FormatTime(r.At))
+	kind := TypeMeta("Preview")
+	e.printf("{\"apiVersion\": %q, \"kind\": %q, \"at\": %q", kind.APIVersion, kind.Kind, FormatTime(r.At))
 	for _, s := range sections(r) {
 		e.printf(", %q: [", s.name)
 		for i := range s.len {
@@ -85,10 +85,11 @@ func (e *encoder) end(elements int) string {
 	return "\n"
 }
 
-// WriteYAML writes a result as one YAML document.
+// WriteYAML writes a result as one YAML document of kind Preview.
 func WriteYAML(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
-	e.printf("at: %q\n", FormatTime(r.At))
+	kind := TypeMeta("Preview")
+	e.printf("apiVersion: %s\nkind: %s\nat: %q\n", kind.APIVersion, kind.Kind, FormatTime(r.At))
 	for _, s := range sections(r) {
 		if s.len == 0 {
 			e.printf("%s: []\n", s.name)
@@ -108,13 +109,4 @@ func (e *encoder) item(value any) {
 		e.err = err
 	}
 	e.printf("%s", data)
-}
-
-// WriteBuffered writes a result with one of the functions of this package, through a buffer.
-func WriteBuffered(w io.Writer, r *Result, write func(io.Writer, *Result) error) error {
-	buffer := bufio.NewWriterSize(w, 64<<10)
-	if err := write(buffer, r); err != nil {
-		return err
-	}
-	return buffer.Flush()
 }

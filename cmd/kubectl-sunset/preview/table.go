@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// WriteTable writes a result as text: all subjects, the counts of each rule, changes, and failures.
-func WriteTable(w io.Writer, r *Result) error {
+// WriteTable writes a result as text: all subjects, the counts of each rule, changes, and failures. A wide table has more columns.
+func WriteTable(w io.Writer, r *Result, wide bool) error {
 	if len(r.Rows) == 0 {
 		fmt.Fprintln(w, "No rule selects any object.")
-	} else if err := writeVerdicts(w, r); err != nil {
+	} else if err := writeVerdicts(w, r, wide); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nDue at %s, and within an hour, a day and a week after it:\n", FormatTime(r.At))
@@ -26,7 +26,7 @@ func WriteTable(w io.Writer, r *Result) error {
 	return writeFailures(w, r.Failures)
 }
 
-func writeVerdicts(w io.Writer, r *Result) error {
+func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
 	images := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Image != nil })
 	if images {
@@ -35,6 +35,9 @@ func writeVerdicts(w io.Writer, r *Result) error {
 	owners := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict.Owner != nil })
 	if owners {
 		header = append(header, "DELETED WITH")
+	}
+	if wide {
+		header = append(header, "START", "TTL", "MESSAGE")
 	}
 	return WriteColumns(w, header, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
@@ -45,6 +48,10 @@ func writeVerdicts(w io.Writer, r *Result) error {
 		}
 		if owners {
 			cells = append(cells, row.shownOwner())
+		}
+		if wide {
+			d := DecisionOf(*v)
+			cells = append(cells, cmp.Or(d.StartTime, "-"), cmp.Or(d.TTL, "-"), cmp.Or(row.Message, "-"))
 		}
 		return cells
 	})

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// outputFlags are kubectl's flags for the format of the output. Without them, a command prints text.
+type outputFlags struct {
+	*genericclioptions.PrintFlags
+	printer printers.ResourcePrinter // nil for text
+}
+
+// The formats that only some commands support.
+const (
+	asNames = "name"
+	asWide  = "wide"
+)
+
+// add adds the flags. It checks their values before the command runs. more are formats that only some commands support.
+func (f *outputFlags) add(c *cobra.Command, more ...string) {
+	f.PrintFlags = genericclioptions.NewPrintFlags("")
+	if !slices.Contains(more, asNames) {
+		f.NamePrintFlags = nil
+	}
+	f.AddFlags(c)
+	_ = c.Flags().MarkHidden("show-managed-fields")
+	formats := f.AllowedFormats()
+	if slices.Contains(more, asWide) {
+		formats = append(formats, asWide)
+	}
+	c.Flag("output").Usage = "output format: " + strings.Join(formats, ", ") + "; the default is text"
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		if isText := !f.isGiven() || f.is(asWide) && slices.Contains(more, asWide); isText {
+			return nil
+		}
+		f.printer, err = f.ToPrinter()
+		if unknown := (genericclioptions.NoCompatiblePrinterError{}); errors.As(err, &unknown) {
+			unknown.AllowedFormats = formats
+			return unknown
+		}
+		return err
+	}
+}
+
+// isGiven reports whether the user chose a format.
+func (f *outputFlags) isGiven() bool {
+	return *f.OutputFormat != "" || *f.TemplatePrinterFlags.TemplateArgument != ""
+}
+
+func (f *outputFlags) is(format string) bool { return strings.EqualFold(*f.OutputFormat, format) }
+
+// print prints a result in the format that the user chose, and otherwise as text. names are the objects of the result.
+func (f *outputFlags) print(w io.Writer, result any, text func(io.Writer) error, names ...*metav1.PartialObjectMetadata) error {
+	switch {
+	case f.printer == nil:
+		return text(w)
+	case f.is(asNames):
+		for _, name := range names {
+			if err := f.printer.PrintObj(name, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var encoded bytes.Buffer
+	e := json.NewEncoder(&encoded)
+	e.SetEscapeHTML(false) // < and > are common in expressions and messages
+	if err := e.Encode(result); err != nil {
+		return err
+	}
+	return f.printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(encoded.Bytes())}, w)
+}
+
+// nameOf returns an object for the format name.
+func nameOf(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+}

@@ -13,18 +13,16 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-
-	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 // changeCommand patches objects one by one. If it cannot change an object, it continues with the others.
 type changeCommand struct {
-	streams genericiooptions.IOStreams
-	config  *genericclioptions.ConfigFlags
-	print   *genericclioptions.PrintFlags
-	dryRun  choice
+	streams    genericiooptions.IOStreams
+	connection connection
+	namespace  string
+	print      *genericclioptions.PrintFlags
+	dryRun     choice
 	// concerns reports whether the command is about an object; nil for every object.
 	concerns func(*unstructured.Unstructured) bool
 	// patch returns a merge patch for an object; nil if the object needs no change. Then the command prints unchanged.
@@ -35,19 +33,16 @@ type changeCommand struct {
 // newChange returns a command that prints each object with what it did, such as "held".
 func newChange(streams genericiooptions.IOStreams, did string) *changeCommand {
 	return &changeCommand{
-		streams: streams, config: genericclioptions.NewConfigFlags(true), print: genericclioptions.NewPrintFlags(did).WithTypeSetter(scheme.Scheme),
+		streams: streams, print: genericclioptions.NewPrintFlags(did).WithTypeSetter(scheme.Scheme),
 		dryRun: choice{value: "none", of: []string{"none", "client", "server"}},
 	}
 }
 
-func (o *changeCommand) add(c *cobra.Command) {
-	o.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.UserAgent, config.QPS = version.Get().UserAgent(program), -1 // the API server throttles
-		return config
-	}
-	o.config.AddFlags(c.Flags())
+// add adds the flags that all these commands have.
+func (o *changeCommand) add(c *cobra.Command, namespace string) {
 	o.print.AddFlags(c)
 	c.Flags().Var(&o.dryRun, "dry-run", "client: show the objects that would change; server: also have the API server check the changes")
+	o.connection.add(c, &o.namespace, namespace)
 }
 
 // run changes the objects that are found.

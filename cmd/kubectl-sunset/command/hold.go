@@ -60,11 +60,15 @@ func (o *changeCommand) onObjects(use, short, long, example string) *cobra.Comma
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), objects.ToBuilder(o.config, args))
+			if _, err := o.connection.connect(); err != nil {
+				return err
+			}
+			return o.run(c.Context(), objects.ToBuilder(o.connection, args))
 		},
 	}
 	objects.AddFlags(c.Flags())
-	o.add(c)
+	o.add(c, "the namespace of the objects, instead of that of the kubeconfig")
+	c.ValidArgsFunction = completeObject(&o.connection)
 	return c
 }
 

@@ -77,9 +77,13 @@ func (o *changeCommand) onPolicies(use, short, long, example string, all *bool, 
 		if *all {
 			o.concerns = concerns
 		}
-		return o.run(c.Context(), o.policies(*o.config.Namespace, args))
+		if _, err := o.connection.connect(); err != nil {
+			return err
+		}
+		return o.run(c.Context(), o.policies(args))
 	}
-	o.add(c)
+	o.add(c, "the namespace of RetentionPolicies; without it, a name is that of a ClusterRetentionPolicy")
+	c.ValidArgsFunction = completePolicies(&o.connection)
 	return c
 }
 
@@ -88,19 +92,19 @@ const (
 	policyType        = "retentionpolicies.v1alpha1.sunset-k8s.io"
 )
 
-// policies finds policies: of a namespace, or of the cluster if namespace is empty. Without names it finds all, with those of
-// all namespaces.
-func (o *changeCommand) policies(namespace string, names []string) genericclioptions.ResourceFinder {
-	find := resource.NewBuilder(o.config).Unstructured().ContinueOnError().Flatten()
+// policies finds policies: of the namespace that the user gives, or otherwise of the cluster. Without names it finds all, with
+// those of all namespaces.
+func (o *changeCommand) policies(names []string) genericclioptions.ResourceFinder {
+	find := resource.NewBuilder(o.connection).Unstructured().ContinueOnError().Flatten()
 	switch {
-	case namespace == "" && len(names) == 0:
+	case o.namespace == "" && len(names) == 0:
 		find = find.AllNamespaces(true).SelectAllParam(true).ResourceTypes(clusterPolicyType, policyType)
-	case namespace == "":
+	case o.namespace == "":
 		find = find.ResourceNames(clusterPolicyType, names...)
 	case len(names) == 0:
-		find = find.NamespaceParam(namespace).DefaultNamespace().SelectAllParam(true).ResourceTypes(policyType)
+		find = find.NamespaceParam(o.namespace).DefaultNamespace().SelectAllParam(true).ResourceTypes(policyType)
 	default:
-		find = find.NamespaceParam(namespace).DefaultNamespace().ResourceNames(policyType, names...)
+		find = find.NamespaceParam(o.namespace).DefaultNamespace().ResourceNames(policyType, names...)
 	}
 	return genericclioptions.ResourceFinderForResult(find.Do())
 }

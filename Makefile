@@ -6,12 +6,13 @@ TEST_FLAGS ?= -timeout 30m -p 2
 PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
+KUSTOMIZE := go tool -modfile=test/chart/kustomize/go.mod kustomize
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##### Code
 
@@ -55,7 +56,7 @@ lint: ## Run gofmt, go vet and staticcheck, and vale on comments, messages and p
 	go run ./test/prose
 
 .PHONY: chart
-chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the table in docs/reference/chart-values.md
+chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its README and charts/rendered.yaml
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 
@@ -65,6 +66,17 @@ chart: ## Check the Helm chart; UPDATE=-update updates its golden files and the 
 archives: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/ (VERSION=v1.2.3)
 	go run ./test/release -version "$(VERSION)" -o dist
 
+.PHONY: chart-package
+chart-package: ## Build the archive of the chart for helm push, in dist/ (VERSION=v1.2.3)
+	$(HELM) package charts/sunset --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
+
+REGISTRY ?= registry.example.com/sunset
+
+.PHONY: install-manifests
+install-manifests: ## Write the objects of the chart with default values to dist/install.yaml (VERSION=v1.2.3 REGISTRY=registry.example.com/sunset)
+	mkdir -p dist
+	$(KUSTOMIZE) build charts | sed 's|image: sunset-controller:.*|image: $(REGISTRY)/sunset-controller:$(VERSION)|' > dist/install.yaml
+
 .PHONY: record
 record: control-plane ## Record what this version writes, for tests of upgrades from it (VERSION=v1.2.3)
 	go test ./test/upgrade -run TestRecordingOfEachVersionIsRead -record "$(VERSION)"
@@ -72,9 +84,10 @@ record: control-plane ## Record what this version writes, for tests of upgrades 
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: build the API server and controllers for tests, Helm and Prometheus
+control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize and Prometheus
 	go run ./test/cluster/prebuild
 	$(HELM) version --short
+	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
 
 .PHONY: check

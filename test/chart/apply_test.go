@@ -1,7 +1,6 @@
 package chart_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +19,7 @@ func TestListsHaveTheirDefaultsWritten(t *testing.T) {
 		{"NetworkPolicy", "protocol", [][]string{{"spec", "egress"}, {"ports"}}},
 	}
 	for _, values := range []string{"default", "everything", "cert-manager"} {
-		rendered := objects(t, render(t, "--values", filepath.Join("testdata", values, "values.yaml")))
+		rendered := objects(t, render(t, "--values", sets(t)[values]))
 		for _, d := range defaults {
 			checked := 0
 			for _, object := range rendered {

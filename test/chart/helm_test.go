@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,27 +24,35 @@ import (
 
 const (
 	chart     = "../../charts/sunset"
+	examples  = chart + "/examples/kinds.yaml"
 	namespace = "sunset-system"
 )
 
-var update = flag.Bool("update", false, "update the golden files and the table in docs/reference/chart-values.md")
+var update = flag.Bool("update", false, "update the golden files, charts/rendered.yaml and the table in charts/sunset/README.md")
 
-// binary is the path of helm, built from the module that pins it if the build cache does not contain it.
-var binary = sync.OnceValues(func() (string, error) {
-	command := exec.Command("go", "tool", "-modfile=../controlplane/helm/go.mod", "-n", "helm")
+var (
+	helm      = sync.OnceValues(func() (string, error) { return build("helm", "../controlplane/helm/go.mod") })
+	kustomize = sync.OnceValues(func() (string, error) { return build("kustomize", "kustomize/go.mod") })
+)
+
+// build returns the path of a tool, built from the module that pins it if the build cache does not contain it.
+func build(tool, module string) (string, error) {
+	command := exec.Command("go", "tool", "-modfile="+module, "-n", tool)
 	command.Stderr = os.Stderr
 	path, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("build helm: %w", err)
+		return "", fmt.Errorf("build %s: %w", tool, err)
 	}
 	return strings.TrimSpace(string(path)), nil
-})
+}
 
-// run runs helm with an empty configuration. Its error includes helm's output.
+// run runs helm with an empty configuration. Its error includes helm's output. It opens the folders of the chart itself, so that
+// go test does not use a cached result after a change.
 func run(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
-	path, err := binary()
+	path, err := helm()
 	expect.NoError(t, err)
+	expect.NoError(t, filepath.WalkDir(chart, func(_ string, _ fs.DirEntry, err error) error { return err }))
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull)

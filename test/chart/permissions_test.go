@@ -36,7 +36,7 @@ type permission struct{ verb, resource string }
 // permissions installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
 // makes it use every permission. The audit log shows the refused requests and the unused permissions.
 func (s *server) permissions() {
-	s.install(render(s.T, "--set", "rbac.kinds.secrets.enabled=true,rbac.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
+	s.install(render(s.T, "--skip-tests", "--values", examples, "--set", "nodeAgent.enabled=true,rbac.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
 	s.applyAll("before.yaml")
 	granted := s.granted()
 	metrics := s.controller()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,36 +49,22 @@ func values(t *testing.T) (all []value, bare []string) {
 	return all, bare
 }
 
-const page = "../../docs/reference/chart-values.md"
-
-// TestPageHasEveryValue: the table in docs/reference/chart-values.md equals values.yaml.
-func TestPageHasEveryValue(t *testing.T) {
+// TestReadmeHasEveryValue: the README of the chart ends with a table that equals values.yaml.
+func TestReadmeHasEveryValue(t *testing.T) {
+	const begin = "| value | default | |\n|---|---|---|\n"
 	all, bare := values(t)
 	if len(all) < 30 || len(bare) > 0 {
 		t.Fatalf("%d values, without comments: %v", len(all), bare)
 	}
-	var table strings.Builder
+	readme, _, found := strings.Cut(string(read(t, chart+"/README.md")), begin)
+	if !found {
+		t.Fatal("the README has no table of values")
+	}
+	readme += begin
 	for _, v := range all {
-		standard := "`" + v.standard + "`"
-		if v.standard == "" {
-			standard = "[values.yaml](../../charts/sunset/values.yaml)"
-		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", v.path, standard, v.comment)
+		readme += fmt.Sprintf("| `%s` | `%s` | %s |\n", v.path, v.standard, v.comment)
 	}
-	const begin, end = "| value | default | |\n|---|---|---|\n", "\n"
-	text := string(read(t, page))
-	before, rest, found := strings.Cut(text, begin)
-	got, after, ended := strings.Cut(rest, "|\n"+end)
-	if !found || !ended {
-		t.Fatal("docs/reference/chart-values.md has no table of values")
-	}
-	if *update {
-		got = strings.TrimSuffix(table.String(), "|\n")
-		expect.NoError(t, os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644))
-	}
-	if diff := cmp.Diff(table.String(), got+"|\n"); diff != "" {
-		t.Errorf("docs/reference/chart-values.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
-	}
+	expect.Golden(t, chart+"/README.md", readme, *update)
 }
 
 // TestSchemaHasEveryValue: the schema has the values of values.yaml and no others.

@@ -115,7 +115,7 @@ sunset-k8s.io/resume-mode, from which resume restores it. It works without a run
 runs again, it reads the mode first.
 
 With --all it suspends every enforced policy that exists now. To stop all deletions by any policy, remove the permissions of
-the controller: kubectl delete clusterrolebinding sunset-kinds sunset-node-agent
+the controller: kubectl delete clusterrolebinding -l rbac.sunset-k8s.io/grants-deletion=true
 
 If a GitOps controller manages the policies, suspend its synchronization first, or it restores the mode.
 

@@ -36,13 +36,12 @@ func (f *outputFlags) add(c *cobra.Command, more ...string) {
 	f.AddFlags(c)
 	_ = c.Flags().MarkHidden("show-managed-fields")
 	formats := f.AllowedFormats()
-	if slices.Contains(more, asWide) {
-		formats = append(formats, asWide)
-	}
+	ours := slices.DeleteFunc(slices.Clone(more), func(format string) bool { return format == asNames }) // printed by the command
+	formats = append(formats, ours...)
 	c.Flag("output").Usage = "output format: " + strings.Join(formats, ", ") + "; the default is text"
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
-		if isText := !f.isGiven() || f.is(asWide) && slices.Contains(more, asWide); isText {
+		if !f.isGiven() || slices.ContainsFunc(ours, f.is) {
 			return nil
 		}
 		f.printer, err = f.ToPrinter()

@@ -51,9 +51,9 @@ day and a week after it, later, and how many are kept. In JSON:
 
 The field diff is missing if the command did not compare with the rules in force.
 
-Exit codes: 0 success, also if objects would be deleted; 1 a policy is invalid, an expression failed on an object,
-the command could not list a kind or, without files, the ClusterRetentionPolicies, or could not read references; 2 wrong
-usage, or a file or cluster that cannot be read.`
+Exit codes: 0 success, also if objects would be deleted, unless more are due than --fail-on allows; 1 that, or a policy
+is invalid, an expression failed on an object, the command could not list a kind or, without files, the
+ClusterRetentionPolicies, or could not read references; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
   kubectl sunset preview -f policy.yaml

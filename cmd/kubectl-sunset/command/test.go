@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,7 @@ type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
 	update     bool
+	only       string // a regular expression
 	output     outputFlags
 }
 
@@ -36,7 +40,8 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	t.protection.add(c.Flags())
-	t.output.add(c)
+	t.output.add(c, asJUnit)
+	c.Flags().StringVar(&t.only, "run", "", "run only tests whose directory matches this regular expression")
 	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+policytest.FileName+" with the actual results")
 	return c
 }
@@ -48,11 +53,19 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 	if len(dirs) == 0 {
 		return errors.New("name at least one directory that contains a " + policytest.FileName + ", in it or below it")
 	}
+	only, err := regexp.Compile(t.only)
+	if err != nil {
+		return fmt.Errorf("--run: %w", err)
+	}
 	paths, err := findTests(dirs)
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 {
+	paths = slices.DeleteFunc(paths, func(path string) bool { return !only.MatchString(filepath.ToSlash(filepath.Dir(path))) })
+	switch {
+	case len(paths) == 0 && t.only != "":
+		return fmt.Errorf("no %s in or below %v in a directory that matches --run=%s", policytest.FileName, dirs, t.only)
+	case len(paths) == 0:
 		return fmt.Errorf("no %s in or below %v", policytest.FileName, dirs)
 	}
 	loader, err := t.protection.loader(engine.Options{EvalDeadline: patience})
@@ -75,7 +88,11 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	report.Passed = len(tests) - report.Failed
-	if err := t.output.print(t.streams.Out, report, report.write); err != nil {
+	write := report.write
+	if t.output.is(asJUnit) {
+		write = report.writeJUnit
+	}
+	if err := t.output.print(t.streams.Out, report, write); err != nil {
 		return err
 	}
 	if report.Failed > 0 {
@@ -126,6 +143,12 @@ Exit codes: 0 all tests pass; 1 a test fails; 2 wrong usage, or a file that cann
 
 const testExamples = `  # Run all tests below a directory
   kubectl sunset test policies/
+
+  # Run some of them
+  kubectl sunset test policies/ --run='batch|ci'
+
+  # Write a report for continuous integration
+  kubectl sunset test policies/ -o junit > report.xml
 
   # Accept the actual results, and review the difference
   kubectl sunset test --update policies/ && git diff policies/`

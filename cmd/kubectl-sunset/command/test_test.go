@@ -79,3 +79,41 @@ func TestInvalidWantIsAnError(t *testing.T) {
 		})
 	}
 }
+
+func TestReportsAsJUnit(t *testing.T) {
+	dir := testCase(t, wrongWant)
+	name := filepath.Base(dir)
+	t.Chdir(filepath.Dir(dir))
+	got := run(t, "", "test", name, "-o", "junit")
+	wants(t, got, command.ExitFindings, `<testsuite name="kubectl sunset test" tests="1" failures="1">`,
+		`<testcase classname="kubectl sunset test" name="`+name+`">`, `<failure message="the decisions differ from those in want.yaml">  Pod one/a:`)
+	wants(t, run(t, "", "test", "--update", name, "-o", "junit"), command.ExitOK, `tests="1" failures="0"`)
+}
+
+func TestRunOnlySomeTests(t *testing.T) {
+	for name, test := range map[string]struct {
+		only, wants string
+		code        int
+	}{
+		"one":                   {"/finished-jobs$", "1 passed, 0 failed", command.ExitOK},
+		"none":                  {"^nothing", "that matches --run=^nothing", command.ExitError},
+		"no regular expression": {"(", "--run: ", command.ExitError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, run(t, "", "test", samples, "--run", test.only), test.code, test.wants)
+		})
+	}
+}
+
+func TestPreviewFailsOnDeletions(t *testing.T) {
+	args := []string{"-f", samples + "/finished-jobs", "--at=2026-03-01T12:00:00Z"} // three Jobs are due
+	for failOn, code := range map[string]int{"deletions>3": command.ExitOK, "deletions > 2": command.ExitFindings, "deletions>0": command.ExitFindings, "objects>3": command.ExitError, "deletions>x": command.ExitError} {
+		t.Run(failOn, func(t *testing.T) {
+			got := run(t, "", append([]string{"preview", "--fail-on=" + failOn}, args...)...)
+			expect.Equal(t, "exit code", code, got.code)
+			if code == command.ExitFindings {
+				wants(t, got, code, "more than ", " objects would be deleted at 2026-03-01T12:00:00Z")
+			}
+		})
+	}
+}

@@ -22,7 +22,7 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
-	go run ./cmd/kubectl-sunset/reference
+	go test ./cmd/kubectl-sunset/command -run TestReferencePage -update
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes

@@ -25,7 +25,8 @@ type changeCommand struct {
 	dryRun     choice
 	// concerns reports whether the command is about an object; nil for every object.
 	concerns func(*unstructured.Unstructured) bool
-	// patch returns a merge patch for an object; nil if the object needs no change. Then the command prints unchanged.
+	// patch returns a merge patch for an object; nil if the object needs no change. Then the command prints unchanged. If the patch
+	// depends on the version of the object, it has its resourceVersion.
 	patch     func(*unstructured.Unstructured) (map[string]any, error)
 	unchanged string
 }
@@ -43,6 +44,10 @@ func (o *changeCommand) add(c *cobra.Command, namespace string) {
 	o.print.AddFlags(c)
 	c.Flags().Var(&o.dryRun, "dry-run", "client: show the objects that would change; server: also have the API server check the changes")
 	o.connection.add(c, &o.namespace, namespace)
+	c.PreRunE = func(*cobra.Command, []string) error {
+		_, err := o.connection.connect()
+		return err
+	}
 }
 
 // run changes the objects that are found.
@@ -83,7 +88,7 @@ func (o *changeCommand) run(ctx context.Context, find genericclioptions.Resource
 	return err
 }
 
-// change patches the version of an object for which the patch was made. If the object changes in the meantime, it starts again.
+// change patches an object. If the patch depends on its version, and the object changes in the meantime, it starts again.
 func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePrinter) error {
 	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(program).DryRun(o.dryRun.value == "server")
 	isAgain := false
@@ -100,14 +105,12 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 			return err
 		}
 		if patch == nil {
-			_, err := fmt.Fprintf(o.streams.Out, "%s %s\n", info.ObjectName(), o.unchanged)
-			return err
+			return (&printers.NamePrinter{Operation: o.unchanged}).PrintObj(object, o.streams.ErrOut)
 		}
 		if o.dryRun.value == "client" {
 			return printer.PrintObj(object, o.streams.Out)
 		}
-		metadata := patch["metadata"].(map[string]any)
-		metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
+		patch["metadata"].(map[string]any)["uid"] = object.GetUID()
 		data, err := json.Marshal(patch)
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ JSON and YAML have the same content:
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
    "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at", "stays"}],
    "incomplete": {"errors": [], "grant": ["commands that grant the missing permissions"]},
-   "judgedAsEnforced": ["policies whose files say DryRun"]}
+   "evaluatedAsEnforced": ["policies whose files say DryRun"]}
 
 Exit codes: 0 success, whether the object is deleted or kept; 1 a policy in the files is invalid, an expression failed on
 the object, its references are unknown, or the output is incomplete and no file contains a policy; 2 wrong usage, no such

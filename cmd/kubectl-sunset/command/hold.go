@@ -60,9 +60,6 @@ func (o *changeCommand) onObjects(use, short, long, example string) *cobra.Comma
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := o.connection.connect(); err != nil {
-				return err
-			}
 			return o.run(c.Context(), objects.ToBuilder(o.connection, args))
 		},
 	}

@@ -147,7 +147,7 @@ func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, string(sent))
 }
 
-// patch merges a patch into the object, if the patch has its resource version.
+// patch merges a patch into the object, unless the patch has another resource version.
 func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "Forbidden")
 		return
 	}
-	if object.GetResourceVersion() != patch.GetResourceVersion() {
+	if version := patch.GetResourceVersion(); version != "" && version != object.GetResourceVersion() {
 		fail(w, http.StatusConflict, "Conflict")
 		return
 	}

@@ -46,7 +46,7 @@ day and a week after it, later, and how many are kept. In JSON:
    "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
    "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes"}],
    "errors": [{"policy", "rule", "namespace", "name", "message"}],
-   "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyGoes|NewlyKept|Sooner|Later",
+   "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyDeleted|NewlyKept|Sooner|Later",
    "before": {"action", "reason", "dueTime", "policy", "rule"}, "after": {...}}]}
 
 The field diff is missing if the command did not compare with the rules in force.
@@ -61,7 +61,7 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
 
   # How many Jobs would be newly deleted in each namespace, compared with the rules in force?
   kubectl sunset preview -f policy.yaml -o json |
-    jq -r '.diff[] | select(.change == "NewlyGoes" and .kind == "Job") | .namespace' | sort | uniq -c
+    jq -r '.diff[] | select(.change == "NewlyDeleted" and .kind == "Job") | .namespace' | sort | uniq -c
 
   # What would the policies of the cluster delete in one namespace?
   kubectl sunset preview -n team-a

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -22,7 +24,7 @@ func newSuspend(streams genericiooptions.IOStreams) *cobra.Command {
 		if mode == v1alpha1.Suspend {
 			return nil, nil
 		}
-		return modePatch(v1alpha1.Suspend, mode), nil
+		return modePatch(p, v1alpha1.Suspend, mode), nil
 	}
 	c := o.onPolicies("suspend (POLICY... [-n NAMESPACE] | --all)", "Stop the deletions of policies", suspendHelp, suspendExamples, &all,
 		func(p *unstructured.Unstructured) bool { return modeOf(p) == v1alpha1.Enforce })
@@ -35,19 +37,17 @@ func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	o := newChange(streams, "resumed")
 	o.unchanged = "is not suspended"
 	o.patch = func(p *unstructured.Unstructured) (map[string]any, error) {
-		before := v1alpha1.Mode(p.GetAnnotations()[v1alpha1.ResumeModeAnnotation])
-		switch {
-		case modeOf(p) != v1alpha1.Suspend:
+		if modeOf(p) != v1alpha1.Suspend {
 			return nil, nil
-		case before != v1alpha1.Enforce && before != v1alpha1.DryRun:
-			return nil, fmt.Errorf("no annotation %s says which mode it had; set spec.mode", v1alpha1.ResumeModeAnnotation)
 		}
-		return modePatch(before, nil), nil
+		before := suspendedFrom(p)
+		if before == "" {
+			return nil, errors.New("kubectl sunset suspend did not set mode Suspend, so the mode before is not known; set spec.mode")
+		}
+		return modePatch(p, before, nil), nil
 	}
 	c := o.onPolicies("resume (POLICY... [-n NAMESPACE] | --all)", "Resume the deletions of suspended policies", resumeHelp, resumeExamples, &all,
-		func(p *unstructured.Unstructured) bool {
-			return modeOf(p) == v1alpha1.Suspend && p.GetAnnotations()[v1alpha1.ResumeModeAnnotation] != ""
-		})
+		func(p *unstructured.Unstructured) bool { return suspendedFrom(p) != "" })
 	c.Flags().BoolVar(&all, "all", false, "every policy that suspend has suspended: of the cluster and of all namespaces or, with -n, of one namespace")
 	return c
 }
@@ -60,11 +60,30 @@ func modeOf(p *unstructured.Unstructured) v1alpha1.Mode {
 	return v1alpha1.Mode(mode)
 }
 
-// modePatch sets the mode, and the mode that resume sets; nil removes that.
-func modePatch(mode v1alpha1.Mode, resume any) map[string]any {
-	patch := annotations(v1alpha1.ResumeModeAnnotation, resume)
-	patch["spec"] = map[string]any{"mode": mode}
-	return patch
+// suspendedFrom returns the mode that a policy had before suspend; empty if suspend was not the last to set the mode. A user who sets
+// the mode does not remove the annotation, so it counts only while suspend manages field spec.mode.
+func suspendedFrom(p *unstructured.Unstructured) v1alpha1.Mode {
+	isManager := slices.ContainsFunc(p.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		var fields struct {
+			Spec struct {
+				Mode json.RawMessage `json:"f:mode"`
+			} `json:"f:spec"`
+		}
+		return m.Manager == program && m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) == nil && fields.Spec.Mode != nil
+	})
+	before := v1alpha1.Mode(p.GetAnnotations()[v1alpha1.ResumeModeAnnotation])
+	if isManager && modeOf(p) == v1alpha1.Suspend && (before == v1alpha1.Enforce || before == v1alpha1.DryRun) {
+		return before
+	}
+	return ""
+}
+
+// modePatch sets the mode of this version of a policy, and the mode that resume sets; nil removes that.
+func modePatch(p *unstructured.Unstructured, mode v1alpha1.Mode, resume any) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"resourceVersion": p.GetResourceVersion(), "annotations": map[string]any{v1alpha1.ResumeModeAnnotation: resume}},
+		"spec":     map[string]any{"mode": mode},
+	}
 }
 
 // onPolicies returns a command for named policies, or for all policies that the command concerns.
@@ -76,9 +95,6 @@ func (o *changeCommand) onPolicies(use, short, long, example string, all *bool, 
 		}
 		if *all {
 			o.concerns = concerns
-		}
-		if _, err := o.connection.connect(); err != nil {
-			return err
 		}
 		return o.run(c.Context(), o.policies(args))
 	}
@@ -136,7 +152,8 @@ const resumeHelp = `Restore the mode that policies had before suspend. A policy 
 this version in the last seven days; otherwise Sunset counts first, and may wait for approval. Preview the policy before
 you resume it.
 
-With --all it resumes every policy that suspend has suspended, and no others.
+With --all it resumes every policy that suspend has suspended. Neither form resumes a policy whose mode another user or
+program has set since: set its mode yourself.
 
 Exit codes: 0 every policy has its mode again; 1 the command could not change a policy; 2 wrong usage, no such policy, or
 a cluster that does not respond.`

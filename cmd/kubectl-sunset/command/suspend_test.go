@@ -12,17 +12,19 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
+// moded is a policy with a mode. With resumeMode as MANAGER/MODE, the manager set the mode, and the annotation is MODE.
 func moded(kind, namespace, name, mode, resumeMode string) string {
 	annotations := ""
-	if resumeMode != "" {
-		annotations = fmt.Sprintf(`"annotations":{%q:%q},`, v1alpha1.ResumeModeAnnotation, resumeMode)
+	if manager, mode, isSet := strings.Cut(resumeMode, "/"); isSet {
+		annotations = fmt.Sprintf(`"annotations":{%q:%q},"managedFields":[{"manager":%q,"operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:mode":{}}}}],`,
+			v1alpha1.ResumeModeAnnotation, mode, manager)
 	}
 	return fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":%q,"metadata":{%s"name":%q,"namespace":%q,"uid":"u-%s","resourceVersion":"5"},"spec":{"mode":%q}}`,
 		kind, annotations, name, namespace, name, mode)
 }
 
 // newModed is a cluster with policies in several modes: batch is enforced, dry is a dry run, and own is enforced in team-a.
-// paused and stopped are suspended; only paused has the annotation.
+// paused and stopped are suspended: paused by suspend, stopped by a user after it was resumed by hand.
 func newModed(t *testing.T) *apiServer {
 	s := newAPIServer(t)
 	const version = `{"groupVersion":"sunset-k8s.io/v1alpha1","version":"v1alpha1"}`
@@ -32,7 +34,7 @@ func newModed(t *testing.T) *apiServer {
 		{"name":"retentionpolicies","singularName":"retentionpolicy","kind":"RetentionPolicy","namespaced":true,"verbs":["get","list","patch"]}]}`)
 	cluster := []string{
 		moded("ClusterRetentionPolicy", "", "batch", "Enforce", ""), moded("ClusterRetentionPolicy", "", "dry", "DryRun", ""),
-		moded("ClusterRetentionPolicy", "", "paused", "Suspend", "Enforce"), moded("ClusterRetentionPolicy", "", "stopped", "Suspend", ""),
+		moded("ClusterRetentionPolicy", "", "paused", "Suspend", "kubectl-sunset/Enforce"), moded("ClusterRetentionPolicy", "", "stopped", "Suspend", "kubectl-edit/Enforce"),
 	}
 	s.inForce(cluster...)
 	own := moded("RetentionPolicy", "team-a", "own", "Enforce", "")
@@ -60,7 +62,7 @@ func (s *apiServer) modes(t *testing.T) string {
 	return strings.Join(all, " ")
 }
 
-const modesBefore = "Enforce DryRun Suspend<Enforce Suspend Enforce"
+const modesBefore = "Enforce DryRun Suspend<Enforce Suspend<Enforce Enforce"
 
 func TestSuspendAndResume(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -69,20 +71,20 @@ func TestSuspendAndResume(t *testing.T) {
 		output string
 		modes  string
 	}{
-		"suspend one":            {[]string{"suspend", "batch"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch suspended\n", "Suspend<Enforce DryRun Suspend<Enforce Suspend Enforce"},
-		"suspend a dry run":      {[]string{"suspend", "dry"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/dry suspended\n", "Enforce Suspend<DryRun Suspend<Enforce Suspend Enforce"},
-		"suspend in a namespace": {[]string{"suspend", "own", "-n", "team-a"}, command.ExitOK, "retentionpolicy.sunset-k8s.io/own suspended\n", "Enforce DryRun Suspend<Enforce Suspend Suspend<Enforce"},
+		"suspend one":            {[]string{"suspend", "batch"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch suspended\n", "Suspend<Enforce DryRun Suspend<Enforce Suspend<Enforce Enforce"},
+		"suspend a dry run":      {[]string{"suspend", "dry"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/dry suspended\n", "Enforce Suspend<DryRun Suspend<Enforce Suspend<Enforce Enforce"},
+		"suspend in a namespace": {[]string{"suspend", "own", "-n", "team-a"}, command.ExitOK, "retentionpolicy.sunset-k8s.io/own suspended\n", "Enforce DryRun Suspend<Enforce Suspend<Enforce Suspend<Enforce"},
 		"suspend all": {[]string{"suspend", "--all"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch suspended\nretentionpolicy.sunset-k8s.io/own suspended\n",
-			"Suspend<Enforce DryRun Suspend<Enforce Suspend Suspend<Enforce"},
-		"suspend all of a namespace": {[]string{"suspend", "--all", "-n", "team-a"}, command.ExitOK, "retentionpolicy.sunset-k8s.io/own suspended\n", "Enforce DryRun Suspend<Enforce Suspend Suspend<Enforce"},
-		"suspend again":              {[]string{"suspend", "paused"}, command.ExitOK, "clusterretentionpolicies/paused is suspended already\n", modesBefore},
+			"Suspend<Enforce DryRun Suspend<Enforce Suspend<Enforce Suspend<Enforce"},
+		"suspend all of a namespace": {[]string{"suspend", "--all", "-n", "team-a"}, command.ExitOK, "retentionpolicy.sunset-k8s.io/own suspended\n", "Enforce DryRun Suspend<Enforce Suspend<Enforce Suspend<Enforce"},
+		"suspend again":              {[]string{"suspend", "paused"}, command.ExitOK, "", modesBefore},
 		"suspend as a dry run":       {[]string{"suspend", "--all", "--dry-run=client", "-o", "name"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/batch\nretentionpolicy.sunset-k8s.io/own\n", modesBefore},
 		"suspend what does not exist": {[]string{"suspend", "missing", "batch"}, command.ExitError, "clusterretentionpolicy.sunset-k8s.io/batch suspended\n",
-			"Suspend<Enforce DryRun Suspend<Enforce Suspend Enforce"},
-		"resume one":            {[]string{"resume", "paused"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/paused resumed\n", "Enforce DryRun Enforce Suspend Enforce"},
-		"resume all":            {[]string{"resume", "--all"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/paused resumed\n", "Enforce DryRun Enforce Suspend Enforce"},
+			"Suspend<Enforce DryRun Suspend<Enforce Suspend<Enforce Enforce"},
+		"resume one":            {[]string{"resume", "paused"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/paused resumed\n", "Enforce DryRun Enforce Suspend<Enforce Enforce"},
+		"resume all":            {[]string{"resume", "--all"}, command.ExitOK, "clusterretentionpolicy.sunset-k8s.io/paused resumed\n", "Enforce DryRun Enforce Suspend<Enforce Enforce"},
 		"resume an unknown one": {[]string{"resume", "stopped"}, command.ExitFindings, "", modesBefore},
-		"resume what runs":      {[]string{"resume", "batch"}, command.ExitOK, "clusterretentionpolicies/batch is not suspended\n", modesBefore},
+		"resume what runs":      {[]string{"resume", "batch"}, command.ExitOK, "", modesBefore},
 		"no policy":             {[]string{"suspend"}, command.ExitError, "", modesBefore},
 		"a policy and all":      {[]string{"resume", "batch", "--all"}, command.ExitError, "", modesBefore},
 	} {
@@ -96,6 +98,19 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
+func TestSuspendSaysWhatItDoesNotChange(t *testing.T) {
+	for args, want := range map[string]string{
+		"suspend paused": "clusterretentionpolicy.sunset-k8s.io/paused is suspended already\n",
+		"resume batch":   "clusterretentionpolicy.sunset-k8s.io/batch is not suspended\n",
+		"resume stopped": "the mode before is not known; set spec.mode",
+	} {
+		command, name, _ := strings.Cut(args, " ")
+		if got := newModed(t).run(t, "", command, name); !strings.Contains(got.err, want) {
+			t.Errorf("%s printed %q", args, got.err)
+		}
+	}
+}
+
 // TestSuspendWhatChangesMeanwhile: the recorded mode is that of the version that is suspended.
 func TestSuspendWhatChangesMeanwhile(t *testing.T) {
 	s := newModed(t)
@@ -104,7 +119,7 @@ func TestSuspendWhatChangesMeanwhile(t *testing.T) {
 		s.store(path, strings.Replace(moded("ClusterRetentionPolicy", "", "batch", "DryRun", ""), `"5"`, `"6"`, 1))
 	}}
 	wants(t, s.run(t, "", "suspend", "batch"), command.ExitOK, "batch suspended")
-	expect.Equal(t, "modes", "Suspend<DryRun DryRun Suspend<Enforce Suspend Enforce", s.modes(t))
+	expect.Equal(t, "modes", "Suspend<DryRun DryRun Suspend<Enforce Suspend<Enforce Enforce", s.modes(t))
 }
 
 func TestHoldAndUnhold(t *testing.T) {
@@ -121,13 +136,13 @@ func TestHoldAndUnhold(t *testing.T) {
 	}{
 		"hold":                     {free, "hold", nil, command.ExitOK, "job.batch/a held\n", "true"},
 		"hold with a reason":       {free, "hold", []string{"--reason=incident 4711"}, command.ExitOK, "job.batch/a held\n", "incident 4711"},
-		"hold again":               {held(""), "hold", nil, command.ExitOK, "jobs/a is held already\n", ""},
+		"hold again":               {held(""), "hold", nil, command.ExitOK, "", ""},
 		"hold for another reason":  {held("old"), "hold", []string{"--reason=new"}, command.ExitOK, "job.batch/a held\n", "new"},
 		"hold what says false":     {held("false"), "hold", nil, command.ExitOK, "job.batch/a held\n", "true"},
 		"hold for no reason":       {free, "hold", []string{"--reason=false"}, command.ExitError, "", "none"},
 		"hold as a dry run":        {free, "hold", []string{"--dry-run=client"}, command.ExitOK, "job.batch/a held (dry run)\n", "none"},
 		"unhold":                   {held("old"), "unhold", nil, command.ExitOK, "job.batch/a no longer held\n", "none"},
-		"unhold what has no hold":  {free, "unhold", nil, command.ExitOK, "jobs/a is not held\n", "none"},
+		"unhold what has no hold":  {free, "unhold", nil, command.ExitOK, "", "none"},
 		"a hold that is forbidden": {forbidden, "hold", nil, command.ExitError, "", "none"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,14 +52,14 @@ type Page struct {
 	At              preview.Time `json:"at"`
 	Object          Object       `json:"object"`
 	Verdict         Verdict      `json:"verdict"`
-	Owner           *Owner       `json:"owner,omitempty"`            // the owner that is deleted instead; nil if there is none
-	References      *References  `json:"references,omitempty"`       // nil if no rule for its kind reads references
-	Rules           []Rule       `json:"rules"`                      // rules that select it, in the order of the evaluations
-	Others          []Other      `json:"otherRules"`                 // rules for its kind that do not select it
-	Blocks          []Block      `json:"blocks"`                     // what keeps it although a rule may find it due
-	Changes         []Change     `json:"changes"`                    // what would change the decision
-	Unread          *Unread      `json:"incomplete,omitempty"`       // nil if all policies are known
-	AsEnforced      []string     `json:"judgedAsEnforced,omitempty"` // policies that are dry runs in the file, but are evaluated as if enforced
+	Owner           *Owner       `json:"owner,omitempty"`               // the owner that is deleted instead; nil if there is none
+	References      *References  `json:"references,omitempty"`          // nil if no rule for its kind reads references
+	Rules           []Rule       `json:"rules"`                         // rules that select it, in the order of the evaluations
+	Others          []Other      `json:"otherRules"`                    // rules for its kind that do not select it
+	Blocks          []Block      `json:"blocks"`                        // what keeps it although a rule may find it due
+	Changes         []Change     `json:"changes"`                       // what would change the decision
+	Unread          *Unread      `json:"incomplete,omitempty"`          // nil if all policies are known
+	AsEnforced      []string     `json:"evaluatedAsEnforced,omitempty"` // policies that are dry runs in the file, but are evaluated as if enforced
 }
 
 // Unread lists resources that the decision depends on but that the user has no permission to read. Without them the page may be

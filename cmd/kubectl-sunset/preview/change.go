@@ -12,10 +12,10 @@ type ChangeType string
 
 // An object goes if it is deleted now or later. An object that only a dry run would delete is kept.
 const (
-	NewlyDeleted ChangeType = "NewlyGoes" // deleted; the rules in force keep it
-	NewlyKept    ChangeType = "NewlyKept" // kept; the rules in force delete it
-	Sooner       ChangeType = "Sooner"    // deleted sooner than by the rules in force
-	Later        ChangeType = "Later"     // deleted later than by the rules in force
+	NewlyDeleted ChangeType = "NewlyDeleted" // deleted; the rules in force keep it
+	NewlyKept    ChangeType = "NewlyKept"    // kept; the rules in force delete it
+	Sooner       ChangeType = "Sooner"       // deleted sooner than by the rules in force
+	Later        ChangeType = "Later"        // deleted later than by the rules in force
 )
 
 // Change is a subject for which the rules in force decide differently. Both decisions are for the same time and the same

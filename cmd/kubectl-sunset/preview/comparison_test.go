@@ -93,11 +93,11 @@ func TestChanges(t *testing.T) {
 		inForce, asked string
 		want           []string
 	}{
-		"no rule before, due now":        {"", enforced("1h"), []string{"Pod team/a NewlyGoes NotSelected to Expired"}},
-		"no rule before, due later":      {"", enforced("9d"), []string{"Pod team/a NewlyGoes NotSelected to Waiting"}},
+		"no rule before, due now":        {"", enforced("1h"), []string{"Pod team/a NewlyDeleted NotSelected to Expired"}},
+		"no rule before, due later":      {"", enforced("9d"), []string{"Pod team/a NewlyDeleted NotSelected to Waiting"}},
 		"no rule before, and kept":       {"", rulesAbout("p", "Enforce", "v1 Pod 1h false"), nil},
-		"kept before":                    {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyGoes NotEligible to Expired"}},
-		"a dry run counts as kept":       {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyGoes DryRun to Expired"}},
+		"kept before":                    {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyDeleted NotEligible to Expired"}},
+		"a dry run counts as kept":       {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyDeleted DryRun to Expired"}},
 		"the new policy is a dry run":    {enforced("9d"), rulesAbout("p", "DryRun", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Waiting to DryRun"}},
 		"suspended":                      {enforced("1h"), rulesAbout("p", "Suspend", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
 		"the rule is removed":            {enforced("9d"), rulesAbout("p", "Enforce", "v1 Secret 1h"), []string{"Pod team/a NewlyKept Waiting to NotSelected"}},
@@ -126,9 +126,9 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 		created("v1", "Pod", "a", "z", time) + created("v1", "Node", "", "n", time)
 	got := compared(t, rulesAbout("p", "Enforce", "v1 Secret 9d", "v1 ConfigMap 1d"), rulesAbout("p", "Enforce", "v1 Pod 1d"), objects)
 	want := []string{
-		"Pod a/z NewlyGoes NotSelected to Expired",
-		"Pod b/w NewlyGoes NotSelected to Expired",
-		"Pod b/x NewlyGoes NotSelected to Expired",
+		"Pod a/z NewlyDeleted NotSelected to Expired",
+		"Pod b/w NewlyDeleted NotSelected to Expired",
+		"Pod b/x NewlyDeleted NotSelected to Expired",
 		"Secret b/s NewlyKept Waiting to NotSelected",
 	}
 	expect.Equal(t, "changes", want, changes(got))

@@ -1,0 +1,36 @@
+package command_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra/doc"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+const referenceHead = `<!-- Generated from the help of the commands. To change it, change the help and run make generate. -->
+
+# kubectl sunset
+
+The help of every command. [Quickstart](../quickstart.md#install-kubectl-sunset) shows how to install the plugin.
+
+`
+
+// TestReferencePage: docs/reference/kubectl-sunset.md is the help of all commands.
+func TestReferencePage(t *testing.T) {
+	t.Setenv("KUBECACHEDIR", "$HOME/.kube/cache") // a default that the help shows
+	page := bytes.NewBufferString(referenceHead)
+	for _, c := range commands() {
+		if c.Name() == "help" {
+			continue
+		}
+		c.Root().DisableAutoGenTag = true
+		var section bytes.Buffer
+		expect.NoError(t, doc.GenMarkdown(c, &section))
+		text, _, _ := strings.Cut(section.String(), "### SEE ALSO")
+		page.WriteString(strings.TrimRight(strings.Replace(text, "### Synopsis\n\n", "", 1), "\n") + "\n\n")
+	}
+	expect.Golden(t, "../../../docs/reference/kubectl-sunset.md", page.String(), *update)
+}

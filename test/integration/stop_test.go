@@ -1,0 +1,111 @@
+package integration_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/controllers/manager"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+const suspendedJobs = `
+mode: Enforce
+rules:
+- name: jobs
+  target: {apiVersion: batch/v1, kind: Job}
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// plugin runs kubectl sunset, and returns its output.
+func (w *env) plugin(args ...string) string {
+	w.Helper()
+	var out bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}
+	args = append(args, "--kubeconfig", w.plane.Kubeconfig(), "--cache-dir", w.TempDir())
+	if code := command.Run(w.Context(), args, streams, time.Now()); code != command.ExitOK {
+		w.Fatalf("kubectl sunset %v: exit code %d: %s", args, code, &out)
+	}
+	return out.String()
+}
+
+func (w *env) jobsLeft() int {
+	w.Helper()
+	var left batchv1.JobList
+	expect.NoError(w, w.List(w.Context(), &left, client.InNamespace(w.namespace)))
+	return len(left.Items)
+}
+
+// TestDeletionsStop: from a second after the response to each of the two commands that stop all deletions, nothing is deleted.
+func TestDeletionsStop(t *testing.T) {
+	for name, stop := range map[string]func(w *env){
+		"without permissions": func(w *env) {
+			expect.NoError(w, w.DeleteAllOf(w.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingLabels{"rbac.sunset-k8s.io/grants-deletion": "true"}))
+		},
+		"with suspended policies": func(w *env) { w.plugin("suspend", "--all") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newEnv(t)
+			page, err := os.ReadFile("../../docs/reference/permissions.md")
+			expect.NoError(t, err)
+			w.createAll(documents(string(page)))
+			config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
+			expect.NoError(t, err)
+			const jobs = 200
+			for i := range jobs {
+				w.temporary(&batchv1.Job{
+					ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprint("job-", i)},
+					Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: corev1.PodTemplateSpec{
+						Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+				})
+			}
+			w.sunset(func(c *manager.Config) { c.Rest, c.MaxPerSecond = config, 20 })
+			w.policy("jobs", suspendedJobs)
+			cluster.Eventually(t, patience, func() error {
+				left := w.jobsLeft()
+				return cluster.Want(left < jobs-20, "%d Jobs left", left)
+			})
+			stop(w)
+			time.Sleep(time.Second)
+			left := w.jobsLeft()
+			time.Sleep(2 * time.Second)
+			if now := w.jobsLeft(); left == 0 || now != left {
+				t.Errorf("%d Jobs left a second after the command, and %d later", left, now)
+			}
+		})
+	}
+}
+
+// TestResumeOnlyWhatSuspendStopped: a user who sets the mode leaves the annotation of suspend on the policy.
+func TestResumeOnlyWhatSuspendStopped(t *testing.T) {
+	w := newEnv(t)
+	p := w.policy("jobs", suspendedJobs)
+	modeAfter := func(args ...string) v1alpha1.Mode {
+		t.Helper()
+		t.Log(w.plugin(args...))
+		expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+		return p.Spec.Mode
+	}
+	expect.Equal(t, "suspended", v1alpha1.Suspend, modeAfter("suspend", "--all"))
+	expect.Equal(t, "resumed", v1alpha1.Enforce, modeAfter("resume", "--all"))
+	expect.Equal(t, "suspended again", v1alpha1.Suspend, modeAfter("suspend", p.Name))
+	for _, mode := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Suspend} {
+		w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = mode })
+	}
+	expect.Equal(t, "suspended by a user", v1alpha1.Suspend, modeAfter("resume", "--all"))
+}

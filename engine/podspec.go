@@ -119,7 +119,7 @@ func namesIn(function string, paths []string) functions.UnaryOp {
 		}
 		f := found{known: map[string]bool{}}
 		for _, path := range all {
-			if err := f.at(map[string]any(spec), path); err != nil {
+			if err := f.at(spec, path); err != nil {
 				return failure(function, err)
 			}
 		}

@@ -70,7 +70,7 @@ func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 			}
 			response, err := over.Do(request)
 			expect.NoError(t, err)
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			if response.StatusCode != test.code {
 				t.Errorf("got %s, want %d", response.Status, test.code)
 			}

@@ -76,7 +76,7 @@ func TestManagerRequestsHaveUserAgent(t *testing.T) {
 		t.Error("the manager does not request the lease")
 	}
 	stop()
-	<-ended
+	expect.NoError(t, <-ended)
 	select {
 	case other := <-others:
 		t.Error(other)

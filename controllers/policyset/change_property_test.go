@@ -215,7 +215,6 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		}
 		story := fmt.Sprintf("seed %d: from %+v to %+v, restart %v after %s", seed, was, is, restarts, down)
 		l := was.started(t)
-		now := all
 		next := func() {
 			if restarts {
 				l = l.restart()
@@ -225,7 +224,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		}
 		l.reported(all)
 		l.later(down)
-		now = all.older(down)
+		now := all.older(down)
 		next()
 		if n := now.waits(l, l.snapshot().Policies()...); n > 0 || n == 0 && !restarts {
 			t.Fatalf("%s: %d wait before anything has changed", story, n)

@@ -132,7 +132,7 @@ func (b *builder) buildLocked(ctx context.Context, c Component, path string) err
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer func() { _ = held.Close() }()
 	if _, err := os.Stat(path); err == nil {
 		return nil // another process has built it
 	}
@@ -153,7 +153,7 @@ func (b *builder) buildLocked(ctx context.Context, c Component, path string) err
 // build compiles to a temporary file and renames it, so that path is never an incomplete binary.
 func (b *builder) build(ctx context.Context, c Component, path string) error {
 	temp := path + ".new"
-	defer os.Remove(temp)
+	defer func() { _ = os.Remove(temp) }()
 	args := append([]string{"build", "-o", temp}, b.flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, recipes[c].pkg)...)
 	cmd.Dir = b.source

@@ -42,7 +42,7 @@ func TestCluster(t *testing.T) {
 		Nodes: 2, Scheduler: true, LogDir: logs, AuditPolicy: cluster.AuditMetadata,
 	})
 	expect.NoError(t, err)
-	defer c.Stop()
+	defer func() { _ = c.Stop() }()
 	t.Logf("started in %s", time.Since(start).Round(10*time.Millisecond))
 	client := kubernetes.NewForConfigOrDie(c.Config())
 

@@ -19,19 +19,19 @@ func TestLockWaitsForItsHolder(t *testing.T) {
 	waited := false
 	second, err := lock(t.Context(), path, func() {
 		waited = true
-		first.Close()
+		_ = first.Close()
 	})
 	if err != nil || !waited {
 		t.Fatalf("lock after release: %v, waited %t", err, waited)
 	}
-	second.Close()
+	_ = second.Close()
 }
 
 func TestLockGivesUpWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held, err := tryLock(path)
 	expect.NoError(t, err)
-	defer held.Close()
+	defer func() { _ = held.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := lock(ctx, path, cancel); !errors.Is(err, context.Canceled) {
 		t.Errorf("lock = %v, want context.Canceled", err)

@@ -28,7 +28,7 @@ func launch(p Program) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	offset, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err

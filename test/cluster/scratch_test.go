@@ -16,8 +16,8 @@ func TestScratchOfTheDeadIsSwept(t *testing.T) {
 		return s
 	}
 	dead, old, young := make(), make(), make()
-	dead.lock.Close()
-	young.lock.Close()
+	_ = dead.lock.Close()
+	_ = young.lock.Close()
 	for _, s := range []*Scratch{dead, old} {
 		hourAgo := time.Now().Add(-time.Hour)
 		expect.NoError(t, os.Chtimes(s.dir, hourAgo, hourAgo))

@@ -30,7 +30,7 @@ func TestClusterWithSecondAPIServer(t *testing.T) {
 		Controllers: []string{}, SecondAPIServer: true, History: true, AuditPolicy: cluster.AuditBodies, Progress: io.Discard,
 	})
 	expect.NoError(t, err)
-	defer c.Stop()
+	defer func() { _ = c.Stop() }()
 	behind, err := c.UserConfigAt(cluster.SecondAPIServer, "somebody", "system:masters")
 	expect.NoError(t, err)
 	a := kubernetes.NewForConfigOrDie(c.Config()).CoreV1().ConfigMaps(ns)

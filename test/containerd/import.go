@@ -27,7 +27,7 @@ func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 	if err := os.WriteFile(path, archive(all), 0o600); err != nil {
 		return err
 	}
-	defer os.Remove(path)
+	defer func() { _ = os.Remove(path) }()
 	args := []string{"images", "import"}
 	if !slices.ContainsFunc(images, func(i Image) bool { return i.Runnable }) {
 		args = append(args, "--no-unpack") // no container runs them

@@ -79,7 +79,7 @@ func (n *nest) enter() error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		open[i] = f
 	}
 	if err := unix.Setns(int(open[0].Fd()), unix.CLONE_NEWPID); err != nil {

@@ -214,7 +214,7 @@ func (s *server) watch(r *http.Request) *http.Response {
 }
 
 func (s *server) send(ctx context.Context, w *watch, to *io.PipeWriter, lasts time.Duration) {
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	over := time.NewTimer(lasts)
 	defer over.Stop()
 	for {

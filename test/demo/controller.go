@@ -45,7 +45,7 @@ func startController(binary, kubeconfig string, crashed context.CancelCauseFunc)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	c.command = exec.Command(binary, "--kubeconfig", kubeconfig, "--namespace", systemNamespace, "--leader-elect",
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	c.command.Stdout, c.command.Stderr = log, log

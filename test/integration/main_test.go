@@ -3,6 +3,7 @@ package integration_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -27,7 +28,7 @@ type installed struct{ m *testing.M }
 func (i installed) Run() int {
 	for _, plane := range planes.all {
 		if _, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}); err != nil {
-			os.Stderr.WriteString("install CRDs: " + err.Error() + "\n")
+			fmt.Fprintln(os.Stderr, "install CRDs:", err)
 			return 1
 		}
 	}

@@ -26,7 +26,7 @@ func check(paths []string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	texts := texts{dir: dir, of: map[string]text{}}
 	for _, p := range paths {
 		if err := filepath.WalkDir(p, texts.add); err != nil {

@@ -75,7 +75,7 @@ func do(ctx context.Context, g *proxy.Proxy, method, path, body string) (*http.R
 	if err != nil {
 		return nil, "", err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	return response, string(text), err
 }

@@ -61,7 +61,7 @@ func put(ctx context.Context, url, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
 		return fmt.Errorf("etcd returned %s: %s %w", response.Status, text, err)
 	}

@@ -83,7 +83,7 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	e.loader = loader
 	in.CheckNames(true)
 	in.Enforce()

@@ -38,7 +38,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		from = file
 	}
 	images, err := load.ReadCrictl(from, f.unusedSince.get())

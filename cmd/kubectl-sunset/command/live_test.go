@@ -94,7 +94,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := 0
-	fmt.Sscanf(r.URL.Query().Get("continue"), "%d", &page)
+	_, _ = fmt.Sscanf(r.URL.Query().Get("continue"), "%d", &page)
 	var status struct {
 		Kind string
 		Code int

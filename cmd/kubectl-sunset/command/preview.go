@@ -66,7 +66,7 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	in.CheckNames(true)
 	in.Check(loader)
 	in.Enforce()

@@ -138,7 +138,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 	if err != nil {
 		return nil, false, err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	if len(g.files.names) == 0 {
 		all, err = g.inForce(ctx, loader, named)
 		return all, false, err

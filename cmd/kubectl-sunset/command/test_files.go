@@ -57,7 +57,7 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	if err != nil {
 		return nil, err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	loader := load.NewLoader(compiler, protection)
 	in, err := load.Read(files, loader)
 	if err != nil {

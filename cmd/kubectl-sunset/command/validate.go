@@ -51,7 +51,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	in.CheckNames(false)
 	in.Check(loader)
 	in.FindWithoutPolicy(files)

@@ -44,7 +44,7 @@ func Open(paths []string, recursive bool, stdin io.Reader) (*Files, error) {
 	f := &Files{}
 	for _, path := range paths {
 		if err := f.add(path, recursive, stdin); err != nil {
-			f.Close()
+			_ = f.Close()
 			return nil, err
 		}
 	}
@@ -130,7 +130,7 @@ func (f found) each(yield func(Item) error) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	return EachItem(f.name, r, func(item Item) error {
 		item.lenient = f.inDirectory
 		return yield(item)

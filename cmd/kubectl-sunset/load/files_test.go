@@ -58,7 +58,7 @@ func TestOpen(t *testing.T) {
 			tree(t)
 			files, err := load.Open(test.paths, test.recursive, strings.NewReader(object))
 			expect.NoError(t, err)
-			defer files.Close()
+			defer func() { _ = files.Close() }()
 			for range 2 { // files can be read more than once
 				if diff := cmp.Diff(test.want, seen(t, files)); diff != "" {
 					t.Error(diff)

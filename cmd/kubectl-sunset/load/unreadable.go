@@ -23,7 +23,7 @@ func (i Item) unreadable(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := &Error{File: i.File, Line: i.Line}
 	if match := lineOf.FindStringSubmatchIndex(text); match != nil && match[0] == 0 {
-		fmt.Sscan(text[match[2]:match[3]], &at.Line)
+		_, _ = fmt.Sscan(text[match[2]:match[3]], &at.Line) // digits
 		at.Line += i.Line - 1
 		text = strings.TrimSpace(text[match[1]:])
 	}

@@ -64,7 +64,7 @@ func opened(t testing.TB, text string) *load.Files {
 	t.Helper()
 	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
 	expect.NoError(t, err)
-	t.Cleanup(func() { files.Close() })
+	t.Cleanup(func() { _ = files.Close() })
 	return files
 }
 

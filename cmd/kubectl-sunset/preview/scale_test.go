@@ -3,7 +3,6 @@ package preview_test
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,14 +89,14 @@ func writeJobs(t testing.TB, n int) string {
 	path := filepath.Join(t.TempDir(), "jobs.yaml")
 	f, err := os.Create(path)
 	expect.NoError(t, err)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	w := bufio.NewWriter(f)
-	defer w.Flush()
-	io.WriteString(w, "apiVersion: v1\nitems:\n")
+	defer func() { _ = w.Flush() }()
+	fmt.Fprint(w, "apiVersion: v1\nitems:\n")
 	for i := range n {
 		fmt.Fprintf(w, job, i, i%50)
 	}
-	io.WriteString(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+	fmt.Fprint(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
 	return path
 }
 
@@ -107,7 +106,7 @@ func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	loader := load.NewLoader(compiler, policy.DefaultProtection())
 	files, err := load.Open([]string{jobPolicy, path}, false, nil)
 	expect.NoError(t, err)
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 	in, err := load.Skim(files, loader)
 	expect.NoError(t, err)
 	in.Enforce()

@@ -76,8 +76,10 @@ func tape(ctx context.Context, l *life, url string, lasts, every time.Duration) 
 			fmt.Fprintln(os.Stderr, "record:", err) // metrics are not served yet
 		}
 	}
-	cancel()
-	<-lived // ended because the recording is complete
+	cancel() // the recording is complete
+	if err := <-lived; err != nil && !errors.Is(err, context.Canceled) {
+		return "", err
+	}
 	return r.String(), nil
 }
 

@@ -104,7 +104,7 @@ func TestRuntimeComesGoesAndComesBack(t *testing.T) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("cri-nobody-%d.sock", time.Now().UnixNano()))
 	nobody, err := cri.Dial(path, cri.Options{})
 	expect.NoError(t, err)
-	defer nobody.Close()
+	defer func() { _ = nobody.Close() }()
 	_, err = nobody.Images(t.Context())
 	wantCode(t, "no runtime has ever listened", err, "Unavailable")
 	if !strings.Contains(err.Error(), path) {

@@ -122,7 +122,7 @@ func TestUsesFailIfOneIsUnknown(t *testing.T) {
 		}
 		fresh, err := cri.Dial(server.Endpoint, cri.Options{})
 		expect.NoError(t, err)
-		defer fresh.Close()
+		defer func() { _ = fresh.Close() }()
 		if test.change != nil {
 			server.Update(test.change)
 		}

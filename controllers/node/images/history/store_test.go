@@ -18,7 +18,7 @@ func open(t testing.TB, dir string, at history.Reading) *history.Store {
 	t.Helper()
 	s, err := history.Open(dir, at, options)
 	expect.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -128,7 +128,7 @@ func TestFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		foreign.Machine = "node-2"
 		s, err := history.Open(dir, reading(3*interval), foreign)
 		expect.NoError(t, err)
-		defer s.Close()
+		defer func() { _ = s.Close() }()
 		expectAgesReset(t, s, `it was written by machine "node-1", and this is machine "node-2"`)
 	})
 	t.Run("a directory is in its place", func(t *testing.T) {

@@ -25,7 +25,7 @@ func Open(path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	size := int(unsafe.Sizeof(Page{}))
 	if err := file.Truncate(int64(size)); err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
-# go.mod pins the tools, which run with `go tool`. You need to install only Go.
+# Modules in test pin the tools, which run with `go tool`. You need to install only Go.
 
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md charts/sunset/files
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
+TOOL := go tool -modfile=test/tools/go.mod
+GOLANGCI_LINT := go tool -modfile=test/tools/golangci-lint/go.mod golangci-lint
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 KUSTOMIZE := go tool -modfile=test/chart/kustomize/go.mod kustomize
 
@@ -18,8 +20,8 @@ help: ## List the targets
 
 .PHONY: generate
 generate: ## Generate the deepcopy functions, the CRDs, the generated pages of docs/reference and the copies in the chart
-	go tool controller-gen object paths=./policy/v1alpha1
-	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
+	$(TOOL) controller-gen object paths=./policy/v1alpha1
+	$(TOOL) controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
 	go test ./cmd/kubectl-sunset/command -run TestReferencePage -update
@@ -48,12 +50,15 @@ verify-docs:
 	go test ./test -run 'Links|Pages|Runbook'
 
 .PHONY: lint
-lint: ## Run gofmt, go vet and staticcheck, and vale on comments, messages and pages
-	@unformatted=$$(gofmt -l .); \
-	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go tool staticcheck ./...
+lint: ## Run golangci-lint (.golangci.yml), actionlint on workflows, and vale on comments, messages and pages
+	$(GOLANGCI_LINT) fmt --diff
+	$(GOLANGCI_LINT) run
+	$(TOOL) actionlint
 	go run ./test/prose
+
+.PHONY: vulncheck
+vulncheck: ## Report known vulnerabilities of the modules that the code uses (needs https://vuln.go.dev)
+	$(TOOL) govulncheck ./...
 
 .PHONY: chart
 chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its README and charts/rendered.yaml

@@ -7,6 +7,7 @@ PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
 TOOL := go tool -modfile=test/tools/go.mod
 GOLANGCI_LINT := go tool -modfile=test/tools/golangci-lint/go.mod golangci-lint
+GORELEASER := go tool -modfile=test/tools/goreleaser/go.mod goreleaser
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 KUSTOMIZE := go tool -modfile=test/chart/kustomize/go.mod kustomize
 
@@ -33,7 +34,7 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	cp crds/nodes/rbac.yaml charts/sunset/files/nodes/
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-docs lint ## Fail if a generated file or go.mod is out of date, a link is broken, or a linter reports a finding
+verify: verify-generated verify-modules verify-docs verify-release lint ## Fail if a generated file or go.mod is out of date, a link is broken, or a linter reports a finding
 
 .PHONY: verify-generated
 verify-generated: generate
@@ -48,6 +49,10 @@ verify-modules:
 .PHONY: verify-docs
 verify-docs:
 	go test ./test -run 'Links|Pages|Runbook'
+
+.PHONY: verify-release
+verify-release:
+	$(GORELEASER) check
 
 .PHONY: lint
 lint: ## Run golangci-lint (.golangci.yml), actionlint on workflows, and vale on comments, messages and pages
@@ -67,9 +72,9 @@ chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its REA
 
 ##### Release
 
-.PHONY: archives
-archives: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/ (VERSION=v1.2.3)
-	go run ./test/release -version "$(VERSION)" -o dist
+.PHONY: snapshot
+snapshot: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/
+	$(GORELEASER) release --snapshot --clean --skip=ko,sbom,sign
 
 .PHONY: chart-package
 chart-package: ## Build the archive of the chart for helm push, in dist/ (VERSION=v1.2.3)

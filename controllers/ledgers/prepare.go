@@ -21,9 +21,6 @@ import (
 // ErrMissing says that the policy's status records a ledger that does not exist. An error of State wraps it.
 var ErrMissing = errors.New("the RetentionLedger that status.ledger of the policy names does not exist")
 
-// errPolicyDeleted ends the worker of a policy that no longer exists.
-var errPolicyDeleted = errors.New("the policy and its RetentionLedger were deleted")
-
 const (
 	observeFirst   = time.Second // between two reads of doubtful objects
 	observeMost    = time.Minute

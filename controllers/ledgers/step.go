@@ -13,6 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// errPolicyDeleted ends the worker of a policy that no longer exists.
+var errPolicyDeleted = errors.New("the policy and its RetentionLedger were deleted")
+
 // step does the work that is due, and returns when to call it again. An error ends the worker and, unless it is errPolicyDeleted,
 // the process.
 func (w *worker) step(ctx context.Context) (time.Time, error) {

@@ -7,6 +7,21 @@ var engineTable = map[string]Mutant{
 		Old: "if !c.isTrue() || !slices.Contains(kinds",
 		New: "if !slices.Contains(kinds",
 	},
+	"engine: rules without a selector do not select an object that others select": {
+		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
+		Old: "\tfound = append(found, s.always...)\n",
+		New: "",
+	},
+	"engine: a mark on an object that its rule no longer selects is ignored": {
+		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
+		Old: "found = append(found, s.byMark[mark]...)",
+		New: "_ = mark",
+	},
+	"engine: only one of the values of a selector selects": {
+		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
+		Old: "for _, l := range rarest {",
+		New: "for _, l := range rarest[:1] {",
+	},
 	"engine: a label with an empty value is missing": {
 		File: "engine/selector.go", Test: "./engine TestLabelMayHaveAnEmptyValue",
 		Old: "value, ok := l[name].(string)\n\treturn value, ok",

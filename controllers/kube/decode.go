@@ -119,7 +119,7 @@ func (d *decoder) object(data []byte) (*observation, error) {
 	return d.observed(data, json(), rules)
 }
 
-var noRules = retention.NamespaceRules{Layout: &index.Columns{}}
+var noColumns = index.NewColumns()
 
 func (d *decoder) observed(data []byte, with *engine.Decoder, rules *keptRules) (*observation, error) {
 	if d.closed {
@@ -148,7 +148,7 @@ func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
 	if rules == nil {
-		return &observation{row: index.NewFactRow(subject, noRules.Layout)}, nil
+		return &observation{row: index.NewFactRow(subject, noColumns)}, nil
 	}
 	asked := rules.About(subject.Namespace)
 	if d.knows != nil && d.knows(subject, asked.Layout) {
@@ -156,8 +156,8 @@ func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation
 	}
 	if d.keeps && len(asked.Rules) > 0 {
 		kept, err := rules.keep(subject.ResourceVersion, object)
-		return &observation{row: index.NewFactRow(subject, noRules.Layout), kept: kept}, err
+		return &observation{row: index.NewFactRow(subject, noColumns), kept: kept}, err
 	}
-	facts, again := d.budget.evaluate(d.evaluator, rules.RuleSet, subject.Namespace, object)
-	return &observation{row: index.NewFactRow(subject, asked.Layout, facts...).EvaluateAgain(again)}, nil
+	row, _ := d.budget.evaluate(d.evaluator, rules.RuleSet, subject, object)
+	return &observation{row: row}, nil
 }

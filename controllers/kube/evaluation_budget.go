@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -43,31 +44,41 @@ type evaluationBudget struct {
 }
 
 // evaluate evaluates the rules on an object. If the object's namespace has no time left, the facts of that namespace's rules have an
-// error instead. again is true if some facts should be evaluated again later.
-func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
-	rules, general := q.About(namespace).Rules, len(q.Everywhere.Rules)
-	facts = make([]policy.Facts, len(rules))
+// error instead, and the row says that it should be evaluated again. readsReferences is true if a rule that selects the object reads
+// its references.
+func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, s policy.Subject, object map[string]any) (row *index.FactRow, readsReferences bool) {
+	asked, general := q.About(s.Namespace), len(q.Everywhere.Rules)
 	var left, took time.Duration
-	if len(rules) > general {
-		left = a.left(namespace)
+	if len(asked.Rules) > general {
+		left = a.left(s.Namespace)
 	}
-	for i, rule := range rules {
+	facts := func(rule *engine.Program, own bool) (f policy.Facts) {
 		switch {
-		case i < general:
-			facts[i] = e.Facts(rule, object)
+		case !own:
+			return e.Facts(rule, object)
 		case took >= left:
-			facts[i] = e.UnevaluatedFacts(rule, object, errNoTime)
-		default:
-			began := a.clock.Now()
-			facts[i] = e.Facts(rule, object)
-			took += a.clock.Since(began)
+			return e.UnevaluatedFacts(rule, object, errNoTime)
 		}
-		again = again || errors.Is(facts[i].Err, errNoTime) || errors.Is(facts[i].Err, engine.ErrDeadline)
+		began := a.clock.Now()
+		f = e.Facts(rule, object)
+		took += a.clock.Since(began)
+		return f
 	}
+	again := false
+	row = index.NewSparseFactRow(s, asked.Layout, func(yield func(int, policy.Facts) bool) {
+		for _, i := range asked.Selection.Of(object) {
+			f := facts(asked.Rules[i], i >= general)
+			again = again || errors.Is(f.Err, errNoTime) || errors.Is(f.Err, engine.ErrDeadline)
+			readsReferences = readsReferences || f.Selected && asked.Rules[i].ReadsReferences()
+			if !yield(i, f) {
+				return
+			}
+		}
+	})
 	if took > 0 {
-		a.owe(namespace, took)
+		a.owe(s.Namespace, took)
 	}
-	return facts, again
+	return row.EvaluateAgain(again), readsReferences
 }
 
 // left returns how long the rules of a namespace may take now.

@@ -29,7 +29,8 @@ func NewEvaluationBudget(c clock.PassiveClock) *EvaluationBudget {
 
 // Evaluate evaluates the rules on an object.
 func (a *EvaluationBudget) Evaluate(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
-	return a.evaluate(e, q, namespace, object)
+	row, _ := a.evaluate(e, q, policy.Subject{Namespace: namespace}, object)
+	return row.Facts(), row.IsStale()
 }
 
 // Debtors returns the number of namespaces in debt.

@@ -154,13 +154,9 @@ func (m *reevaluator) evaluate(kept *keptObject) (row *index.FactRow, mayChange 
 	if err != nil {
 		return nil, false, err
 	}
-	asked := kept.rules.About(subject.Namespace)
 	m.evaluator.SetReferences(m.referencesTo(subject))
-	facts, again := m.budget.evaluate(m.evaluator, kept.rules.RuleSet, subject.Namespace, object)
-	for i, rule := range asked.Rules {
-		mayChange = mayChange || facts[i].Selected && rule.ReadsReferences()
-	}
-	return index.NewFactRow(subject, asked.Layout, facts...).EvaluateAgain(again), mayChange, nil
+	row, mayChange = m.budget.evaluate(m.evaluator, kept.rules.RuleSet, subject, object)
+	return row, mayChange, nil
 }
 
 // referencesTo returns the current references to an object.

@@ -327,7 +327,7 @@ func TestRuleSetSharesEqualColumns(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
-		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
+		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Keys()) }
 		expect.Equal(t, "in team-a, with the same rule", 1, asked("team-a"))
 		expect.Equal(t, "in team-b", 2, asked("team-b"))
 		s.list()

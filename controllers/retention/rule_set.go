@@ -21,8 +21,9 @@ type RuleSet struct {
 
 // NamespaceRules has the rules for a subject, and the layout of their facts.
 type NamespaceRules struct {
-	Rules  []*engine.Program
-	Layout *index.Columns
+	Rules     []*engine.Program
+	Selection *engine.Selection // of these rules
+	Layout    *index.Columns
 }
 
 // NewRuleSet returns a RuleSet with rules for all namespaces, and others for single namespaces.
@@ -35,11 +36,11 @@ func NewRuleSet(kind schema.GroupVersionKind, everywhere []*engine.Program, in m
 }
 
 func namespaceRules(rules []*engine.Program) NamespaceRules {
-	a := NamespaceRules{Rules: rules, Layout: &index.Columns{Columns: make([]string, len(rules))}}
+	keys := make([]string, len(rules))
 	for i, r := range rules {
-		a.Layout.Columns[i] = r.Key()
+		keys[i] = r.Key()
 	}
-	return a
+	return NamespaceRules{Rules: rules, Selection: engine.NewSelection(rules), Layout: index.NewColumns(keys...)}
 }
 
 // About returns the rules for a subject in a namespace, "" for cluster-scoped subjects.
@@ -75,21 +76,16 @@ func (q RuleSet) ReadsReferences() bool {
 	return slices.ContainsFunc(q.Everywhere.Rules, (*engine.Program).ReadsReferences)
 }
 
-// answers reports whether rows of these rules have all facts that the other rules need.
-func (a NamespaceRules) answers(o NamespaceRules) bool {
-	return !slices.ContainsFunc(o.Layout.Columns, func(key string) bool { return !slices.Contains(a.Layout.Columns, key) })
-}
-
 // answersEverywhere reports whether rows have the facts of all rules that apply everywhere.
 func (q RuleSet) answersEverywhere(o RuleSet) bool {
-	return q.Kind == o.Kind && q.Everywhere.answers(o.Everywhere)
+	return q.Kind == o.Kind && q.Everywhere.Layout.Covers(o.Everywhere.Layout)
 }
 
 // unanswered returns the namespaces whose rules need other facts.
 func (q RuleSet) unanswered(o RuleSet) []string {
 	var names []string
 	for namespace, in := range o.In {
-		if !q.About(namespace).answers(in) {
+		if !q.About(namespace).Layout.Covers(in.Layout) {
 			names = append(names, namespace)
 		}
 	}
@@ -106,7 +102,7 @@ func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 	q.In = maps.Clone(q.In)
 	for _, namespace := range namespaces {
 		own := slices.DeleteFunc(slices.Clone(o.In[namespace].Rules), func(r *engine.Program) bool {
-			return slices.Contains(q.Everywhere.Layout.Columns, r.Key())
+			return q.Everywhere.Layout.Has(r.Key())
 		})
 		q.In[namespace] = namespaceRules(slices.Concat(q.Everywhere.Rules, own))
 	}

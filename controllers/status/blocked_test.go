@@ -70,7 +70,7 @@ func TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 // and the metric.
 func TestSixBlockers(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
-		start, layout := time.Now().Add(-2*time.Hour), &index.Columns{Columns: []string{"a"}}
+		start, keys := time.Now().Add(-2*time.Hour), []string{"a"}
 		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
 			q := policyOf(v1alpha1.Enforce, rule("r-"+name))
@@ -78,10 +78,10 @@ func TestSixBlockers(t *testing.T) {
 			if i < 5 {
 				q.Rules[0].Keep = 5
 			}
-			layout.Columns = append(layout.Columns, q.Rules[0].Key)
+			keys = append(keys, q.Rules[0].Key)
 			all = append(all, q)
 		}
-		e := compiledOf(all...)
+		layout, e := index.NewColumns(keys...), compiledOf(all...)
 		for _, p := range all {
 			w.store(p, noStatus)
 		}

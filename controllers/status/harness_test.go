@@ -60,7 +60,7 @@ func compiledOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 }
 
 // columns are the columns of every row, named like the rules.
-var columns = &index.Columns{Columns: []string{"a", "b"}}
+var columns = index.NewColumns("a", "b")
 
 // row returns a Job of team-a with facts for its columns.
 func row(name string, start time.Time, facts ...policy.Facts) *index.FactRow {

@@ -213,7 +213,7 @@ func (m *marking) row(o *thing) *index.FactRow {
 
 func (l *leading) rule() *policy.Rule { return l.snapshot.Rule(policy.RuleID{Policy: "p", Rule: "r"}) }
 
-func (l *leading) layout() *index.Columns { return &index.Columns{Columns: []string{l.rule().Key}} }
+func (l *leading) layout() *index.Columns { return index.NewColumns(l.rule().Key) }
 
 // settle determines which uses the leader must have recorded. These are uses that it observed some time ago, while statuses
 // could be written. They include uses that it observed after the status had shown for some time that it could not write to the

@@ -21,12 +21,12 @@ import (
 // TestMessagesAreShort: of 64 rules that keep objects with long names, the message names only some.
 func TestMessagesAreShort(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
-		layout, rules, facts := &index.Columns{}, []*policy.Rule{}, []policy.Facts{}
+		keys, rules, facts := []string{}, []*policy.Rule{}, []policy.Facts{}
 		for i := range 64 {
 			name := fmt.Sprintf("r-%02d", i)
-			layout.Columns, rules, facts = append(layout.Columns, name), append(rules, rule(name)), append(facts, yes(w.began.Add(-2*time.Hour)))
+			keys, rules, facts = append(keys, name), append(rules, rule(name)), append(facts, yes(w.began.Add(-2*time.Hour)))
 		}
-		e := compiledOf(policyOf(v1alpha1.Enforce, rules...))
+		layout, e := index.NewColumns(keys...), compiledOf(policyOf(v1alpha1.Enforce, rules...))
 		w.store(named(e, "p"), noStatus)
 		x := index.New(fixture.Jobs.GroupKind(), func() {})
 		x.SetSnapshot(e.Snapshot, time.Now())

@@ -59,7 +59,7 @@ func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
 // changes is the duration of one change: an object with another start time replaces an object.
 func (l *environment) changes(rule policy.Rule) time.Duration {
 	now := time.Now()
-	layout := &index.Columns{Columns: []string{"key"}}
+	layout := index.NewColumns("key")
 	row := func(i, version int) *index.FactRow {
 		start := now.Add(-time.Duration(rand.N(100_000)) * time.Second)
 		subject := policy.Subject{

@@ -7,6 +7,26 @@ var indexTable = map[string]Mutant{
 		Old: "return x.synced && x.snapshot == snapshot && x",
 		New: "return x.synced && x",
 	},
+	"index: a rule whose facts are unknown keeps nothing": {
+		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestRuleWithoutFactsKeepsSubjects",
+		Old: "\trules = append(rules, p.always...)\n",
+		New: "",
+	},
+	"index: a namespace with unknown labels keeps nothing": {
+		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestAgainstTheModel",
+		Old: "\tif !synced || !p.known {\n",
+		New: "\tif !synced {\n",
+	},
+	"index: only one of two rules with the same facts decides": {
+		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestRulesWithTheSameExpressions",
+		Old: "\tfor end < len(p.byColumn) &&",
+		New: "\tfor end == begin && end < len(p.byColumn) &&",
+	},
+	"marks: an object that was not selected keeps an old mark": {
+		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
+		Old: "column(key); c >= 0 {",
+		New: "column(key); c >= 0 && r.fact(c).bits != 0 {",
+	},
 	"marks: a gap in the watch keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
 		Old: "case gap, old != nil && old.voids(f):",
@@ -19,7 +39,7 @@ var indexTable = map[string]Mutant{
 	},
 	"marks: an observed use keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
-		Old: "\tcase !f.eligible:\n\t\treturn true\n",
+		Old: "\tcase !f.has(eligible):\n\t\treturn true\n",
 		New: "",
 	},
 	"marks: a short-lived reference keeps the mark": {
@@ -39,8 +59,8 @@ var indexTable = map[string]Mutant{
 	},
 	"returns: any change in the namespace resets the count of recreations": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
-		Old: "if is.ID == was.ID && is.EditedSince(was) {",
-		New: "if is.ID == was.ID && is != was {",
+		Old: "if is.ID == before.Rules[was].ID && is.EditedSince(before.Rules[was]) {",
+		New: "if is.ID == before.Rules[was].ID && is != before.Rules[was] {",
 	},
 	"returns: a deletion by others counts as a recreation": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",

@@ -4,7 +4,7 @@ package mutants
 var kubeTable = map[string]Mutant{
 	"allowance: an expression that timed out is not evaluated again": {
 		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestEvaluationThatTookTooLongIsWorthAskingAgain",
-		Old: " || errors.Is(facts[i].Err, engine.ErrDeadline)",
+		Old: " || errors.Is(f.Err, engine.ErrDeadline)",
 		New: "",
 	},
 	"mark: an annotation is set to an empty string instead of removed": {

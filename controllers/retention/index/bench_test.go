@@ -92,6 +92,51 @@ func BenchmarkScan(b *testing.B) {
 
 // BenchmarkMemory reports the memory of a subject with two rules, including its strings.
 func BenchmarkMemory(b *testing.B) {
+	reportMemory(b, many, func() *index.Index { return fullIndex(manyRows()) })
+}
+
+// BenchmarkMemoryOfThousandPolicies reports the memory of a subject of one of a thousand policies with selectors of their own, in a
+// thousand namespaces.
+func BenchmarkMemoryOfThousandPolicies(b *testing.B) {
+	const policies, subjects = 1000, 12_000
+	var all []*policy.Policy
+	keys, namespaces := make([]string, policies), map[string]policy.Namespace{}
+	for i := range policies {
+		keys[i] = fmt.Sprintf("%064d", i)
+		all, namespaces[fmt.Sprint("team-", i)] = append(all, policyOf(fixture.Rule(keys[i]), "")), policy.Namespace{}
+	}
+	snapshot, layout := policy.NewSnapshot(all, namespaces, policy.DefaultProtection()), index.NewColumns(keys...)
+	full := func() *index.Index {
+		rows := make([]*index.FactRow, subjects)
+		for i := range rows {
+			facts := func(yield func(int, policy.Facts) bool) {
+				yield(i%policies, policy.Facts{Selected: true, Eligible: true, Start: now})
+			}
+			rows[i] = index.NewSparseFactRow(policy.Subject{
+				Namespace: fmt.Sprint("team-", i/12), Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: now,
+			}, layout, facts)
+		}
+		x := index.New(fixture.Jobs.GroupKind(), func() {})
+		x.SetSnapshot(snapshot, now)
+		x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: layout}, rows, now)
+		return x
+	}
+	full() // the snapshot remembers the rules of each namespace
+	reportMemory(b, subjects, full)
+	x := full()
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			x.Scan(func(policy.Subject, []policy.Evaluation) {})
+		}
+	})
+	b.Run("set snapshot", func(b *testing.B) {
+		for b.Loop() {
+			x.SetSnapshot(snapshot, now)
+		}
+	})
+}
+
+func reportMemory(b *testing.B, rows int, full func() *index.Index) {
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -99,10 +144,12 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	for b.Loop() {
-		before := heap()
-		x := fullIndex(manyRows())
-		b.ReportMetric(float64(heap()-before)/many, "bytes/row")
-		runtime.KeepAlive(x)
-	}
+	b.Run("memory", func(b *testing.B) {
+		for b.Loop() {
+			before := heap()
+			x := full()
+			b.ReportMetric(float64(heap()-before)/float64(rows), "bytes/row")
+			runtime.KeepAlive(x)
+		}
+	})
 }

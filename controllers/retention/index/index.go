@@ -28,7 +28,9 @@ type Index struct {
 	partitions  map[string][]*partition // by namespace; only partitions with rows
 	ranks       map[policy.RuleID]*ranks
 	returns     returns
+	about       []int32             // reused
 	evaluations []policy.Evaluation // reused
+	lastRules   partitionRules      // the result of rulesOf before
 	version     uint64
 }
 
@@ -45,20 +47,6 @@ type partition struct {
 	rows  int
 	stale int // rows with facts that should be requested again
 	rules partitionRules
-}
-
-// partitionRules has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
-type partitionRules struct {
-	*policy.EffectiveRules
-	known   bool // the labels of the namespace are known
-	ledger  bool // a rule records its deletions first
-	columns []int
-	ranks   []*ranks // of each rule; nil for a rule without a ranking
-}
-
-// same reports whether both give the same verdicts about the same rows.
-func (p *partitionRules) same(o *partitionRules) bool {
-	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
 // New returns an empty index without rules. wake tells its owner to call Next again; it must not block, and must not call
@@ -93,7 +81,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.version++
 	changed := map[*partition]partitionRules{} // the previous rules
 	for s := range x.eachPartition {
-		next := x.rulesOf(s.partitionKey)
+		next := x.rulesOf(snapshot, s.partitionKey)
 		if !next.same(&s.rules) {
 			changed[s] = s.rules
 		}
@@ -183,8 +171,8 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []s
 		}
 	}
 	for namespace, want := range wanted {
-		lacks := func(s *partition) bool { return s.stale > 0 || !s.layout.covers(want) }
-		if !x.listing.layoutIn(namespace).covers(want) || slices.ContainsFunc(x.partitions[namespace], lacks) {
+		lacks := func(s *partition) bool { return s.stale > 0 || !s.layout.Covers(want) }
+		if !x.listing.layoutIn(namespace).Covers(want) || slices.ContainsFunc(x.partitions[namespace], lacks) {
 			namespaces = append(namespaces, namespace)
 		}
 	}
@@ -197,7 +185,7 @@ func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[s.UID]
-	return row != nil && !row.isStale() && row.version() == s.ResourceVersion && row.partition.layout.covers(l)
+	return row != nil && !row.IsStale() && row.version() == s.ResourceVersion && row.partition.layout.Covers(l)
 }
 
 // column returns the column with the facts of a rule in a layout; -1 for none. Facts that were read at another version of
@@ -284,32 +272,18 @@ func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluati
 	return policy.Intent{}
 }
 
-// evaluationsOf returns the evaluation of each rule that applies to the row. The slice is valid until the next call.
+// evaluationsOf returns the evaluation of each rule that may affect the row. The slice is valid until the next call.
 func (x *Index) evaluationsOf(row *FactRow) []policy.Evaluation {
 	p := &row.partition.rules
-	trusted := x.synced && p.known
-	x.evaluations = x.evaluations[:0]
-	for i, r := range p.Rules {
-		evaluation := policy.Evaluation{Rule: r}
-		if c := p.columns[i]; c >= 0 {
-			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), trusted
-		}
-		if p.ranks[i] != nil {
+	x.about, x.evaluations = p.about(row, x.synced, x.about[:0]), x.evaluations[:0]
+	for _, i := range x.about {
+		evaluation := p.evaluation(row, i, x.synced)
+		if p.ranks != nil && p.ranks[i] != nil {
 			evaluation.Rank = p.ranks[i].set.Result(row.uid())
 		}
 		x.evaluations = append(x.evaluations, evaluation)
 	}
 	return x.evaluations
-}
-
-func (x *Index) rulesOf(at partitionKey) partitionRules {
-	p := partitionRules{EffectiveRules: x.snapshot.Effective(x.kind, at.namespace), known: x.snapshot.Knows(at.namespace)}
-	p.columns, p.ranks = make([]int, len(p.Rules)), make([]*ranks, len(p.Rules))
-	for i, r := range p.Rules {
-		p.columns[i] = x.column(at.layout, r.Key)
-		p.ledger = p.ledger || r.WritesDown()
-	}
-	return p
 }
 
 func (x *Index) unschedule(row *FactRow) {

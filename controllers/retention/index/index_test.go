@@ -50,7 +50,7 @@ type draft struct {
 
 // columns has one layout for each list of columns: only rows with the same layout can be compared.
 var columns = map[string]*index.Columns{
-	"": {}, "a": {Columns: []string{"a"}}, "b": {Columns: []string{"b"}}, "a b": {Columns: []string{"a", "b"}}, "b a": {Columns: []string{"b", "a"}},
+	"": index.NewColumns(), "a": index.NewColumns("a"), "b": index.NewColumns("b"), "a b": index.NewColumns("a", "b"), "b a": index.NewColumns("b", "a"),
 }
 
 // row returns a Job of team-a at version 1 that finished at a time; its only column is a.
@@ -76,11 +76,12 @@ func flags(f policy.Flags) func(*draft) {
 func under(names string) func(*draft) {
 	return func(r *draft) {
 		r.Layout = columns[names]
-		r.Facts = slices.Repeat(r.Facts[:1], len(r.Layout.Columns))
+		r.Facts = slices.Repeat(r.Facts[:1], len(r.Layout.Keys()))
 	}
 }
 
 func notEligible(r *draft) { r.Facts[0].Eligible = false }
+func notSelected(r *draft) { r.Facts[0] = policy.Facts{Marked: r.Facts[0].Marked} }
 
 // harness is an index with a current listing under one rule.
 type harness struct {
@@ -575,6 +576,15 @@ func TestScan(t *testing.T) {
 		"y": {"a/a known=true eligible=true", "b/b known=false eligible=false"},
 		"z": {},
 	}, got)
+}
+
+// TestRulesWithTheSameExpressions: several policies share the facts, and the one that keeps the object longest decides.
+func TestRulesWithTheSameExpressions(t *testing.T) {
+	sameKey := func(r *policy.Rule) { r.Key = "a" }
+	w := newHarness(t, oneRule(), row("x", now))
+	w.SetSnapshot(snapshotOf(fixture.Rule("a"), fixture.Rule("b", sameKey, fixture.TTL(3*time.Hour)), fixture.Rule("c", sameKey)), now)
+	expect.Equal(t, "after two hours", policy.Waiting, w.reason("x", now.Add(2*time.Hour)))
+	expect.Equal(t, "after three hours", policy.Expired, w.reason("x", now.Add(3*time.Hour)))
 }
 
 func TestVersionChangesWithWhatScanShows(t *testing.T) {

@@ -18,7 +18,7 @@ type Listing struct {
 	Layouts map[string]*Columns     // of the rows in namespaces with rules of their own; never changed
 }
 
-var noColumns = &Columns{}
+var noColumns = NewColumns()
 
 // layoutIn returns the layout of the rows in a namespace.
 func (l *Listing) layoutIn(namespace string) *Columns {
@@ -173,12 +173,12 @@ func (x *Index) join(row *FactRow) {
 	at := row.partition.partitionKey
 	shared := x.partition(at)
 	if shared == nil {
-		shared = &partition{partitionKey: at, rules: x.rulesOf(at)}
+		shared = &partition{partitionKey: at, rules: x.rulesOf(x.snapshot, at)}
 		x.linkRanks(shared)
 		x.partitions[at.namespace] = append(x.partitions[at.namespace], shared)
 	}
 	shared.rows++
-	if row.isStale() {
+	if row.IsStale() {
 		shared.stale++
 	}
 	row.partition = shared
@@ -209,7 +209,7 @@ func (x *Index) eachPartition(visit func(*partition) bool) {
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
-	if row.isStale() {
+	if row.IsStale() {
 		row.partition.stale--
 	}
 	if row.partition.rows--; row.partition.rows > 0 {

@@ -18,12 +18,12 @@ func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 	gap = gap && old != nil && !sameVersion
 	for i := range r.facts {
 		f := &r.facts[i]
-		if !f.marked {
+		if !f.has(marked) {
 			continue
 		}
-		before := old.factsUnder(r.partition.layout.Columns[i])
+		before := old.factsUnder(r.partition.layout.keys[f.column()])
 		switch {
-		case f.eligible:
+		case f.has(eligible):
 			f.since(before, gap, now)
 		case f.isDoubtful():
 			f.note.outdated = gap || before != nil && (!before.isDoubtful() || before.note.outdated)
@@ -43,7 +43,7 @@ func (f *fact) voids(next *fact) bool {
 	switch {
 	case f.isDoubtful():
 		return f.note.outdated
-	case !f.eligible:
+	case !f.has(eligible):
 		return true
 	}
 	return next.notBefore().After(f.notBefore())
@@ -62,7 +62,7 @@ func (r *FactRow) factsUnder(key string) *fact {
 		return nil
 	}
 	if c := r.partition.layout.column(key); c >= 0 {
-		return &r.facts[c]
+		return r.fact(c)
 	}
 	return nil
 }
@@ -90,5 +90,5 @@ func (f *fact) since(old *fact, gap bool, now time.Time) {
 		f.note.outdated = true
 	}
 	f.start, f.startNanos = pack(first)
-	f.estimated = true
+	f.bits |= estimated
 }

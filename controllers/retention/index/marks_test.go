@@ -81,6 +81,7 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 		"not eligible, but marked":                          {steps{watched(x(1, marked(long), notEligible))}, long, false},
 		"eligible again, not marked":                        {steps{watched(x(1, notEligible)), watched(x(2))}, minute(1), true},
 		"eligible again, with the old mark":                 {steps{watched(x(1, marked(long))), watched(x(2, marked(long), notEligible)), watched(x(3, marked(long)))}, minute(2), true},
+		"selected again, with an old mark":                  {steps{watched(x(1, notSelected)), watched(x(2, marked(long)))}, minute(1), true},
 		"eligible again, listed":                            {steps{watched(x(1, marked(long), notEligible)), listed(x(2, marked(long)))}, minute(1), true},
 		"eligible again, read live":                         {steps{watched(x(1, marked(long), notEligible)), read(x(2, marked(long)))}, minute(1), true},
 		"eligible again, marked since":                      {steps{watched(x(1, notEligible)), watched(x(2, marked(minute(1))))}, minute(1), false},

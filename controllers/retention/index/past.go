@@ -23,18 +23,14 @@ func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluati
 	at := pastKey{row.partition.partitionKey, snapshot}
 	before := p.rules[at]
 	if before == nil {
-		before = &partitionRules{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
-		for _, r := range before.Rules {
-			before.columns = append(before.columns, x.column(at.layout, r.Key))
-		}
-		p.rules[at] = before
+		rules := x.rulesOf(snapshot, at.partitionKey)
+		before, p.rules[at] = &rules, &rules
 	}
-	p.evaluations = p.evaluations[:0]
-	for i, r := range before.Rules {
-		evaluation := policy.Evaluation{Rule: r, Rank: policy.RankResult{Newest: r.Keep > 0}}
-		if c := before.columns[i]; c >= 0 {
-			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), x.synced && before.known
-		}
+	x.about, p.evaluations = before.about(row, x.synced, x.about[:0]), p.evaluations[:0]
+	for _, i := range x.about {
+		evaluation := before.evaluation(row, i, x.synced)
+		r := evaluation.Rule
+		evaluation.Rank.Newest = r.Keep > 0
 		if r.Ranks() {
 			if ranks := row.partition.rules.ranksLike(r); ranks != nil {
 				evaluation.Rank = ranks.set.Result(row.uid())
@@ -47,8 +43,8 @@ func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluati
 
 // ranksLike returns the ranking of the current version of a rule if it ranks at least like this version; otherwise nil.
 func (p *partitionRules) ranksLike(before *policy.Rule) *ranks {
-	for i, r := range p.Rules {
-		if p.ranks[i] != nil && r.ID == before.ID && r.RanksAtLeastLike(before) {
+	for i, ranks := range p.ranks {
+		if r := p.Rules[i]; ranks != nil && r.ID == before.ID && r.RanksAtLeastLike(before) {
 			return p.ranks[i]
 		}
 	}

@@ -15,6 +15,11 @@ type ranks struct{ set *rank.Set }
 
 // linkRanks sets the rankings of the rules that apply in a partition.
 func (x *Index) linkRanks(s *partition) {
+	s.rules.ranks = nil
+	if len(x.ranks) == 0 {
+		return
+	}
+	s.rules.ranks = make([]*ranks, len(s.rules.Rules))
 	for i, r := range s.rules.Rules {
 		s.rules.ranks[i] = x.ranks[r.ID]
 	}
@@ -97,7 +102,7 @@ func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 	subject, facts := r.Subject(), policy.Facts{}
 	column := r.partition.rules.columns[rule]
 	if column >= 0 {
-		facts = r.facts[column].unpack()
+		facts = r.fact(int(column)).unpack()
 	}
 	return policy.CandidateOf(&subject, &facts, column >= 0)
 }

@@ -160,7 +160,7 @@ func (r *FactRow) isPrompt() bool {
 	created := unpack(r.created, r.createdNanos)
 	for i := range r.facts {
 		f := &r.facts[i]
-		if f.selected && f.eligible && unpack(f.start, f.startNanos).Sub(created) > startsWithin {
+		if f.has(selected) && f.has(eligible) && unpack(f.start, f.startNanos).Sub(created) > startsWithin {
 			return false
 		}
 	}
@@ -170,13 +170,16 @@ func (r *FactRow) isPrompt() bool {
 // isEdited reports whether a rule that finds the subject eligible was edited since then. Edits of other rules do not end
 // a loop: otherwise frequent edits of any rule would keep it running.
 func (r *FactRow) isEdited(before *partitionRules) bool {
-	for i, was := range before.Rules {
-		if c := before.columns[i]; c < 0 || !r.facts[c].selected || !r.facts[c].eligible {
+	for i := range r.facts {
+		f := &r.facts[i]
+		if !f.has(selected) || !f.has(eligible) {
 			continue
 		}
-		for _, is := range r.partition.rules.Rules {
-			if is.ID == was.ID && is.EditedSince(was) {
-				return true
+		for _, was := range before.readers(f.column()) {
+			for _, is := range r.partition.rules.Rules {
+				if is.ID == before.Rules[was].ID && is.EditedSince(before.Rules[was]) {
+					return true
+				}
 			}
 		}
 	}

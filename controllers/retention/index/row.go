@@ -1,6 +1,8 @@
 package index
 
 import (
+	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -15,7 +17,7 @@ import (
 type FactRow struct {
 	partition *partition // its namespace; shared with the other rows there
 	text      string     // name, UID and resourceVersion
-	facts     []fact     // one for each column of the partition's layout
+	facts     []fact     // in the order of their columns, without facts that say nothing
 	created   seconds
 	due       seconds // when to evaluate again; zero if only a change can make it due
 	ownTTL    time.Duration
@@ -32,15 +34,41 @@ type FactRow struct {
 	handedOver bool  // it waits, and was handed over Ahead of its due time
 }
 
-// fact is policy.Facts, packed.
+// fact is policy.Facts of one column, packed.
 type fact struct {
-	start              seconds
-	ttl                time.Duration
-	note               *note // nil for none
-	startNanos         int32
-	selected, eligible bool
-	marked, estimated  bool
+	start      seconds
+	ttl        time.Duration
+	note       *note // nil for none
+	startNanos int32
+	bits       bits
 }
+
+// bits are the flags of a fact, and its column above them.
+type bits uint32
+
+const (
+	selected bits = 1 << iota
+	eligible
+	marked
+	estimated
+	columnOne
+)
+
+// when returns the flag if it is set.
+func (b bits) when(set bool) bits {
+	if set {
+		return b
+	}
+	return 0
+}
+
+func (f *fact) has(flag bits) bool { return f.bits&flag != 0 }
+
+func (f *fact) column() int { return int(f.bits / columnOne) }
+
+// saysNothing reports whether the rule does not select the subject, and the subject has no mark. A row has no such facts,
+// because most rules do not select most subjects.
+func (f *fact) saysNothing() bool { return !f.has(selected) && !f.hasStart() && f.note == nil }
 
 // note has what few facts have: an error, a group, an outcome, an owner to delete, or a time before which nothing is
 // deleted.
@@ -71,38 +99,66 @@ func noteOf(f *policy.Facts) *note {
 	return n
 }
 
-// Columns says which facts a row has. Only rows with the same Columns can be compared.
+// Columns says which facts a row has. Only rows with the same Columns can be compared. Create it with NewColumns.
 type Columns struct {
-	Columns []string // the facts keys, in order
+	keys     []string
+	position map[string]int
 }
 
+// NewColumns returns columns for facts with these keys, in this order.
+func NewColumns(keys ...string) *Columns {
+	l := &Columns{keys: keys, position: make(map[string]int, len(keys))}
+	for i, key := range keys {
+		l.position[key] = i
+	}
+	return l
+}
+
+// Keys returns the keys, in order. The caller must not change them.
+func (l *Columns) Keys() []string { return l.keys }
+
 // column returns the position of the facts under a key; -1 for none.
-func (l *Columns) column(key string) int { return slices.Index(l.Columns, key) }
+func (l *Columns) column(key string) int {
+	if c, ok := l.position[key]; ok {
+		return c
+	}
+	return -1
+}
+
+// Has reports whether there is a column for a key.
+func (l *Columns) Has(key string) bool { return l.column(key) >= 0 }
+
+// Covers reports whether rows of this layout have all columns of another.
+func (l *Columns) Covers(o *Columns) bool {
+	return l == o || !slices.ContainsFunc(o.keys, func(key string) bool { return !l.Has(key) })
+}
 
 // longestName is far more than the 253 characters that the API server permits.
 const longestName = math.MaxUint16
 
-// covers reports whether rows of this layout have all columns of another.
-func (l *Columns) covers(o *Columns) bool {
-	return l == o || !slices.ContainsFunc(o.Columns, func(key string) bool { return l.column(key) < 0 })
-}
-
 // NewFactRow packs a subject with its facts, one for each column of the layout. It truncates a name that is too long for
 // any object: no object has such a name, so none is deleted by it.
 func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
+	return NewSparseFactRow(s, l, slices.All(facts))
+}
+
+// NewSparseFactRow is NewFactRow for facts of only some columns, in their order. The rules of the other columns do not select
+// the subject.
+func NewSparseFactRow(s policy.Subject, l *Columns, facts iter.Seq2[int, policy.Facts]) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]
 	r := &FactRow{
 		partition: &partition{partitionKey: partitionKey{s.Namespace, l}}, // until it joins an index
 		ownTTL:    s.OwnTTL,
 		text:      s.Name + string(s.UID) + s.ResourceVersion,
-		facts:     make([]fact, len(facts)),
 		nameEnds:  uint16(len(s.Name)),
 		uidEnds:   uint32(len(s.Name) + len(s.UID)),
 		flags:     s.Flags,
 	}
 	r.created, r.createdNanos = pack(s.Created)
-	for i := range facts {
-		r.facts[i] = packFacts(&facts[i])
+	for column, f := range facts {
+		if packed := packFacts(column, &f); !packed.saysNothing() {
+			r.facts = append(r.facts, packed)
+		}
 	}
 	return r
 }
@@ -118,12 +174,14 @@ func (r *FactRow) EvaluateAgain(again bool) *FactRow {
 	return r
 }
 
-func (r *FactRow) isStale() bool {
+// IsStale reports whether some of the facts should be requested again; see EvaluateAgain.
+func (r *FactRow) IsStale() bool {
 	return slices.ContainsFunc(r.facts, func(f fact) bool { return f.note != nil && f.note.stale })
 }
 
-func packFacts(f *policy.Facts) fact {
-	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible, marked: f.Marked, estimated: f.Estimated}
+func packFacts(column int, f *policy.Facts) fact {
+	packed := fact{ttl: f.TTL, bits: bits(column)*columnOne |
+		selected.when(f.Selected) | eligible.when(f.Eligible) | marked.when(f.Marked) | estimated.when(f.Estimated)}
 	packed.start, packed.startNanos = pack(f.Start)
 	packed.note = noteOf(f)
 	return packed
@@ -149,16 +207,26 @@ func (r *FactRow) version() string { return r.text[r.uidEnds:] }
 
 // Facts returns the facts of each column.
 func (r *FactRow) Facts() []policy.Facts {
-	facts := make([]policy.Facts, len(r.facts))
-	for i := range facts {
-		facts[i] = r.facts[i].unpack()
+	facts := make([]policy.Facts, len(r.partition.layout.keys))
+	for i := range r.facts {
+		facts[r.facts[i].column()] = r.facts[i].unpack()
 	}
 	return facts
 }
 
+// fact returns the facts of a column.
+func (r *FactRow) fact(column int) *fact {
+	i, found := slices.BinarySearchFunc(r.facts, column, func(f fact, column int) int { return cmp.Compare(f.column(), column) })
+	if !found {
+		return &fact{}
+	}
+	return &r.facts[i]
+}
+
 func (f *fact) unpack() policy.Facts {
 	facts := policy.Facts{
-		Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl, Marked: f.marked, Estimated: f.estimated,
+		Selected: f.has(selected), Eligible: f.has(eligible), Start: unpack(f.start, f.startNanos), TTL: f.ttl,
+		Marked: f.has(marked), Estimated: f.has(estimated),
 	}
 	if n := f.note; n != nil {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner

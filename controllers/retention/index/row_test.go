@@ -46,7 +46,7 @@ func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
-			row := index.NewFactRow(subject, &index.Columns{Columns: make([]string, len(facts))}, facts...)
+			row := index.NewFactRow(subject, index.NewColumns(strings.Split("abcdefghijklmnopq"[:len(facts)], "")...), facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
 			expect.Equal(t, "subject", subject, row.Subject(), sameTimes)
 			expect.Equal(t, "facts", facts, row.Facts(), sameTimes, cmpopts.EquateErrors())

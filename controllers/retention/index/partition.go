@@ -1,0 +1,83 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// partitionRules has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
+type partitionRules struct {
+	*policy.EffectiveRules
+	known    bool // the labels of the namespace are known
+	ledger   bool // a rule records its deletions first
+	columns  []int32
+	byColumn []int32  // the rules, in the order of their columns
+	always   []int32  // the rules that keep a subject without facts about it
+	ranks    []*ranks // of each rule; nil for a rule without a ranking, or if no rule has one
+}
+
+func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRules {
+	p := partitionRules{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
+	p.columns, p.byColumn = make([]int32, len(p.Rules)), make([]int32, len(p.Rules))
+	for i, r := range p.Rules {
+		p.columns[i], p.byColumn[i] = int32(x.column(at.layout, r.Key)), int32(i)
+		p.ledger = p.ledger || r.WritesDown()
+		if p.columns[i] < 0 || r.Unpermitted {
+			p.always = append(p.always, int32(i))
+		}
+	}
+	if last := x.lastRules; slices.Equal(p.columns, last.columns) { // as in most namespaces
+		p.columns, p.byColumn = last.columns, last.byColumn
+		return p
+	}
+	slices.SortStableFunc(p.byColumn, func(a, b int32) int { return cmp.Compare(p.columns[a], p.columns[b]) })
+	x.lastRules = p
+	return p
+}
+
+// same reports whether both give the same verdicts about the same rows.
+func (p *partitionRules) same(o *partitionRules) bool {
+	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
+}
+
+// readers returns the rules whose facts are in a column.
+func (p *partitionRules) readers(column int) []int32 {
+	begin, _ := slices.BinarySearchFunc(p.byColumn, column, func(rule int32, column int) int { return cmp.Compare(int(p.columns[rule]), column) })
+	end := begin
+	for end < len(p.byColumn) && int(p.columns[p.byColumn[end]]) == column {
+		end++
+	}
+	return p.byColumn[begin:end]
+}
+
+// about appends the rules that may affect a row, in their order: those with facts about it and, because doubt keeps, those whose
+// facts are not known. The other rules do not select the subject.
+func (p *partitionRules) about(row *FactRow, synced bool, rules []int32) []int32 {
+	if !synced || !p.known {
+		for i := range p.Rules {
+			rules = append(rules, int32(i))
+		}
+		return rules
+	}
+	rules = append(rules, p.always...)
+	for k := range row.facts {
+		for _, i := range p.readers(row.facts[k].column()) {
+			if !p.Rules[i].Unpermitted {
+				rules = append(rules, i)
+			}
+		}
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+// evaluation returns the evaluation of a row by a rule, without its rank.
+func (p *partitionRules) evaluation(row *FactRow, rule int32, synced bool) policy.Evaluation {
+	evaluation := policy.Evaluation{Rule: p.Rules[rule]}
+	if c := p.columns[rule]; c >= 0 {
+		evaluation.Facts, evaluation.Known = row.fact(int(c)).unpack(), synced && p.known
+	}
+	return evaluation
+}

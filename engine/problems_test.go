@@ -45,6 +45,11 @@ func TestProblemsOfRules(t *testing.T) {
 			variables: []v1alpha1.Variable{{Name: "a", Expression: "true"}, {Name: "a", Expression: "false"}},
 			want:      []string{`spec.variables[1].expression:1:1: the name "a" is not unique, or is invalid (use letters, digits and _, and each name once)`},
 		},
+		"a variable whose name is an expression": {
+			change:    func(r *v1alpha1.Rule) { r.TTLExpression = "days(variables.ttl-days)" },
+			variables: []v1alpha1.Variable{{Name: "ttl-days", Expression: "7"}},
+			want:      []string{`spec.variables[0].expression:1:1: the name "ttl-days" is not unique, or is invalid (use letters, digits and _, and each name once)`},
+		},
 		"an invalid selector": {
 			change: func(r *v1alpha1.Rule) {
 				r.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}

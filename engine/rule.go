@@ -98,6 +98,9 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 	}
 	key := []string{strconv.Itoa(EnvironmentVersion), rule.Target.APIVersion, rule.Target.Kind, selectorText(selector)}
 	for _, e := range r.source.expressions() {
+		if s.usesInvalidName(e.text) {
+			continue // the name of the variable is a problem already, which the parser would repeat in other words
+		}
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
 	}

@@ -103,6 +103,13 @@ func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, r
 	return definition, reads, findings
 }
 
+// usesInvalidName reports whether a text uses a variable whose name is not an identifier, such as ttl-days.
+func (s *scope) usesInvalidName(text string) bool {
+	return slices.ContainsFunc(s.variables, func(v variable) bool {
+		return v.name != "" && !identifier.MatchString(v.name) && strings.Contains(text, syntax.VariableName(v.name))
+	})
+}
+
 // variable returns the variable with a name; nil if there is none.
 func (s *scope) variable(name string) *variable {
 	for i := range s.variables {

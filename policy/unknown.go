@@ -138,6 +138,7 @@ var words = []word{
 	{"spec.rules[].target", "labels", "selector", "write selector: {matchLabels: {LABEL: VALUE}}, such as selector: {matchLabels: {app: web}}"},
 	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind needs its own rule"},
 	{"spec.rules[].target", "group version apiGroup apiGroups apiVersions", "apiVersion", "write apiVersion: GROUP/VERSION, such as apiVersion: batch/v1"},
+	{"spec.rules[].target", "name names", "", "a rule selects objects by labels and expressions, such as eligible: object.metadata.name == 'NAME'"},
 	{"spec.rules[].target", "namespace namespaces", "", "namespaceSelector and excludeNamespaces in spec set where the policy applies; a RetentionPolicy applies in its own namespace"},
 }
 

@@ -132,6 +132,8 @@ var pure = map[string][]string{
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
+	"cmd/kubectl-sunset/status":     {"k8s.io/apimachinery"},
+	"cmd/kubectl-sunset/text":       {},
 }
 
 // io are the packages of the standard library that do I/O.

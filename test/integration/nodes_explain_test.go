@@ -187,16 +187,24 @@ func withPods(t *testing.T, user *rest.Config) *rest.Config {
 // commandLine builds kubectl-sunset for a cluster, with flags for each call. The function returns both outputs.
 func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
 	w.Helper()
+	command := w.command(config)
+	return func(args ...string) (string, error) {
+		out, err := command(w.Context(), append(args, flags...)...).CombinedOutput()
+		return string(out), err
+	}
+}
+
+// command builds kubectl-sunset, and returns a function that prepares to run it.
+func (w *env) command(config *rest.Config) func(ctx context.Context, args ...string) *exec.Cmd {
+	w.Helper()
 	dir := w.TempDir()
 	binary, kubeconfig := filepath.Join(dir, "kubectl-sunset"), filepath.Join(dir, "kubeconfig")
 	if out, err := exec.Command("go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/kubectl-sunset").CombinedOutput(); err != nil {
 		w.Fatalf("%v\n%s", err, out)
 	}
 	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, config))
-	return func(args ...string) (string, error) {
-		command := exec.CommandContext(w.Context(), binary, append(append(args, flags...), "--kubeconfig", kubeconfig)...)
-		out, err := command.CombinedOutput()
-		return string(out), err
+	return func(ctx context.Context, args ...string) *exec.Cmd {
+		return exec.CommandContext(ctx, binary, append(args, "--kubeconfig", kubeconfig)...)
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // The label of an agent's Pod, and the port where it serves its images.
@@ -51,6 +53,22 @@ func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debu
 		return nil, fmt.Errorf("decode the response of %s: %w; its version may differ from the version of this command", a, err)
 	}
 	return seen, nil
+}
+
+// NodeReports returns the reports of all agents.
+func (c *Cluster) NodeReports(ctx context.Context) (reports []v1alpha1.NodeImageReport, err error) {
+	resource := v1alpha1.GroupVersion.WithResource("nodeimagereports")
+	err = c.eachObject(ctx, resource, "", metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+		for _, item := range items {
+			var report v1alpha1.NodeImageReport
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &report); err != nil {
+				return err
+			}
+			reports = append(reports, report)
+		}
+		return nil
+	})
+	return reports, err
 }
 
 // agent is the Pod of an agent.

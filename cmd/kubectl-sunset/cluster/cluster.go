@@ -27,7 +27,7 @@ import (
 type Cluster struct {
 	objects  dynamic.Interface
 	metadata metadata.Interface
-	raw      rest.Interface // does not cache responses, unlike the client of kinds
+	raw      *rest.RESTClient // does not cache responses, unlike the client of kinds
 	kinds    discovery.CachedDiscoveryInterface
 	mapper   meta.RESTMapper
 }

@@ -16,28 +16,39 @@ const ControllerLabel = "app.kubernetes.io/name=sunset-controller"
 // controllerContainer is the container of the controller. Other containers are those that the cluster's users add.
 const controllerContainer = "controller"
 
-// ControllerImage returns the image of the controller, as its Deployment names it. It searches a namespace, or all if namespace is
-// empty. It returns an empty string if no Deployment has the label.
-func (c *Cluster) ControllerImage(ctx context.Context, namespace string) (string, error) {
+// Controller is the state of the controller's Deployment.
+type Controller struct {
+	Namespace, Name string
+	Image           string // as the Deployment names it
+	Replicas, Ready int32
+}
+
+// Controller finds the Deployment of the controller in a namespace, or in all if namespace is empty. It returns nil if no
+// Deployment has the label.
+func (c *Cluster) Controller(ctx context.Context, namespace string) (*Controller, error) {
 	found, err := c.objects.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: ControllerLabel})
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; you need permission to list deployments %s; -n sets the namespace of the controller", err, where(namespace))
 	}
 	if err != nil {
-		return "", fmt.Errorf("find the controller: %w", err)
+		return nil, fmt.Errorf("find the controller: %w", err)
 	}
-	image := ""
-	for _, item := range found.Items {
-		var deployment appsv1.Deployment
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &deployment); err != nil {
-			return "", fmt.Errorf("find the controller: %w", err)
-		}
-		for _, container := range deployment.Spec.Template.Spec.Containers {
-			if image == "" || container.Name == controllerContainer {
-				image = container.Image
-			}
+	if len(found.Items) == 0 {
+		return nil, nil
+	}
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[0].Object, &deployment); err != nil {
+		return nil, fmt.Errorf("find the controller: %w", err)
+	}
+	controller := &Controller{Namespace: deployment.Namespace, Name: deployment.Name, Replicas: 1, Ready: deployment.Status.ReadyReplicas}
+	if replicas := deployment.Spec.Replicas; replicas != nil {
+		controller.Replicas = *replicas
+	}
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		if controller.Image == "" || container.Name == controllerContainer {
+			controller.Image = container.Image
 		}
 	}
-	return image, nil
+	return controller, nil
 }

@@ -15,12 +15,13 @@ func (c *Cluster) KindNames() (names []string, err error) {
 	return names, err
 }
 
-// ObjectNames returns the names of the objects of a kind. namespace only applies to namespaced kinds.
-func (c *Cluster) ObjectNames(ctx context.Context, kind Kind, namespace string) (names []string, err error) {
+// ObjectNames returns the names of the objects of a kind that have labels; all if labels is empty. namespace only applies to
+// namespaced kinds.
+func (c *Cluster) ObjectNames(ctx context.Context, kind Kind, namespace, labels string) (names []string, err error) {
 	if !kind.Namespaced {
 		namespace = ""
 	}
-	err = c.eachMetadata(ctx, kind.Resource, namespace, metav1.ListOptions{}, func(items []Metadata) error {
+	err = c.eachMetadata(ctx, kind.Resource, namespace, metav1.ListOptions{LabelSelector: labels}, func(items []Metadata) error {
 		for _, item := range items {
 			names = append(names, item.Name)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -245,13 +246,13 @@ func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string)
 	if err != nil {
 		return nil, err
 	}
-	status, err := statusOf(object)
+	observed, err := status.Of(object)
 	if err != nil {
 		return nil, err
 	}
-	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
+	enforcing := meta.FindStatusCondition(observed.Conditions, v1alpha1.ConditionEnforcing)
 	counting := enforcing != nil && enforcing.Reason == "Counting"
-	return &change{kind, version, status.ObservedGeneration, status.PendingApproval, counting}, nil
+	return &change{kind, version, observed.ObservedGeneration, observed.PendingApproval, counting}, nil
 }
 
 // String names the policy as kubectl does.

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -39,7 +38,7 @@ func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load
 	for _, object := range objects {
 		p := loader.Load(object)
 		current.policies = append(current.policies, p)
-		if current.status[p.Name], err = statusOf(object); err != nil {
+		if current.status[p.Name], err = status.Of(object); err != nil {
 			return nil, err
 		}
 	}
@@ -86,18 +85,6 @@ func (f *clusterPolicies) unread() *explain.Unread {
 
 func grantHint() string {
 	return "to grant permission, an administrator replaces USER with your user name and runs: " + strings.Join(grantPolicies, " && ")
-}
-
-// statusOf decodes the status of a policy.
-func statusOf(object map[string]any) (status v1alpha1.RetentionPolicyStatus, err error) {
-	if written, ok := object["status"].(map[string]any); ok {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
-	}
-	if err != nil {
-		name := (&unstructured.Unstructured{Object: object}).GetName()
-		return status, fmt.Errorf("cannot read the status of policy %s; use the version of kubectl sunset that the controller has: %w", name, err)
-	}
-	return status, nil
 }
 
 // addTo adds the cluster's policies to those of the files, which replace policies of the same name. A replacement gets the UID

@@ -64,7 +64,7 @@ func completePolicies(connection *connection) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
-			return in.ObjectNames(ctx, cluster.PolicyKind(*connection.Namespace), *connection.Namespace)
+			return in.ObjectNames(ctx, cluster.PolicyKind(*connection.Namespace), *connection.Namespace, "")
 		})
 	}
 }
@@ -75,7 +75,9 @@ func completeNames(c *cobra.Command, connection *connection, flag string, direct
 		return
 	}
 	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		found, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.ObjectNames(ctx, kind, "") })
+		found, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
+			return in.ObjectNames(ctx, kind, "", "")
+		})
 		return found, directive
 	})
 }
@@ -134,18 +136,11 @@ func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connection,
 	if err != nil {
 		return nil, err
 	}
-	names, err := in.ObjectNames(ctx, kind, namespace)
+	names, err := in.ObjectNames(ctx, kind, namespace, "")
 	for i := range names {
 		names[i] = name + "/" + names[i]
 	}
 	return names, err
-}
-
-// completeFiles completes -f with files of the supported extensions.
-func completeFiles(c *cobra.Command) {
-	if c.Flags().Lookup("filename") != nil {
-		_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
-	}
 }
 
 // completeContexts completes contexts, clusters and users of the kubeconfig.

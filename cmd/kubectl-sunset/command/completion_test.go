@@ -90,7 +90,7 @@ func TestWordsAreCompleted(t *testing.T) {
 		"nothing for an unknown kind":     {[]string{"explain", "--server", server, "widget/"}, ""},
 		"nodes":                           {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
 		"contexts":                        {[]string{"rbac", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
-		"files that are read":             {[]string{"validate", "-f", ""}, "yaml yml json"},
+		"files that are read":             {[]string{"validate", "-f", ""}, "json yaml yml"},
 		"directories with tests":          {[]string{"test", ""}, ""},
 		"nothing without a cluster":       {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},
 	} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,8 @@ type apiServer struct {
 	pages map[string][]string // by path, or path?fieldSelector; continue tokens are page numbers
 	// proxied are the responses of Pods, by path.
 	proxied map[string]http.HandlerFunc
-	warning string // sent with each response; empty for none
+	warning string        // sent with each response; empty for none
+	ahead   time.Duration // of its clock
 
 	mu      sync.Mutex
 	asked   []string // method, path, Accept header and query
@@ -73,6 +75,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Date", now.Add(s.ahead).Format(http.TimeFormat))
 	if s.warning != "" {
 		w.Header().Set("Warning", fmt.Sprintf("299 - %q", s.warning))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
@@ -39,6 +40,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 
 // New returns the root command with all other commands.
 func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
+	streams.Out = terminal.WithStyle(streams.Out)
 	root := &cobra.Command{
 		Use:           program,
 		Version:       version.Get().Version,
@@ -58,10 +60,9 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	})
 	addLogFlags(root.PersistentFlags())
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newRBAC(streams), newStatus(streams), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
-		completeFiles(c)
 	}
 	root.InitDefaultHelpCmd()
 	describeHelp(root)
@@ -105,7 +106,10 @@ const rootExamples = `  # Is this policy valid?
   # Do all tests of policies pass?
   kubectl sunset test policies/
 
-  # Which causes stop deletions?
+  # Is Sunset installed, and does it work?
+  kubectl sunset check
+
+  # What is deleted next, and what stops deletions?
   kubectl sunset status
 
   # Approve the change of a policy that waits for approval

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 )
 
 // unmarkResult is the result of unmark.
@@ -78,7 +79,7 @@ func (u *unmarkResult) table(out io.Writer) error {
 	if u.DryRun {
 		header = header[:2]
 	}
-	return preview.WriteColumns(out, header, len(u.marked), func(i int) []string {
+	return text.NewTable(header...).Write(out, len(u.marked), func(i int) []string {
 		kind := u.marked[i]
 		return []string{kind.Kind, strconv.Itoa(kind.Marked), strconv.Itoa(kind.Done)}[:len(header)]
 	})

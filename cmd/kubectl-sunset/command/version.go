@@ -92,9 +92,13 @@ func (v *versionCommand) controller(ctx context.Context) *ControllerVersion {
 	if clientcmd.IsEmptyConfig(err) {
 		return nil
 	}
-	image := ""
+	var controller *cluster.Controller
 	if err == nil {
-		image, err = c.ControllerImage(ctx, v.namespace)
+		controller, err = c.Controller(ctx, v.namespace)
+	}
+	image := ""
+	if controller != nil {
+		image = controller.Image
 	}
 	found := &ControllerVersion{Version: load.ImageTag(image), Image: image}
 	var response apierrors.APIStatus

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -16,8 +17,8 @@ type cell struct {
 // gap separates an expression from its value.
 const gap = "   "
 
-// valueColumn is the rightmost column in which values may start.
-const valueColumn = 58
+// valueColumns is the minimum number of columns for values.
+const valueColumns = 22
 
 // expressions writes each expression of a rule with its parts below it, and the values in one column.
 func (e *textWriter) expressions(all []Expression) {
@@ -27,7 +28,7 @@ func (e *textWriter) expressions(all []Expression) {
 	cells := cellsOf(all)
 	column := 0
 	for _, c := range cells {
-		if end := c.indent + columnsOf(c.text) + len(gap); end <= valueColumn {
+		if end := c.indent + text.Columns(c.text) + len(gap); end <= e.style.Width-valueColumns {
 			column = max(column, end)
 		}
 	}
@@ -38,12 +39,12 @@ func (e *textWriter) expressions(all []Expression) {
 
 // write writes the value after the text, or below it if either is too long.
 func (c cell) write(e *textWriter, column int) {
-	lines := Wrap(c.text, c.indent, c.indent+4)
+	lines := e.style.Wrap(c.text, c.indent, c.indent+4)
 	last := lines[len(lines)-1]
-	if columnsOf(last)+len(gap) <= column && column+columnsOf(c.value) <= width {
-		lines[len(lines)-1] = last + strings.Repeat(" ", column-columnsOf(last)) + c.value
+	if text.Columns(last)+len(gap) <= column && column+text.Columns(c.value) <= e.style.Width {
+		lines[len(lines)-1] = last + strings.Repeat(" ", column-text.Columns(last)) + c.value
 	} else {
-		lines = append(lines, below(c, column)...)
+		lines = append(lines, below(e.style, c, column)...)
 	}
 	for _, line := range lines {
 		fmt.Fprintln(e.w, line)
@@ -51,11 +52,11 @@ func (c cell) write(e *textWriter, column int) {
 }
 
 // below puts a value on separate lines: in the value column if it fits.
-func below(c cell, column int) []string {
-	if column+columnsOf(c.value) <= width {
-		return Wrap(c.value, column, column)
+func below(style text.Style, c cell, column int) []string {
+	if column+text.Columns(c.value) <= style.Width {
+		return style.Wrap(c.value, column, column)
 	}
-	return Wrap(c.value, c.indent+4, c.indent+6)
+	return style.Wrap(c.value, c.indent+4, c.indent+6)
 }
 
 func cellsOf(all []Expression) []cell {

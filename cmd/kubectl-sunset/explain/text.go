@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// WriteText writes the page as text. Lines have at most 80 columns, unless a name is longer.
+// WriteText writes the page as text. Lines are at most as wide as the terminal, unless a name is longer.
 func (p *Page) WriteText(w io.Writer) error {
 	buffer := bufio.NewWriter(w)
-	e := &textWriter{w: buffer, at: p.At.Time}
+	e := &textWriter{w: buffer, style: text.StyleOf(w), at: p.At.Time}
 	e.head(p)
 	e.references(p.References)
 	for i := range p.Rules {
@@ -32,13 +33,14 @@ func (p *Page) WriteText(w io.Writer) error {
 
 // textWriter writes the sections of a page.
 type textWriter struct {
-	w  io.Writer
-	at time.Time
+	w     io.Writer
+	style text.Style
+	at    time.Time
 }
 
 // line writes a line of text. It wraps long text and indents the following lines deeper.
 func (e *textWriter) line(indent int, format string, args ...any) {
-	for _, line := range Wrap(fmt.Sprintf(format, args...), indent, indent+4) {
+	for _, line := range e.style.Wrap(fmt.Sprintf(format, args...), indent, indent+4) {
 		fmt.Fprintln(e.w, line)
 	}
 }

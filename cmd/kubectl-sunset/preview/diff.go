@@ -7,25 +7,27 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// group is a group of changes with a title and a count.
+// group is a group of changes with a title and its color: more deletions are bad.
 type group struct {
 	title string
+	paint func(text.Style, string) string
 	has   func(*Change) bool
 }
 
 var groups = []group{
-	{"newly deleted now", func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action == policy.Delete }},
-	{"newly deleted later", func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action != policy.Delete }},
-	{"deleted sooner", func(c *Change) bool { return c.Type == Sooner }},
-	{"deleted later", func(c *Change) bool { return c.Type == Later }},
-	{"newly kept", func(c *Change) bool { return c.Type == NewlyKept }},
+	{"newly deleted now", text.Style.Bad, func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action == policy.Delete }},
+	{"newly deleted later", text.Style.Bad, func(c *Change) bool { return c.Type == NewlyDeleted && c.After.Action != policy.Delete }},
+	{"deleted sooner", text.Style.Bad, func(c *Change) bool { return c.Type == Sooner }},
+	{"deleted later", text.Style.Good, func(c *Change) bool { return c.Type == Later }},
+	{"newly kept", text.Style.Good, func(c *Change) bool { return c.Type == NewlyKept }},
 }
 
 // writeDiff writes the changes from the rules in force, by namespace.
-func writeDiff(w io.Writer, r *Result) {
+func writeDiff(w io.Writer, style text.Style, r *Result) {
 	switch {
 	case !r.Compared:
 		return
@@ -39,7 +41,7 @@ func writeDiff(w io.Writer, r *Result) {
 		if n < 0 {
 			n = len(rest)
 		}
-		writeDiffOf(w, rest[:n], r.At)
+		writeDiffOf(w, style, rest[:n], r.At)
 		rest = rest[n:]
 	}
 }
@@ -60,7 +62,7 @@ func groupOf(c *Change) int {
 const changesShown = 3
 
 // writeDiffOf writes the changes in one namespace.
-func writeDiffOf(w io.Writer, changes []Change, at time.Time) {
+func writeDiffOf(w io.Writer, style text.Style, changes []Change, at time.Time) {
 	fmt.Fprintln(w, cmp.Or(changes[0].Namespace, "cluster-scoped objects"))
 	byGroup := make([][]*Change, len(groups))
 	for i := range changes {
@@ -72,7 +74,7 @@ func writeDiffOf(w io.Writer, changes []Change, at time.Time) {
 			continue
 		}
 		slices.SortStableFunc(found, func(a, b *Change) int { return whenChanged(a).Compare(whenChanged(b)) })
-		fmt.Fprintf(w, "  %s: %d\n", groups[g].title, len(found))
+		fmt.Fprintf(w, "  %s: %d\n", groups[g].paint(style, groups[g].title), len(found))
 		for _, c := range found[:min(len(found), changesShown)] {
 			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, c.Name, c.After.text(at), c.Before.text(at))
 		}

@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 )
 
 // WriteTable writes a result as text: all subjects, the counts of each rule, changes, and failures. A wide table has more columns.
 func WriteTable(w io.Writer, r *Result, wide bool) error {
+	style := text.StyleOf(w)
 	if len(r.Rows) == 0 {
 		fmt.Fprintln(w, "No rule selects any object.")
 	} else if err := writeVerdicts(w, r, wide); err != nil {
@@ -22,8 +25,8 @@ func WriteTable(w io.Writer, r *Result, wide bool) error {
 	if err := writeSummary(w, r.Counts); err != nil {
 		return err
 	}
-	writeDiff(w, r)
-	return writeFailures(w, r.Failures)
+	writeDiff(w, style, r)
+	return writeFailures(w, style, r.Failures)
 }
 
 func writeVerdicts(w io.Writer, r *Result, wide bool) error {
@@ -39,7 +42,7 @@ func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 	if wide {
 		header = append(header, "START", "TTL", "MESSAGE")
 	}
-	return WriteColumns(w, header, len(r.Rows), func(i int) []string {
+	return text.NewTable(header...).Write(w, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
 		v := &row.Verdict
 		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.shownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
@@ -93,7 +96,7 @@ func Away(t, at time.Time) string {
 
 func writeSummary(w io.Writer, counts []RuleCounts) error {
 	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
-	return WriteColumns(w, header, len(counts), func(i int) []string {
+	return text.NewTable(header...).Write(w, len(counts), func(i int) []string {
 		t := &counts[i]
 		cells := []string{t.Rule.String(), strconv.Itoa(t.Matched)}
 		for _, n := range []Total{t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
@@ -106,11 +109,11 @@ func writeSummary(w io.Writer, counts []RuleCounts) error {
 // failuresShown limits the failures in a table. JSON and YAML have all.
 const failuresShown = 20
 
-func writeFailures(w io.Writer, all []Failure) error {
+func writeFailures(w io.Writer, style text.Style, all []Failure) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s:\n", Count(len(all), "error"))
+	fmt.Fprintf(w, "\n%s:\n", style.Bad(Count(len(all), "error")))
 	for _, f := range all[:min(len(all), failuresShown)] {
 		fmt.Fprintf(w, "  %s\n", f.inFull())
 	}

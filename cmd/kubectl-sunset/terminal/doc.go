@@ -1,0 +1,2 @@
+// Package terminal knows the terminal: its width, whether it shows colors, and how to show progress on it.
+package terminal

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -78,7 +79,9 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	e.files.names = e.node.names(e.files.names)
+	e.files.progress = terminal.StartProgress(e.streams.ErrOut, "objects read")
+	defer e.files.progress.Stop()
+	*e.files.Filenames = e.node.names(*e.files.Filenames)
 	files, loader, in, err := e.files.load(nil, e.streams.In, &e.protection, load.Skim)
 	if err != nil {
 		return err
@@ -89,6 +92,7 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 	in.Enforce()
 	e.defined = in.Names
 	page, err := e.page(ctx, files, in, object)
+	e.files.progress.Stop()
 	if err != nil {
 		writeProblems(e.streams.ErrOut, in.Policies)
 		return err

@@ -10,32 +10,46 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// fileFlags name the files to read.
+// fileFlags are kubectl's flags for the files to read.
 type fileFlags struct {
-	names     []string
-	recursive bool
+	*genericclioptions.FileNameFlags
+	progress *terminal.Progress // of reading; nil for none
 }
 
 func (f *fileFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&f.names, "filename", "f", nil, `file, directory, or "-" for standard input; can be repeated`)
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "read subdirectories too")
+	f.FileNameFlags = &genericclioptions.FileNameFlags{
+		Usage: `file, directory, URL, or "-" for standard input; can be repeated`, Filenames: &[]string{}, Kustomize: new(""), Recursive: new(false),
+	}
+	f.AddFlags(flags)
 }
+
+// areGiven reports whether the user named a file.
+func (f *fileFlags) areGiven() bool { return len(*f.Filenames) > 0 || *f.Kustomize != "" }
 
 // open finds the files. Arguments count as files too, so that -f *.yaml works.
 func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
-	names := append(f.names, args...)
-	if len(f.names) == 0 && len(args) > 0 {
+	if len(*f.Filenames) == 0 && len(args) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; name files with -f", args[0])
 	}
-	files, err := load.Open(names, f.recursive, stdin)
-	if err == nil && len(names) > 0 && files.Len() == 0 {
-		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; use -R to search subdirectories", strings.Join(names, ", "))
+	options := f.ToOptions()
+	if options.Kustomize != "" && (len(options.Filenames) > 0 || options.Recursive) {
+		return nil, errors.New("-k cannot be used together with -f or -R")
+	}
+	options.Filenames = slices.Concat(options.Filenames, args)
+	files, err := load.Open(options, stdin)
+	if err == nil {
+		files.Progress = f.progress
+	}
+	if err == nil && f.areGiven() && files.Len() == 0 {
+		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; use -R to search subdirectories", strings.Join(options.Filenames, ", "))
 	}
 	return files, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -53,7 +54,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 	if err != nil {
 		return nil, err
 	}
-	live := &clusterReader{cluster: c, input: input, judge: judge, selector: p.selector}
+	live := &clusterReader{cluster: c, input: input, judge: judge, selector: p.selector, progress: p.files.progress}
 	result, err := live.judge.Run(ctx, preview.Both(live.feed(ctx), preview.FromImages(images)))
 	if err != nil {
 		return nil, err
@@ -174,12 +175,14 @@ type clusterReader struct {
 	input    preview.Input
 	judge    judge
 	selector string
+	progress *terminal.Progress
 	failures []preview.Failure // kinds that cannot be listed
 }
 
 // feed yields the objects of all kinds that rules target. If it cannot list a kind, it records a failure and continues.
 func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
+		objects := 0
 		for _, kind := range l.judge.Targets() {
 			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
 			ranks, everywhere := l.judge.Ranks(policy.StoredAs(kind))
@@ -189,7 +192,11 @@ func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 			if everywhere {
 				query.Namespace = ""
 			}
-			err := l.cluster.Each(ctx, query, func(page cluster.Page) error { return yield(page) })
+			err := l.cluster.Each(ctx, query, func(page cluster.Page) error {
+				objects += len(page)
+				l.progress.Set(objects)
+				return yield(page)
+			})
 			var unlisted *cluster.ListError
 			if errors.As(err, &unlisted) {
 				l.fail(kind, unlisted)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -58,10 +60,12 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 }
 
 func (p *previewCommand) run(ctx context.Context, args []string) error {
-	if p.images.file == load.Stdin && slices.Contains(p.files.names, load.Stdin) {
+	if p.images.file == load.Stdin && slices.Contains(*p.files.Filenames, load.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
-	p.files.names = p.images.node.names(p.files.names)
+	p.files.progress = terminal.StartProgress(p.streams.ErrOut, "objects read")
+	defer p.files.progress.Stop()
+	*p.files.Filenames = p.images.node.names(*p.files.Filenames)
 	files, loader, in, err := p.files.load(args, p.streams.In, &p.protection, load.Skim)
 	if err != nil {
 		return err
@@ -71,6 +75,7 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	in.Check(loader)
 	in.Enforce()
 	result, err := p.judge(ctx, files, in, loader)
+	p.files.progress.Stop()
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func (p *previewCommand) print(result *preview.Result) error {
 func (p *previewCommand) printTo(w io.Writer, result *preview.Result) error {
 	switch {
 	case p.output.printer == nil:
-		return preview.WriteTable(w, result, p.output.is(asWide))
+		return preview.WriteTable(text.Writer{Writer: w, Style: text.StyleOf(p.streams.Out)}, result, p.output.is(asWide))
 	case p.output.is("json"):
 		return preview.WriteJSON(w, result)
 	case p.output.is("yaml"):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -29,9 +30,13 @@ const (
 	noPolicyHint = "check that apiVersion is sunset-k8s.io/v1alpha1, and name files that contain policies"
 )
 
-// writeNoPolicies writes the named files and directories that contain nothing to validate.
-func writeNoPolicies(w io.Writer, names []string) {
-	for _, name := range names {
+// writeFileProblems writes the parts of files that cannot be read, and the named files and directories that contain nothing to
+// validate.
+func writeFileProblems(w io.Writer, in *load.Contents) {
+	for _, err := range in.Unreadable {
+		fmt.Fprintln(w, err)
+	}
+	for _, name := range in.WithoutPolicy {
 		fmt.Fprintf(w, "%s: %s\n    hint: %s\n", name, noPolicy, noPolicyHint)
 	}
 }
@@ -80,6 +85,9 @@ func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationR
 		TypeMeta: preview.TypeMeta("ValidationReport"),
 		Files:    files, Policies: len(in.Policies), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion,
 	}
+	for _, err := range in.Unreadable {
+		v.Problems = append(v.Problems, Problem{File: err.File, FileLine: err.Line, Problem: policy.Problem{Message: err.Err.Error()}})
+	}
 	for _, name := range in.WithoutPolicy {
 		v.Problems = append(v.Problems, Problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
 	}
@@ -103,11 +111,11 @@ func newProblem(p load.Policy, found policy.Problem) Problem {
 
 // writeWarnings writes the warnings of every policy. Warnings do not make a policy invalid.
 func writeWarnings(w io.Writer, policies []load.Policy) {
-	checked := false
+	style, checked := text.StyleOf(w), false
 	for _, p := range policies {
 		checked = checked || len(p.Checked) > 0
 		for _, warning := range p.Warnings() {
-			warning.Message = "warning: " + warning.Message
+			warning.Message = style.Warning("warning:") + " " + warning.Message
 			fmt.Fprint(w, describe(p, warning))
 		}
 	}
@@ -118,9 +126,14 @@ func writeWarnings(w io.Writer, policies []load.Policy) {
 
 // writeSummary writes the numbers of files, policies, problems, warnings, missing roles and skipped objects on one line.
 func writeSummary(w io.Writer, files int, in *load.Contents, missing int) {
-	fmt.Fprintf(w, "%s in %s: %s", countPolicies(len(in.Policies)), preview.Count(files, "file"), orNo(in.Problems(), "problem"))
+	style := text.StyleOf(w)
+	problems := style.Good("no problems")
+	if n := in.Problems(); n > 0 {
+		problems = style.Bad(preview.Count(n, "problem"))
+	}
+	fmt.Fprintf(w, "%s in %s: %s", countPolicies(len(in.Policies)), preview.Count(files, "file"), problems)
 	if n := in.Warnings(); n > 0 {
-		fmt.Fprintf(w, "; %s", preview.Count(n, "warning"))
+		fmt.Fprintf(w, "; %s", style.Warning(preview.Count(n, "warning")))
 	}
 	if missing > 0 {
 		fmt.Fprintf(w, "; missing roles: %d", missing)
@@ -136,11 +149,4 @@ func countPolicies(n int) string {
 		return "1 policy"
 	}
 	return fmt.Sprintf("%d policies", n)
-}
-
-func orNo(n int, noun string) string {
-	if n == 0 {
-		return "no " + noun + "s"
-	}
-	return preview.Count(n, noun)
 }

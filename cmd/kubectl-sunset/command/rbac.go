@@ -80,9 +80,9 @@ func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
 
 func (g *rbacCommand) run(ctx context.Context, args []string) error {
 	switch {
-	case g.local && (g.missing || len(g.files.names) == 0):
+	case g.local && (g.missing || !g.files.areGiven()):
 		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
-	case len(g.files.names) == 0 && len(args) > 1:
+	case !g.files.areGiven() && len(args) > 1:
 		return errors.New("name one policy, or none for all policies of the cluster")
 	case g.namespace != "" && len(args) == 0:
 		return errors.New("--namespace is the namespace of a policy: name the policy too")
@@ -131,7 +131,7 @@ func (g *rbacCommand) print(found []rbac.Permission) error {
 // policies returns the policies of the files, or without files one policy of the cluster or all.
 func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
 	named := args
-	if len(g.files.names) == 0 {
+	if !g.files.areGiven() {
 		args = nil
 	}
 	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
@@ -139,7 +139,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 		return nil, false, err
 	}
 	defer func() { _ = files.Close() }()
-	if len(g.files.names) == 0 {
+	if !g.files.areGiven() {
 		all, err = g.inForce(ctx, loader, named)
 		return all, false, err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/cli-runtime/pkg/resource"
+
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
 	"github.com/sunset-k8s/sunset/engine"
@@ -53,7 +55,7 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	for _, name := range slices.Concat(t.want.Policies, t.want.Objects) {
 		paths = append(paths, filepath.Join(t.dir, name))
 	}
-	files, err := load.Open(paths, false, nil)
+	files, err := load.Open(resource.FilenameOptions{Filenames: paths}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +64,9 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	in, err := load.Read(files, loader)
 	if err != nil {
 		return nil, err
+	}
+	if len(in.Unreadable) > 0 {
+		return nil, in.Unreadable[0]
 	}
 	in.CheckNames(true)
 	if t.want.Modes != policytest.AsWritten {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
@@ -44,9 +45,11 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (v *validateCommand) run(ctx context.Context, args []string) error {
-	if len(v.files.names) == 0 {
-		return errors.New("name one or more files with -f")
+	if !v.files.areGiven() {
+		return errors.New("name one or more files with -f, or a kustomization with -k")
 	}
+	v.files.progress = terminal.StartProgress(v.streams.ErrOut, "objects read")
+	defer v.files.progress.Stop()
 	files, loader, in, err := v.files.load(args, v.streams.In, &v.protection, load.Read)
 	if err != nil {
 		return err
@@ -59,6 +62,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	v.files.progress.Stop()
 	if err := v.print(files.Len(), in, missing); err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 
 func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
 	return v.output.print(v.streams.Out, newReport(files, in, missing), func(w io.Writer) error {
-		writeNoPolicies(w, in.WithoutPolicy)
+		writeFileProblems(w, in)
 		writeProblems(w, in.Policies)
 		writeWarnings(w, in.Policies)
 		writeMissing(w, missing)
@@ -97,7 +101,8 @@ const validateHelp = `Check the policies in files, and print every problem with 
 expression, and a hint. Unknown fields and duplicate fields are problems too.
 
 Files are YAML or JSON and may contain many documents, lists, and objects of other kinds, which the command skips and
-counts. In a directory, the command reads the files that end in .yaml, .yml or .json.
+counts. In a directory, the command reads the files that end in .yaml, .yml or .json. If a part of a file cannot be parsed,
+the command prints the error and continues.
 
 A warning shows a possible mistake in a valid policy: images that expire after minutes, fields and kinds that Kubernetes
 does not have, a startTime that reads text other than a time, text that YAML reads as a comment, and overrides of rules
@@ -108,8 +113,8 @@ The command connects to a cluster only with --rbac. It then prints the permissio
 RetentionPolicies, for their own ServiceAccounts, each with a role that grants it. To print only roles, use the command
 kubectl sunset rbac.
 
-Exit codes: 0 every policy is valid; 1 there are problems, permissions are missing, or a file or directory that you name
-contains no policy; 2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 every policy is valid; 1 there are problems, a file cannot be parsed, permissions are missing, or a file or
+directory that you name contains no policy; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const validateExamples = `  # Check one file
   kubectl sunset validate -f policy.yaml

@@ -124,5 +124,16 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateNamesFileAndLineOfWhatItCannotRead(t *testing.T) {
-	wants(t, run(t, "", "validate", "-f", "testdata/broken.yaml"), command.ExitError, "error: testdata/broken.yaml:6: ")
+	wants(t, run(t, "", "validate", "-f", "testdata/broken.yaml"), command.ExitFindings, "testdata/broken.yaml:6: ")
+}
+
+// TestValidateReportsAllUnreadableFiles: a document that cannot be parsed does not hide problems of others.
+func TestValidateReportsAllUnreadableFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", "a: [\n---\nb: {\n")
+	write(t, dir, "b.json", `{"kind": x}`)
+	write(t, dir, "c.yaml", strings.Replace(fine, "ttl: 1d", "ttl: never", 1))
+	got := run(t, "", "validate", "-f", dir)
+	wants(t, got, command.ExitFindings, "a.yaml:1: ", "a.yaml:3: ", "b.json:1: ", "spec.rules[0].ttl", "1 policy in 3 files: 4 problems")
+	wants(t, run(t, "", "validate", "-f", dir, "-o", "jsonpath={.problems[*].fileLine}"), command.ExitFindings, "1 3 1 ")
 }

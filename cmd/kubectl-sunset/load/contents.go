@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -25,37 +26,60 @@ type Contents struct {
 	WithoutPolicy []string                      // arguments of validate that contain no policy; FindWithoutPolicy sets it
 	Names         map[schema.GroupKind][]string // resources and short names of the kinds that CustomResourceDefinitions define
 
+	// Unreadable is the errors of Read; a file that cannot be parsed further has one.
+	Unreadable []*Error
+
 	definitions []definition    // the CustomResourceDefinitions
 	relevant    map[string]bool // files with a policy or a CustomResourceDefinition
 }
 
-// Read reads the files once and decodes every object, so that it finds every decoding error.
+// Read reads the files once and decodes every object, so that it finds every decoding error. It reports them in Unreadable, and
+// continues.
 func Read(files *Files, loader *Loader) (*Contents, error) {
-	return readFiles(files, loader, func(Item) bool { return true })
+	in := newContents()
+	read := files.counted(func(item Item) error { return in.note(in.read(item, loader)) })
+	for _, file := range files.found {
+		if err := in.note(file.each(read)); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// note adds an error of parsing to Unreadable, and returns any other error.
+func (in *Contents) note(err error) error {
+	var at *Error
+	if !errors.As(err, &at) {
+		return err
+	}
+	in.Unreadable, in.relevant[at.File] = append(in.Unreadable, at), true
+	return nil
 }
 
 // Skim reads the files once and decodes only objects that may be a policy or context of one: Namespaces, Nodes, ResourceQuotas
-// and CustomResourceDefinitions. A list that cannot be split counts as one other object.
+// and CustomResourceDefinitions. A list that cannot be split counts as one other object. It returns the first error.
 func Skim(files *Files, loader *Loader) (*Contents, error) {
-	return readFiles(files, loader, func(item Item) bool {
-		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")...)
-	})
-}
-
-func readFiles(files *Files, loader *Loader, worthIt func(Item) bool) (*Contents, error) {
-	in := &Contents{Namespaces: map[string]policy.Namespace{}, Names: map[schema.GroupKind][]string{}, relevant: map[string]bool{}}
-	err := files.Each(func(item Item) error {
-		if !worthIt(item) {
+	in := newContents()
+	wanted := append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")
+	return in, files.Each(func(item Item) error {
+		if !item.Mentions(wanted...) {
 			in.Others++
 			return nil
 		}
-		objects, err := item.Objects()
-		for _, object := range objects {
-			in.add(item, object, loader)
-		}
-		return err
+		return in.read(item, loader)
 	})
-	return in, err
+}
+
+func newContents() *Contents {
+	return &Contents{Namespaces: map[string]policy.Namespace{}, Names: map[schema.GroupKind][]string{}, relevant: map[string]bool{}}
+}
+
+func (in *Contents) read(item Item, loader *Loader) error {
+	objects, err := item.Objects()
+	for _, object := range objects {
+		in.add(item, object, loader)
+	}
+	return err
 }
 
 func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
@@ -153,9 +177,9 @@ func NameLabel(namespace string) labels.Set {
 	return labels.Set{"kubernetes.io/metadata.name": namespace}
 }
 
-// Problems returns the number of problems of all policies, and of arguments without a policy.
+// Problems returns the number of problems of all policies and files.
 func (in *Contents) Problems() int {
-	n := len(in.WithoutPolicy)
+	n := len(in.Unreadable) + len(in.WithoutPolicy)
 	for _, p := range in.Policies {
 		n += len(p.Problems)
 	}

@@ -1,20 +1,28 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 )
 
 // Files is a set of manifest files that can be read more than once. The caller must close it.
 type Files struct {
+	Progress *terminal.Progress // shows the number of items that were read; nil for none
+
 	found []found
 	named []string // the paths that were given
 	spool *os.File // a copy of standard input; nil if it is not one of the files
@@ -22,14 +30,9 @@ type Files struct {
 
 // found is a file, and the path that led to it.
 type found struct {
-	name        string
-	open        func() (io.ReadCloser, error)
-	named       string // the path that was given: that of the file, or of a directory
-	inDirectory bool
-}
-
-func onDisk(path, named string) found {
-	return found{name: path, named: named, inDirectory: path != named, open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	name  string
+	open  func() (io.ReadCloser, error)
+	named string // the path that was given: that of the file, or of a directory
 }
 
 // Stdin is the path that stands for standard input.
@@ -38,48 +41,85 @@ const Stdin = "-"
 // stdinName is the file name of standard input in messages.
 const stdinName = "stdin"
 
-// Open finds the files. In a directory it takes the files that end in .yaml, .yml or .json; if recursive, also in
-// subdirectories. It copies standard input to a temporary file, so that it can be read again.
-func Open(paths []string, recursive bool, stdin io.Reader) (*Files, error) {
+// Open finds the files, as kubectl does: files, directories, patterns, URLs, standard input, and the output of kustomize. In a
+// directory it takes the files that end in .yaml, .yml or .json. It copies standard input to a temporary file, and the content of
+// URLs and the output of kustomize to memory, so that they can be read again.
+func Open(o resource.FilenameOptions, stdin io.Reader) (*Files, error) {
 	f := &Files{}
-	for _, path := range paths {
-		if err := f.add(path, recursive, stdin); err != nil {
+	var err error
+	for _, name := range o.Filenames {
+		switch {
+		case name == Stdin:
+			err = f.addStdin(stdin)
+		case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+			err = f.addText(name, download)
+		default:
+			err = f.addPath(name, o.Recursive)
+		}
+		if err != nil {
 			_ = f.Close()
 			return nil, err
 		}
 	}
+	if o.Kustomize != "" {
+		return f, f.addText(o.Kustomize, kustomize)
+	}
 	return f, nil
 }
 
-func (f *Files) add(path string, recursive bool, stdin io.Reader) error {
-	if path == Stdin {
-		f.named = append(f.named, stdinName)
-		return f.addStdin(stdin)
+// addPath adds a file, the files of a directory, or what a pattern matches.
+func (f *Files) addPath(pattern string, recursive bool) error {
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		paths = []string{pattern} // not a pattern; if the file is missing, the error says so
 	}
-	f.named = append(f.named, path)
-	info, err := os.Stat(path)
+	for _, path := range paths {
+		visitors, err := resource.ExpandPathsToFileVisitors(nil, path, recursive, resource.FileExtensions, nil)
+		if err != nil {
+			return err
+		}
+		f.named = append(f.named, path)
+		for _, v := range visitors {
+			name := v.(*resource.FileVisitor).Path
+			f.found = append(f.found, found{name: name, named: path, open: func() (io.ReadCloser, error) { return os.Open(name) }})
+		}
+	}
+	return nil
+}
+
+// addText adds text that read returns for a name.
+func (f *Files) addText(name string, read func(string) ([]byte, error)) error {
+	text, err := read(name)
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() {
-		f.found = append(f.found, onDisk(path, path))
-		return nil
-	}
-	return filepath.WalkDir(path, func(below string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && below != path && !recursive:
-			return fs.SkipDir
-		case !entry.IsDir() && isManifest(below):
-			f.found = append(f.found, onDisk(below, path))
-		}
-		return nil
-	})
+	f.add(name, func() io.Reader { return bytes.NewReader(text) })
+	return nil
 }
 
-func isManifest(path string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
+func (f *Files) add(name string, open func() io.Reader) {
+	f.named = append(f.named, name)
+	f.found = append(f.found, found{name: name, named: name, open: func() (io.ReadCloser, error) { return io.NopCloser(open()), nil }})
+}
+
+func download(url string) ([]byte, error) {
+	response, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read %s: the server answered %s", url, response.Status)
+	}
+	return io.ReadAll(response.Body)
+}
+
+func kustomize(dir string) ([]byte, error) {
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, err
+	}
+	return objects.AsYaml()
 }
 
 // addStdin copies standard input. Where the system allows it, the copy has no name, so that it disappears when the process
@@ -98,9 +138,7 @@ func (f *Files) addStdin(stdin io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	f.found = append(f.found, found{name: stdinName, named: stdinName, open: func() (io.ReadCloser, error) {
-		return io.NopCloser(io.NewSectionReader(spool, 0, size)), nil
-	}})
+	f.add(stdinName, func() io.Reader { return io.NewSectionReader(spool, 0, size) })
 	return nil
 }
 
@@ -110,12 +148,23 @@ func (f *Files) Len() int { return len(f.found) }
 // Each yields every item of every file, in order, and stops at the first error. In files that were found in a directory, it
 // skips documents that are not Kubernetes objects.
 func (f *Files) Each(yield func(Item) error) error {
+	yield = f.counted(yield)
 	for _, file := range f.found {
 		if err := file.each(yield); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// counted returns yield with progress.
+func (f *Files) counted(yield func(Item) error) func(Item) error {
+	items := 0
+	return func(item Item) error {
+		items++
+		f.Progress.Set(items)
+		return yield(item)
+	}
 }
 
 // Feed passes all objects of the files to a preview.
@@ -132,7 +181,7 @@ func (f found) each(yield func(Item) error) error {
 	}
 	defer func() { _ = r.Close() }()
 	return EachItem(f.name, r, func(item Item) error {
-		item.lenient = f.inDirectory
+		item.lenient = f.name != f.named
 		return yield(item)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	sigsjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
 // Item is a part of a file that holds one object, or a list that cannot be split. It is not decoded yet, so that another
@@ -60,17 +61,15 @@ func (i Item) Objects() ([]map[string]any, error) {
 	}
 }
 
-func (i Item) decode() (any, error) {
-	if i.isJSON {
-		var value any
-		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(i.raw, &value); err != nil {
-			return nil, i.fail(err)
+func (i Item) decode() (value any, err error) {
+	text := i.raw
+	if !i.isJSON {
+		if text, err = yaml.YAMLToJSON(i.raw); err != nil {
+			return nil, i.unreadable(err)
 		}
-		return value, nil
 	}
-	value, err := decodeYAML(i.raw)
-	if err != nil {
-		return nil, i.unreadable(err)
+	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(text, &value); err != nil {
+		return nil, i.fail(err)
 	}
 	return value, nil
 }

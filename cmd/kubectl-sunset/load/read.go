@@ -3,12 +3,16 @@ package load
 import (
 	"bytes"
 	"io"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // EachItem yields every item of a file, in order. It stops at the first error of reading or of yield. The caller may keep the
-// items and decode them in other goroutines.
+// items and decode them in other goroutines. Like kubectl, it reads UTF-16 if the file starts with a byte order mark.
 func EachItem(name string, r io.Reader, yield func(Item) error) error {
-	return (&reader{source: newSource(r), item: Item{File: name}, yield: yield}).run()
+	text := transform.NewReader(r, unicode.BOMOverride(unicode.UTF8.NewDecoder()))
+	return (&reader{source: newSource(text), item: Item{File: name}, yield: yield}).run()
 }
 
 // reader reads one file.
@@ -24,9 +28,6 @@ func (r *reader) run() error {
 		line, err := r.line()
 		if err != nil {
 			return r.fail(err)
-		}
-		if r.lines <= 1 {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		text := bytes.TrimSpace(line)
 		switch {

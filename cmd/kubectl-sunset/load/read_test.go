@@ -104,7 +104,7 @@ func TestReadSaysWhere(t *testing.T) {
 		"invalid JSON":             {"{\"kind\": Pod}", "f.yaml:1: JSON document that starts at line 1: invalid character 'P'"},
 		"items is not a list":      {`{"kind":"List","items":{}}`, "items is not a list"},
 		"an item that is a number": {"{\"kind\":\"List\",\n\"items\":[\n3]}", "f.yaml:3: not a Kubernetes object but a number"},
-		"not a number":             {"apiVersion: v1\nkind: Pod\nx: .nan\n", "f.yaml:1: NaN is not a number in JSON"},
+		"not a number":             {"apiVersion: v1\nkind: Pod\nx: .nan\n", "f.yaml:1: json: unsupported value: NaN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, test.text)

@@ -12,7 +12,6 @@ type source struct {
 	file    *bufio.Reader
 	pending []byte // bytes that were given back; read them first
 	lines   int    // number of line ends that were read
-	long    []byte // a line that does not fit into the buffer of file
 }
 
 const bufferSize = 64 << 10
@@ -39,33 +38,19 @@ func (s *source) giveBack(p []byte) {
 	s.lines -= bytes.Count(p, newline)
 }
 
-// line reads one line with its line end. The result is valid until the next call. It is empty at the end of the file.
+// line reads one line with its line end. It is empty at the end of the file.
 func (s *source) line() ([]byte, error) {
-	line, err := s.rawLine()
+	var line []byte
+	var err error
+	if end := bytes.IndexByte(s.pending, '\n'); end >= 0 {
+		line, s.pending = s.pending[:end+1], s.pending[end+1:]
+	} else {
+		line, err = s.file.ReadBytes('\n')
+		line, s.pending = append(s.pending, line...), nil
+	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	s.lines += bytes.Count(line, newline)
 	return line, err
-}
-
-func (s *source) rawLine() ([]byte, error) {
-	if end := bytes.IndexByte(s.pending, '\n'); end >= 0 {
-		line := s.pending[:end+1]
-		s.pending = s.pending[end+1:]
-		return line, nil
-	}
-	if len(s.pending) == 0 {
-		line, err := s.file.ReadSlice('\n')
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-		s.long = append(s.long[:0], line...)
-	} else {
-		s.long = append(s.long[:0], s.pending...)
-		s.pending = nil
-	}
-	rest, err := s.file.ReadBytes('\n')
-	s.long = append(s.long, rest...)
-	return s.long, err
 }

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v2"
+	"sigs.k8s.io/yaml"
 )
 
 // mostLines is the largest number of lines of a document in which firstUnreadable searches. The search takes quadratic time.
@@ -16,11 +16,10 @@ const mostLines = 2000
 // unreadable adds the wrong line and a hint to an error of the YAML library. The library reports the line where it notices the
 // error, or where the surrounding block begins.
 func (i Item) unreadable(err error) error {
-	var value any
-	if yaml.Unmarshal(i.raw, &value) == nil {
+	text, isYAML := strings.CutPrefix(err.Error(), "yaml: ")
+	if !isYAML {
 		return i.fail(err) // it is valid YAML with a value that JSON does not support
 	}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := &Error{File: i.File, Line: i.Line}
 	if match := lineOf.FindStringSubmatchIndex(text); match != nil && match[0] == 0 {
 		_, _ = fmt.Sscan(text[match[2]:match[3]], &at.Line) // digits
@@ -44,8 +43,7 @@ func (i Item) unreadable(err error) error {
 func firstUnreadable(lines [][]byte) int {
 	n := len(lines) - 1
 	for ; n > 0; n-- {
-		var value any
-		if yaml.Unmarshal(bytes.Join(lines[:n], nil), &value) == nil {
+		if _, err := yaml.YAMLToJSON(bytes.Join(lines[:n], nil)); err == nil {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -62,7 +63,7 @@ func comparing(t *testing.T, inForce, asked, objects string) (*preview.Compariso
 
 func opened(t testing.TB, text string) *load.Files {
 	t.Helper()
-	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
+	files, err := load.Open(resource.FilenameOptions{Filenames: []string{load.Stdin}}, strings.NewReader(text))
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = files.Close() })
 	return files

@@ -107,7 +107,8 @@ func (t texts) add(name string, entry fs.DirEntry, err error) error {
 }
 
 // generated are pages that repeat comments of Go files.
-var generated = map[string]bool{"docs/reference/api.md": true, "docs/reference/cel.md": true, "docs/reference/kubectl-sunset.md": true}
+var generated = map[string]bool{"docs/reference/api.md": true, "docs/reference/cel.md": true, "docs/reference/kubectl-sunset.md": true,
+	"docs/reference/kubectl-sunset-output.md": true}
 
 func enter(dir string) error {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))

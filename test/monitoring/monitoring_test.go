@@ -113,7 +113,7 @@ func pinned(t *testing.T, in []byte, args ...string) []byte {
 }
 
 // interval replaces variables like Grafana.
-var interval = strings.NewReplacer("$__rate_interval", "5m", "$policy", ".*")
+var interval = strings.NewReplacer("$__rate_interval", "5m", "$policy", ".*", "$namespace", ".*")
 
 // dashboard returns the queries of the panels and of the variables.
 func dashboard(t *testing.T) []question {
@@ -138,12 +138,12 @@ func dashboard(t *testing.T) []question {
 			asked = append(asked, question{"panel " + p.Title, interval.Replace(of.Expr), named(legend, of.LegendFormat)})
 		}
 	}
-	values := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
+	values := regexp.MustCompile(`^label_values\((\w+(?:\{.*\})?), (\w+)\)$`)
 	for _, v := range page.Templating.List {
 		if v.Type != "query" {
 			continue
 		}
-		of := values.FindStringSubmatch(v.Definition)
+		of := values.FindStringSubmatch(interval.Replace(v.Definition))
 		if of == nil {
 			t.Fatalf("variable %s asks %q", v.Name, v.Definition)
 		}

@@ -38,7 +38,7 @@ func newFilm(store series.Store, every time.Duration) *film {
 	f.step = max(every, f.to.Sub(f.from)/points).Round(every)
 	// As in Grafana, which defines these variables.
 	window := max(f.step+every, 4*every)
-	f.variables = strings.NewReplacer("$__rate_interval", window.String(), "$policy", ".*")
+	f.variables = strings.NewReplacer("$__rate_interval", window.String(), "$policy", ".*", "$namespace", ".*")
 	f.engine = promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 1e7, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{}),
 		NoStepSubqueryIntervalFn: func(int64) int64 { return every.Milliseconds() },

@@ -27,6 +27,7 @@ var errSlow = errors.New("the checks before a deletion take more than a second, 
 type attempt struct {
 	*pipeline
 	it     item
+	waited waited
 	likely index.Decision // the decision when the attempt began
 	target policy.Target  // what it deletes; zero for a mark
 
@@ -38,17 +39,26 @@ type attempt struct {
 // see preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	defer p.delays.ended(it, p.reconciler.Clock.Now())
+	before := p.queueTimes.take(it)
 	if p.backoffs.saidGone(it) && !p.kind.index.Undelete(it.uid, p.reconciler.Clock.Now()) {
 		p.backoffs.forget(it)
 		return nil
 	}
-	f := &attempt{pipeline: p, it: it}
+	f := &attempt{pipeline: p, it: it, waited: before}
+	if p.reconciler.Tracer != nil {
+		return f.traced(ctx)
+	}
+	return f.try(ctx)
+}
+
+// try makes the attempt.
+func (f *attempt) try(ctx context.Context) *Outcome {
 	var ok bool
-	p.timed(ctx, it, func() { ok = f.begin(ctx) })
+	f.timed(ctx, f.it, func() { ok = f.begin(ctx) })
 	switch {
 	case !ok:
 		return f.blocked
-	case f.likely.Permit.Valid() && p.reconciler.deletionRate.Wait(ctx) != nil:
+	case f.likely.Permit.Valid() && f.awaitRate(ctx) != nil:
 		return nil
 	default:
 		return f.run(ctx)
@@ -69,7 +79,7 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 	if !f.permitted(ctx, f.it, f.likely.Rules()) {
 		return false
 	}
-	f.target, f.blocked, ok = f.pipeline.reserveOrResolve(ctx, f.it, f.likely)
+	f.target, f.blocked, ok = f.pipeline.reserveOrResolve(ctx, f.it, f.likely, f.waited)
 	return ok
 }
 
@@ -79,10 +89,10 @@ func (f *attempt) preconditions() []preflight.Precondition {
 		return []preflight.Precondition{f.permission, f.live}
 	}
 	return []preflight.Precondition{
-		f.permission,      // the ServiceAccount of a RetentionPolicy may delete the subject
-		f.ownerPermission, // and the owner, if that is deleted instead
-		f.prepare,         // if an owner is deleted, the subject has not changed; if an image is deleted, containers do not use it
-		f.live,            // this process leads; policies, namespace and quotas are in force as they are; clocks agree
+		f.withSpan("permission", f.permission),            // the ServiceAccount of a RetentionPolicy may delete the subject
+		f.withSpan("owner permission", f.ownerPermission), // and the owner, if that is deleted instead
+		f.withSpan("prepare", f.prepare),                  // if an owner is deleted, the subject has not changed; if an image is deleted, containers do not use it
+		f.withSpan("live", f.live),                        // this process leads; policies, namespace and quotas are in force as they are; clocks agree
 	}
 }
 
@@ -93,7 +103,7 @@ func (f *attempt) run(ctx context.Context) *Outcome {
 	since := make([]time.Time, len(checks))
 	for round := range maxRounds {
 		var obstacle func()
-		f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0) })
+		f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })
 		if obstacle != nil {
 			f.release()
 			obstacle()
@@ -112,6 +122,20 @@ func (f *attempt) run(ctx context.Context) *Outcome {
 	return nil
 }
 
+// awaitRate waits until the rate limit permits a deletion. The error is ctx's.
+func (f *attempt) awaitRate(ctx context.Context) error {
+	ctx, span := startSpan(ctx, "rate limit")
+	defer span.End()
+	return f.reconciler.deletionRate.Wait(ctx)
+}
+
+// check is one round of preflight.
+func (f *attempt) check(ctx context.Context, all []preflight.Precondition, since []time.Time, together bool) (obstacle func()) {
+	ctx, span := startSpan(ctx, "preflight")
+	defer span.End()
+	return preflight.Check(ctx, f.reconciler.Clock.Now, all, since, together)
+}
+
 func (f *attempt) permission(ctx context.Context) (time.Time, func()) {
 	return f.mayAct(ctx, f.it, f.likely.Rules())
 }
@@ -125,6 +149,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 		at, err := p.reconciler.Live.Permit(ctx, rule)
 		if err != nil {
 			return at, func() {
+				setCause(ctx, err)
 				log.FromContext(ctx).V(1).Info("permission check failed", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
 				p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.reconciler.Clock.Now())
 				p.retry(it, namespacePause)
@@ -202,9 +227,8 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 		f.retry(f.it, ledgerPause)
 		return nil
 	}
-	// A request that has begun is not cancelled: its result must be known.
 	var outcome Outcome
-	f.timed(ctx, f.it, func() { outcome = f.prepared.Send(context.WithoutCancel(ctx), w, since) })
+	f.timed(ctx, f.it, func() { outcome = f.send(ctx, w, since) })
 	if !outcome.Unsent {
 		f.reconciler.Observer.Attempted(outcome.Result)
 	}
@@ -219,4 +243,11 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 		})
 	}
 	return &outcome
+}
+
+// send sends the request. A request that has begun is not cancelled: its result must be known.
+func (f *attempt) send(ctx context.Context, w policy.DeletePermit, since time.Time) Outcome {
+	ctx, span := startSpan(context.WithoutCancel(ctx), "DELETE")
+	defer span.End()
+	return f.prepared.Send(ctx, w, since)
 }

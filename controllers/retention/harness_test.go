@@ -226,12 +226,17 @@ type harness struct {
 
 // inBubble runs a test with a started harness, and checks that the harness ends.
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *harness)) {
+	inLoggedBubble(t, logr.Discard(), options, test)
+}
+
+// inLoggedBubble is inBubble with a logger.
+func inLoggedBubble(t *testing.T, logger logr.Logger, options retention.Options, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, began: time.Now(), stopped: make(chan struct{})}
 		options.Sources, options.Remover, options.Live, options.Observer = w, w, w, w
 		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
-		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logger))
 		w.cancel = cancel
 		go func() {
 			defer close(w.stopped)

@@ -18,13 +18,13 @@ func (noLedger) Withdraw(policy.Intent)                                {}
 func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
 // reserve has the expected deletion of a subject recorded.
-func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
+func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before waited) {
 	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) {
 		return
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
-		p.reconciler.Ledger.Reserve(i, target, candidate{p, it})
+		p.reconciler.Ledger.Reserve(i, target, candidate{p, it, before.reserve(p.reconciler.Clock.Now())})
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
 }
@@ -40,6 +40,7 @@ func (p *pipeline) withdraw(it item) {
 type candidate struct {
 	pipeline *pipeline
 	item     item
+	waited   waited
 }
 
 func (c candidate) Intent() (policy.Intent, bool) {
@@ -48,6 +49,7 @@ func (c candidate) Intent() (policy.Intent, bool) {
 }
 
 func (c candidate) Ready() {
+	c.pipeline.queueTimes.join(c.item, c.pipeline.reconciler.Clock.Now(), c.waited)
 	i, expected := c.Intent()
 	if !expected {
 		c.pipeline.add(c.item, 0, queueKey{namespace: c.item.namespace, retries: true})
@@ -58,7 +60,7 @@ func (c candidate) Ready() {
 
 // reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one. If ok is false, there is
 // nothing to do now: recording is in progress, the recorded subject is not due yet, or it may not be deleted for now.
-func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision) (target policy.Target, blocked *Outcome, ok bool) {
+func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
 	case j.Marking.Valid(): // the mark changes the version; the new version is recorded
@@ -68,7 +70,7 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 	case expected:
 		target, ok = p.reconciler.Ledger.Lookup(j.Expected)
 		if !ok {
-			p.reserve(ctx, it, j.Expected)
+			p.reserve(ctx, it, j.Expected, before)
 		}
 		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
 			p.kind.index.Reconsider(it.uid, p.reconciler.Clock.Now())

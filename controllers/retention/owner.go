@@ -77,7 +77,9 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 	case allowsDelete(v):
 		return true
 	case v.Action == policy.Wait:
-		p.delays.addObstacle(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.reconciler.Clock.Now())
+		why := fmt.Errorf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)
+		setCause(ctx, why)
+		p.delays.addObstacle(it, Delay{Reason: "OwnerWaits", Message: why.Error()}, p.reconciler.Clock.Now())
 		log.FromContext(ctx).V(1).Info("owner is not due", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.reconciler.Clock.Now()), retryRefused))
 	default:
@@ -88,6 +90,7 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 
 // deferOwner logs why an owner is kept, and has the subject retried with backoff.
 func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
+	setCause(ctx, why)
 	log.FromContext(ctx).V(p.logs.level("owner not deleted", "", p.reconciler.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
 	p.delays.addOwnerKept(it, i.Owner, why, p.reconciler.Clock.Now())

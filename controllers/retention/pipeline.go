@@ -19,6 +19,7 @@ type pipeline struct {
 	kind       *watchedKind
 	queue      priorityqueue.PriorityQueue[item]
 	fairQueue  *fairQueue
+	queueTimes *queueTimes
 	limit      *limiter
 	throttle   *throttle
 	backoffs   *backoffs // to delete
@@ -40,6 +41,7 @@ func newPipeline(r *Reconciler, w *watchedKind) *pipeline {
 		reconciler: r,
 		kind:       w,
 		fairQueue:  newFairQueue(),
+		queueTimes: newQueueTimes(r.Tracer != nil),
 		limit:      newLimiter(r.Clock, r.MaxInFlight),
 		throttle:   newThrottle(r.Clock, r.MaxInFlight),
 		backoffs:   newBackoffs(),
@@ -75,6 +77,7 @@ func (p *pipeline) retry(it item, after time.Duration) {
 }
 
 func (p *pipeline) add(it item, after time.Duration, in ...queueKey) {
+	p.queueTimes.join(it, p.reconciler.Clock.Now().Add(after), waited{})
 	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.fairQueue.join(in...)), After: after}, it)
 }
 

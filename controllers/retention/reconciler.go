@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,8 @@ type Options struct {
 	IgnoreKind func(schema.GroupKind) bool
 	// Heartbeat beats at every step of the loop that enqueues due subjects; nil for none.
 	Heartbeat *liveness.Heartbeat
+	// Tracer records one trace for each attempt to delete; nil for none.
+	Tracer trace.Tracer
 
 	MaxInFlight  int     // attempts in flight, for all kinds together; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions per second; 0 means that only the API server limits the rate

@@ -95,6 +95,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 
 // putOff has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
+	setCause(ctx, err)
 	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
 	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.reconciler.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
@@ -102,6 +103,7 @@ func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 
 // holdBack retries a subject later that preflight has stopped. If preflight stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
+	setCause(ctx, err)
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {
 		p.reconciler.setPreflightError(nil)

@@ -89,8 +89,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: a shutdown interrupts a request in flight": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestFailingNamespaceIsAskedOnceAtATime",
-		Old: "f.prepared.Send(context.WithoutCancel(ctx), w, since)",
-		New: "f.prepared.Send(ctx, w, since)",
+		Old: "startSpan(context.WithoutCancel(ctx), ",
+		New: "startSpan(ctx, ",
 	},
 	"preflight: the age of the last answer counts for all answers": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestChangeDuringASlowStepCounts",
@@ -109,7 +109,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the permission for the owner is not checked again": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",
-		Old: "\t\tf.ownerPermission, //",
+		Old: "\t\tf.withSpan(\"owner permission\", f.ownerPermission), //",
 		New: "\t\t//",
 	},
 	"preflight: the rules for an owner are evaluated only before the checks": {

@@ -76,8 +76,8 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestFailingNamespacesDelayNoOthers",
 	},
 	"throttle: only requests are slow, not checks": {
-		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0) })",
-		New:  "obstacle = preflight.Check(ctx, f.reconciler.Clock.Now, checks, since, round > 0)",
+		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })",
+		New:  "obstacle = f.check(ctx, checks, since, round > 0)",
 		Test: "./controllers/retention TestSlowChecksInANamespaceDelayNoOther",
 	},
 	"throttle: a busy server does not lower the concurrency": {

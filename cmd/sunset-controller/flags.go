@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/controllers/process/features"
+	"github.com/sunset-k8s/sunset/controllers/process/tracing"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -66,6 +67,8 @@ func newOptions() *options {
 		"Secret in the namespace of Sunset in which the controller stores and renews the webhook certificate; empty if another program, such as cert-manager, manages it")
 	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in the namespace of Sunset that the webhook certificate is for")
 	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration in which the controller sets caBundle")
+	f.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "endpoint of a collector for traces of deletions, such as localhost:4317, for OTLP over gRPC without TLS; disabled by default")
+	f.IntVar(&c.TracingPerMillion, "tracing-sampling-rate-per-million", tracing.MostPerMillion, "number of deletions to trace of a million")
 	return o
 }
 
@@ -90,6 +93,7 @@ func (o *options) check() error {
 		program.Address("health-probe-bind-address", c.ProbeAddress),
 		program.Address("pprof-bind-address", c.PprofAddress),
 		program.Address("webhook-bind-address", c.Webhook.Address),
+		program.Demand{Setting: "tracing-sampling-rate-per-million", Holds: c.TracingPerMillion >= 0 && c.TracingPerMillion <= tracing.MostPerMillion, Want: "0 to 1000000"},
 	)
 }
 
@@ -97,6 +101,9 @@ func (o *options) complete() (manager.Config, error) {
 	c := o.config
 	c.Clock = clock.RealClock{}
 	c.Protection = policy.Protection{Namespaces: o.protected, Off: features.Off(o.gates)}
+	if err := tracing.Check(c.TracingEndpoint); err != nil {
+		return c, o.Wrong("tracing-endpoint", err)
+	}
 	var err error
 	if c.Protection.AllowKinds, err = manager.ParseKinds(o.allowKinds); err != nil {
 		return c, o.Wrong("allow-kinds", err)

@@ -77,6 +77,8 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"a rate that is not a number": {"--max-deletions-per-second=NaN", "--max-deletions-per-second: want a number, 0 or more"},
 		"no port":                     {"--metrics-bind-address=localhost", "--metrics-bind-address: want a host"},
 		"a high port":                 {"--webhook-bind-address=:94430", "--webhook-bind-address: want a host"},
+		"a URL of a collector":        {"--tracing-endpoint=http://localhost:4318", "--tracing-endpoint: "},
+		"a rate above a million":      {"--tracing-sampling-rate-per-million=1000001", "--tracing-sampling-rate-per-million: want 0 to 1000000"},
 		"no namespace":                {"--namespace=", "--namespace: want valid namespace names"},
 		"a pattern":                   {"--protected-namespaces=kube-*", "--protected-namespaces: want valid namespace names"},
 		"no cluster":                  {"--leader-elect=false", "find the API server: the program does not run in a Pod"},

@@ -37,6 +37,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/process/tracing"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/engine"
@@ -66,6 +67,11 @@ type Config struct {
 	PprofAddress   string // empty for none
 
 	Webhook admission.Serving // the zero value disables it
+
+	TracingEndpoint   string // of an OTLP collector; empty for no traces
+	TracingPerMillion int    // number of traces to export of a million
+
+	traces *tracing.Exporter // nil for no traces
 }
 
 // Election configures leader election. The zero value disables it: this process is the leader.
@@ -131,6 +137,9 @@ func (c *Config) complete() {
 	c.Rest.QPS = -1 // the API server's priority and fairness is the limit
 	// As in kube-controller-manager: within a cluster, compression costs more than it saves.
 	c.Rest.DisableCompression = true
+	if c.traces != nil {
+		c.Rest.Wrap(c.traces.Wrap)
+	}
 	if c.Namespace == "" {
 		c.Namespace = defaultNamespace
 	}
@@ -215,7 +224,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	})
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
 		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
-		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
 	ledgerManager.Decider = ledgers.Decider{
@@ -310,6 +319,10 @@ func (c *Config) checker() (*policyset.SchemaChecker, error) {
 
 // Run starts a manager. It returns when ctx has ended and all work in flight is finished.
 func Run(ctx context.Context, c Config) error {
+	if err := c.startTracing(ctx); err != nil {
+		return err
+	}
+	defer c.traces.Stop()
 	mgr, err := NewManager(c)
 	if err != nil {
 		return err

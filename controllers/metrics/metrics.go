@@ -38,6 +38,11 @@ var (
 		Name: "sunset_clock_skew_seconds",
 		Help: "Upper bound of the difference between the clocks of the API server and of the leader. It can be too high by 1s plus the duration of the request.",
 	})
+
+	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sunset_trace_errors_total",
+		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
+	})
 )
 
 // Build exports the version of this program.
@@ -165,7 +170,7 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

@@ -54,6 +54,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"an interval without a unit":      "monitoring.serviceMonitor.interval=30",
 		"an account without a name":       "serviceAccount.name=",
 		"a feature that is not a boolean": "featureGates.References=off",
+		"a URL of a collector":            "controller.tracing.endpoint=http://otel-collector:4318",
 		"text for a number":               "controller.maxInFlight=many",
 		"a path that is none":             "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",
 	} {

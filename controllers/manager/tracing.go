@@ -1,0 +1,22 @@
+package manager
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/process/tracing"
+)
+
+// startTracing starts to export traces, if there is an endpoint.
+func (c *Config) startTracing(ctx context.Context) (err error) {
+	if c.TracingEndpoint == "" {
+		return nil
+	}
+	c.traces, err = tracing.Start(ctx, tracing.Options{
+		Endpoint: c.TracingEndpoint, PerMillion: c.TracingPerMillion, Service: leaseName, Instance: c.Identity, Clock: c.Clock,
+		Log: log.FromContext(ctx).WithName("tracing"), Failed: metrics.TraceErrors.Inc,
+	})
+	return err
+}

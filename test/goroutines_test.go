@@ -11,6 +11,7 @@ import (
 var elsewhere = map[string]string{
 	"controllers/node/images/cri":         "a removal may outlive its caller until its own deadline: TestRemovalOutlivesItsCaller",
 	"controllers/node/images/cri/critest": "a runtime for tests that stops with the test",
+	"cmd/kubectl-sunset/cluster":          "a command waits for all its goroutines before it ends",
 	"cmd/kubectl-sunset/command":          "a command waits for all its goroutines before it ends",
 	"cmd/kubectl-sunset/preview":          "a command waits for all its goroutines before it ends",
 }

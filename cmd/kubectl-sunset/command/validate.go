@@ -125,5 +125,8 @@ const validateExamples = `  # Check one file
   # Does Sunset have the permissions that the policy needs?
   kubectl sunset validate -f policy.yaml --rbac
 
+  # Check a kustomization
+  kubectl sunset validate -k overlays/production
+
   # Check the output of a Helm chart
   helm template ./chart | kubectl sunset validate -f -`

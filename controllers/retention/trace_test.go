@@ -65,7 +65,7 @@ func (s traces) attributes() map[string]string {
 	for _, span := range s.GetSpans() {
 		if !span.Parent.IsValid() {
 			for _, a := range span.Attributes {
-				all[string(a.Key)] = a.Value.Emit()
+				all[string(a.Key)] = a.Value.String()
 			}
 			return all
 		}

@@ -22,7 +22,7 @@ func (c *Cluster) Time(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the time of the API server: %w", err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	at, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the time of the API server: %w", err)

@@ -15,7 +15,7 @@ import (
 func TestWithoutATerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/file")
 	expect.NoError(t, err)
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for _, w := range []io.Writer{file, &strings.Builder{}} {
 		if WithStyle(w) != w {
 			t.Errorf("%T has a style", w)

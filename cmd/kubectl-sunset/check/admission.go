@@ -43,14 +43,14 @@ func (i *installation) admission(ctx context.Context) Check {
 	const install = "kubectl apply -f crds/admission/policies.yaml"
 	switch {
 	case len(missing) == len(admissionPolicies) && !hasWebhook:
-		return Check{name, Warn, "nothing rejects invalid policies: there are no admission policies and no webhook", install}
+		return Check{name, Warn, "nothing rejects invalid policies: neither admission policies nor the webhook exist", install}
 	case len(missing) == len(admissionPolicies):
-		return Check{Name: name, Result: Pass, Message: "the webhook rejects invalid policies; there are no admission policies"}
+		return Check{Name: name, Result: Pass, Message: "only the webhook rejects invalid policies"}
 	case len(missing) > 0:
 		return Check{name, Warn, "missing: " + first(missing), install}
 	case hasWebhook:
 		return Check{Name: name, Result: Pass, Message: "admission policies and the webhook reject invalid policies"}
 	default:
-		return Check{Name: name, Result: Pass, Message: fmt.Sprintf("%d admission policies reject invalid policies; there is no webhook", len(admissionPolicies))}
+		return Check{Name: name, Result: Pass, Message: fmt.Sprintf("%d admission policies reject invalid policies, without the webhook", len(admissionPolicies))}
 	}
 }

@@ -133,8 +133,8 @@ var mutants = map[string][]overlay.Patch{
 		},
 		{
 			File: "controllers/retention/index/marks.go",
-			Old:  "\tcase !f.eligible:\n\t\treturn true\n\t}\n\treturn next",
-			New:  "\tcase !f.eligible:\n\t\treturn false\n\t}\n\treturn next",
+			Old:  "\tcase !f.has(eligible):\n\t\treturn true\n\t}\n\treturn next",
+			New:  "\tcase !f.has(eligible):\n\t\treturn false\n\t}\n\treturn next",
 		},
 	},
 }

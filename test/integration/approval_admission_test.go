@@ -114,7 +114,7 @@ func TestBacklogCountIsRaisedOnlyByApprovers(t *testing.T) {
 	w.create(p)
 	raises, lowers := edit(`{"spec":{"approval":{"maxObjects":101}}}`), edit(`{"spec":{"approval":{"maxObjects":99}}}`)
 	cluster.Eventually(t, patience, func() error {
-		return refused(author.Patch(t.Context(), p.DeepCopy(), raises), "it needs permission to create retentionapprovals")
+		return refused(author.Patch(t.Context(), p.DeepCopy(), raises, client.DryRunAll), "it needs permission to create retentionapprovals")
 	})
 	for name, err := range map[string]error{
 		"author lowers":   author.Patch(t.Context(), p.DeepCopy(), lowers),

@@ -19,6 +19,14 @@ func addTime(start time.Time, span time.Duration) time.Time {
 	return lastTime
 }
 
+// latest is the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Soonest is the earlier of two times; zero means never.
 func Soonest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {

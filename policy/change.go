@@ -28,7 +28,12 @@ type veto struct {
 func (b *Snapshot) Since(before *Snapshot) Change {
 	c := Change{snapshot: b, before: before, namespaces: b.Changed(before)}
 	for _, was := range before.policies {
-		if kinds := was.frees(b.named[was.Name]); len(kinds) > 0 {
+		now := b.named[was.Name]
+		kinds := was.frees(now)
+		if was.unfreezes(now) {
+			kinds = sets.New(b.Kinds()...)
+		}
+		if len(kinds) > 0 {
 			c.vetoes = append(c.vetoes, veto{was, kinds, before.reach(was)})
 		}
 	}
@@ -146,13 +151,21 @@ func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
+// unfreezes reports whether a freeze of all policies no longer applies somewhere; now is the current version of the policy, or nil
+// if it was deleted.
+func (p *Policy) unfreezes(now *Policy) bool {
+	return p != now && slices.ContainsFunc(p.Freezes, func(f Freeze) bool {
+		return f.All && (now == nil || !now.everywhere(p) || !f.isIn(now.Freezes))
+	})
+}
+
 // everywhere reports whether a policy applies in all namespaces where another policy, or an earlier version of it, applies.
 func (p *Policy) everywhere(was *Policy) bool {
 	return p == was || p.Namespace != "" || p.Namespaces.String() == was.Namespaces.String() && was.Excluded.IsSuperset(p.Excluded)
 }
 
 // keepsLike reports whether a rule keeps all objects that an earlier version kept: it is the same, suspended, or has a longer
-// time to live. It ignores permissions, and how the rule deletes.
+// time to live or more freezes. It ignores permissions, and how the rule deletes.
 func (r *Rule) keepsLike(was *Rule) bool {
 	if r == was {
 		return true
@@ -166,6 +179,9 @@ func (r *Rule) keepsLike(was *Rule) bool {
 	}
 	if was.TTL >= 0 { // a negative TTL means none, which keeps longer than any TTL
 		is.TTL = min(is.TTL, was.TTL)
+	}
+	if !slices.ContainsFunc(was.Freezes, func(f Freeze) bool { return !f.isIn(r.Freezes) }) {
+		is.Freezes = was.Freezes
 	}
 	return is.sameSettings(was)
 }

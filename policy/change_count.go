@@ -37,7 +37,9 @@ func (t *Stats) change(s Subject, all, policy []Evaluation, was Was) ChangeCount
 	if c.isDeletedBy(soon) && !c.wasDeletedBy(soon) {
 		b.Due = 1
 	}
-	if c.isNew(soon) || c.isNew(later) {
+	anytime := c
+	anytime.anytime = true
+	if c.isNew(soon) || c.isNew(later) || anytime.isNew(soon) || anytime.isNew(later) {
 		b.Week = 1
 	}
 	return b
@@ -54,7 +56,8 @@ type comparison struct {
 	was, wasOwn []Evaluation // empty if unknown
 	previewed   bool         // deletions that the policy counted as a dry run are not new
 
-	now time.Time
+	now     time.Time
+	anytime bool // ignores windows and freezes: a change may delete many objects when a window opens in a month
 }
 
 // isNew reports whether the subject is deleted by a time, and would not have been deleted by then before.
@@ -90,15 +93,22 @@ func (c *comparison) isDeletedBy(by time.Time) bool {
 		}
 		due = due || isOwn && v.isDue()
 	}
-	verdict := known.verdict(c.subject, c.now)
-	return due && verdict.Action != Keep && !verdict.Due.After(by)
+	return due && c.deletesBy(&known, c.subject, by)
+}
+
+// deletesBy reports whether votes delete a subject by a time.
+func (c *comparison) deletesBy(all *votes, s Subject, by time.Time) bool {
+	verdict := all.verdict(s, c.now)
+	if c.anytime {
+		verdict.Due = all.expires
+	}
+	return verdict.Action != Keep && !verdict.Due.After(by)
 }
 
 // wasDeletedBy reports whether any rule would have deleted the subject by a time before. Unknown facts count as keeping it.
 func (c *comparison) wasDeletedBy(by time.Time) bool {
 	combined := combine(c.before, c.was, c.now, c.partBefore)
-	verdict := combined.verdict(c.before, c.now)
-	return verdict.Action != Keep && !verdict.Due.After(by)
+	return c.deletesBy(&combined, c.before, by)
 }
 
 // partBefore is the part of a rule that was in force before, or its part after all approvals.
@@ -113,8 +123,8 @@ func (c *comparison) partBefore(r *Rule) part {
 	}
 }
 
-// deletesAlone reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension and overrides of
-// namespaces.
+// deletesAlone reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension, windows, freezes
+// and overrides of namespaces.
 func deletesAlone(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 	s.Flags &^= IsHeld | IsUncounted
 	for _, r := range evaluations {
@@ -125,7 +135,7 @@ func deletesAlone(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 		bare.Suspended, bare.Overrides = false, nil
 		for _, rule := range []*Rule{r.Rule, &bare} {
 			r.Rule = rule
-			if v := r.vote(&s, now, supposed); v.isDue() && !v.due.After(by) {
+			if v := r.vote(&s, now, supposed); v.isDue() && !v.expires.After(by) {
 				return true
 			}
 		}

@@ -17,7 +17,8 @@ type Evaluation struct {
 // the deletion in the verdict, or nothing if the verdict is not to delete.
 //
 // A subject is deleted if at least one rule finds it due, no rule keeps it, the latest due time has passed, and it is not
-// terminating, held or uncounted. The order of the evaluations does not matter.
+// terminating, held or uncounted. The windows and freezes of all rules that find it due must allow it. The order of the
+// evaluations does not matter.
 func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, DeletePermit) {
 	c := combine(s, evaluations, now, inForce)
 	v := c.verdict(s, now)
@@ -112,16 +113,20 @@ type votes struct {
 	keep    vote // the first reason to keep, in the order of ranks
 	due     vote // the latest due
 	nothing vote // the first reason of the rules that neither keep nor delete
+
+	expires   time.Time // when all due votes are due, without windows and freezes
+	deferring []*Rule   // the rules of due votes with windows or freezes
 }
 
 type vote struct {
-	rule   *Rule
-	reason Reason
-	start  time.Time
-	ttl    time.Duration
-	due    time.Time
-	owner  *Owner
-	excess bool // due because of the capacity
+	rule    *Rule
+	reason  Reason
+	start   time.Time
+	ttl     time.Duration
+	expires time.Time // when it is due without windows and freezes
+	due     time.Time
+	owner   *Owner
+	excess  bool // due because of the capacity
 }
 
 // isDue reports whether the rule gives a due time. Otherwise the vote has a reason.
@@ -146,7 +151,10 @@ func (all *votes) add(v vote) {
 	switch {
 	case v.rule == nil:
 	case v.isDue():
-		all.due = later(all.due, v)
+		all.due, all.expires = later(all.due, v), latest(all.expires, v.expires)
+		if v.rule.defers() {
+			all.deferring = append(slices.Clip(all.deferring), v.rule)
+		}
 	case rank(v.reason) < rank(Waiting):
 		all.keep = earlierReason(all.keep, v)
 	default:
@@ -208,18 +216,17 @@ func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	}
 	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
 	if v.ttl >= 0 {
-		v.due = addTime(v.start, v.ttl)
+		v.expires = latest(addTime(v.start, v.ttl), r.soonest())
+		v.due = r.Rule.moved(v.expires)
 	}
 	switch {
 	case v.ttl < 0 && r.Rule.hasTTL():
 		v.reason = NeverDue
 	case r.Rank.Excess && (v.ttl < 0 || v.due.After(now)):
-		v.due, v.excess = now, true
+		v.expires, v.excess = latest(now, r.soonest()), true
+		v.due = v.expires
 	case v.ttl < 0:
 		v.reason = WithinCapacity
-	}
-	if soonest := r.soonest(); v.isDue() && v.due.Before(soonest) {
-		v.due = soonest
 	}
 }
 
@@ -248,7 +255,7 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	case all.keep.rule != nil:
 		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}, all.keep.rule
 	case all.due.rule != nil:
-		return all.due.verdict(now), all.due.rule
+		return all.whenDue(now), all.due.rule
 	case all.nothing.rule != nil:
 		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}, all.nothing.rule
 	default:
@@ -256,14 +263,24 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	}
 }
 
-// verdict is the verdict of the latest due vote.
-func (v *vote) verdict(now time.Time) Verdict {
+// whenDue is the verdict of the latest due vote, at the time that all due votes allow.
+func (all *votes) whenDue(now time.Time) Verdict {
+	v := &all.due
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
+	if len(all.deferring) > 0 {
+		at := latest(now, v.due)
+		if due.Due = openingOf(at, all.deferring...); due.Due.Equal(at) {
+			due.Due = latest(v.due, opened(at, all.deferring...)) // an opening that it missed was not the last one
+		}
+	}
 	switch {
-	case now.Before(v.due):
-		due.Action, due.Reason = Wait, Waiting
-	case v.excess:
+	case !now.Before(due.Due) && v.excess:
 		due.Reason = OverCapacity
+	case !now.Before(due.Due):
+	case now.Before(all.expires):
+		due.Action, due.Reason = Wait, Waiting
+	default:
+		due.Action, due.Reason = Wait, Deferred
 	}
 	return due
 }

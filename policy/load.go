@@ -44,6 +44,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	p.loadExcluded(spec.ExcludeNamespaces)
 	p.loadApproval(spec.Approval)
 	p.loadLimits(spec.Limits)
+	p.loadTimes(spec)
 	p.loadNeeds(d)
 	p.unread = d.unreadable()
 	p.loadReferences(spec.References)
@@ -69,14 +70,14 @@ func (d *Document) Load(protection Protection) *Policy {
 func (p *Policy) loadNeeds(d *Document) {
 	spec := &d.Spec
 	switch {
-	case d.Namespaced() && len(spec.Rules)+len(spec.Overrides) == 0 && len(p.Problems) == 0:
-		p.problem("spec.rules", "neither rules nor overrides", "add overrides of rules of ClusterRetentionPolicies, or rules")
+	case d.Namespaced() && len(spec.Rules)+len(spec.Overrides)+len(spec.Freezes) == 0 && len(p.Problems) == 0:
+		p.problem("spec.rules", "neither rules nor overrides nor freezes", "add overrides of rules of ClusterRetentionPolicies, rules or freezes")
 	case d.Namespaced() && len(spec.Rules) > 0 && spec.ServiceAccountName == "":
 		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace with permission to list and delete the kinds that the rules target")
 	case d.Namespaced() && spec.ServiceAccountName != "" && len(validation.IsDNS1123Subdomain(spec.ServiceAccountName)) > 0:
 		p.problem("spec.serviceAccountName", fmt.Sprintf("%q is not a valid name of a ServiceAccount", spec.ServiceAccountName), "use lowercase letters, digits, - and .")
-	case !d.Namespaced() && len(spec.Rules)+len(spec.References) == 0 && len(p.Problems) == 0:
-		p.problem("spec.rules", "neither rules nor references", "add rules that say which objects Sunset may delete, or references")
+	case !d.Namespaced() && len(spec.Rules)+len(spec.References)+len(spec.Freezes) == 0 && len(p.Problems) == 0:
+		p.problem("spec.rules", "neither rules nor references nor freezes", "add rules that say which objects Sunset may delete, references or freezes")
 	}
 }
 
@@ -144,6 +145,7 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 		at("name", fmt.Sprintf("another rule is named %q", spec.Name), "give each rule a different name")
 	}
 	seen.Insert(spec.Name)
+	r.Windows, r.Freezes = p.times().Windows, p.Freezes
 	r.loadTarget(at, protection)
 	r.loadTTL(at)
 	r.loadRanking(at)
@@ -292,7 +294,7 @@ func concerns(path, list string, element int) bool {
 
 // readElsewhere are the fields of a RetentionPolicy that do not affect rules of ClusterRetentionPolicies, or that concern only
 // one override. A list that cannot be read is not among them, because its elements are unknown.
-var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "spec.limits", "metadata", "status"}
+var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "spec.limits", windowsField, "metadata", "status"}
 
 // doubt makes a problem that may hide an override suspend every rule in the namespace.
 func (p *Policy) doubt() {

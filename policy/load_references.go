@@ -22,7 +22,7 @@ const (
 	mostReferences  = 64
 )
 
-func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
+func referencePath(i int) string { return elementPath(referencesField, i) }
 
 // InvalidReference is a reference declaration that cannot be read. It may refer to anything.
 type InvalidReference struct {

@@ -121,7 +121,7 @@ func TestPolicyMayOnlyDeclare(t *testing.T) {
 	expect.Equal(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
 	d.Spec.References = nil
 	p := d.Load(policy.DefaultProtection())
-	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references" {
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references nor freezes" {
 		t.Errorf("problems of an empty policy: %v", p.Problems)
 	}
 }

@@ -17,7 +17,8 @@ type Override struct {
 	Rule    string // empty for all rules
 	TTL     *time.Duration
 	Suspend bool
-	Keep    *int // count of keepNewest
+	Keep    *int     // count of keepNewest
+	Windows *Windows // in addition to those of the rule
 	// InForce: the RetentionPolicy is enforced, so that the override may also make objects due sooner.
 	InForce bool
 	// Suspended: the RetentionPolicy is suspended. A dry run is not, because status shows its effect.
@@ -29,6 +30,14 @@ type Override struct {
 // names reports whether the override applies to a rule.
 func (o *Override) names(id RuleID) bool {
 	return (o.Policy == "" || o.Policy == id.Policy) && (o.Rule == "" || o.Rule == id.Rule)
+}
+
+// windows are the windows as a list; empty for none.
+func (o *Override) windows() []*Windows {
+	if o.Windows == nil {
+		return nil
+	}
+	return []*Windows{o.Windows}
 }
 
 // suspends reports whether the override keeps the objects that the rule finds eligible.
@@ -63,7 +72,7 @@ func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 // sameOverrides reports whether both lists have the same effect.
 func sameOverrides(a, b []*Override) bool {
 	return slices.EqualFunc(a, b, func(x, y *Override) bool {
-		return x.From == y.From && x.Policy == y.Policy && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) &&
+		return x.From == y.From && x.Policy == y.Policy && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) && sameWindows(x.windows(), y.windows()) &&
 			x.Suspend == y.Suspend && x.Invalid == y.Invalid && x.InForce == y.InForce && x.Suspended == y.Suspended
 	})
 }
@@ -95,8 +104,11 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 		if r.SuspendedBy(o) {
 			own.Suspended = true
 		}
-		if o.TTL != nil || o.Keep != nil || o.suspends() {
+		if o.TTL != nil || o.Keep != nil || o.suspends() || o.Windows != nil {
 			own.Overrides = append(slices.Clip(own.Overrides), o)
+		}
+		if !r.Bounds.NoSuspend {
+			own.Windows = slices.Concat(own.Windows, o.windows())
 		}
 		if n, counts := r.keepUnder(o); counts {
 			keep = max(keep, n)
@@ -172,8 +184,9 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 			*name = "" // it could mean any name, so the override applies to all
 		}
 	}
-	if spec.TTL == "" && spec.Suspend == nil && spec.KeepNewest == nil {
-		p.problem(path, "changes nothing", "set ttl, suspend or keepNewest")
+	o.Windows = p.loadWindows(path+".windows", spec.Windows)
+	if spec.TTL == "" && spec.Suspend == nil && spec.KeepNewest == nil && spec.Windows == nil {
+		p.problem(path, "changes nothing", "set ttl, suspend, keepNewest or windows")
 	}
 	if spec.TTL != "" {
 		ttl, err := ParseTTL(spec.TTL)

@@ -20,6 +20,9 @@ func (r *Rule) OverrideWarnings(from string, overrides []*Override) []string {
 		r.warnSuspend(o, warn)
 		r.warnTTL(o, overrides, warn)
 		r.warnKeep(o, overrides, warn)
+		if o.Windows != nil && r.Bounds.NoSuspend {
+			warn(o, "windows have no effect: the rule does not allow a namespace to suspend it")
+		}
 	}
 	return warnings
 }

@@ -38,6 +38,8 @@ type Spec struct {
 	Approval           *v1alpha1.Approval
 	Limits             *v1alpha1.Limits     `json:",omitempty"` // keeps the hashes from before limits existed
 	References         []v1alpha1.Reference `json:",omitempty"` // keeps the hashes from before references existed
+	Windows            []v1alpha1.Window    `json:",omitempty"`
+	Freezes            []v1alpha1.Freeze    `json:",omitempty"`
 }
 
 // Namespaced reports whether the document is a RetentionPolicy.
@@ -59,6 +61,8 @@ type both struct {
 	Rules     []json.RawMessage `json:"rules"`
 	Approval  json.RawMessage   `json:"approval"`
 	Limits    json.RawMessage   `json:"limits"`
+	Windows   json.RawMessage   `json:"windows"`
+	Freezes   json.RawMessage   `json:"freezes"`
 }
 
 type clusterSpec struct {
@@ -119,13 +123,7 @@ func (d *Document) parseCluster(raw json.RawMessage) {
 	d.parseBoth(&s.both)
 	d.read("spec.namespaceSelector", s.NamespaceSelector, &d.Spec.NamespaceSelector)
 	d.read("spec.excludeNamespaces", s.ExcludeNamespaces, &d.Spec.ExcludeNamespaces)
-	var references []json.RawMessage
-	d.read(referencesField, s.References, &references)
-	for i, raw := range references {
-		var reference v1alpha1.Reference
-		d.read(referencePath(i), raw, &reference)
-		d.Spec.References = append(d.Spec.References, reference)
-	}
+	d.Spec.References = readList[v1alpha1.Reference](d, referencesField, s.References)
 }
 
 func (d *Document) parseNamespaced(raw json.RawMessage) {
@@ -139,7 +137,23 @@ func (d *Document) parseNamespaced(raw json.RawMessage) {
 	}
 }
 
-const variablesField = "spec.variables"
+// readList reads a list element by element, so that each problem has the path of its element. It gives nil only if the list is
+// absent or is not a list.
+func readList[T any](d *Document, path string, raw json.RawMessage) []T {
+	var elements []json.RawMessage
+	if d.read(path, raw, &elements); elements == nil {
+		return nil
+	}
+	all := make([]T, len(elements))
+	for i, element := range elements {
+		d.read(elementPath(path, i), element, &all[i])
+	}
+	return all
+}
+
+func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+const variablesField, windowsField, freezesField = "spec.variables", "spec.windows", "spec.freezes"
 
 func overridePath(i int) string { return fmt.Sprintf("spec.overrides[%d]", i) }
 
@@ -151,6 +165,8 @@ func (d *Document) parseBoth(raw *both) {
 	d.read(variablesField, raw.Variables, &s.Variables)
 	d.read("spec.approval", raw.Approval, &s.Approval)
 	d.read("spec.limits", raw.Limits, &s.Limits)
+	s.Windows = readList[v1alpha1.Window](d, windowsField, raw.Windows)
+	s.Freezes = readList[v1alpha1.Freeze](d, freezesField, raw.Freezes)
 	s.Rules = make([]v1alpha1.Rule, len(raw.Rules))
 	for i, rule := range raw.Rules {
 		d.parseRule(fmt.Sprintf("spec.rules[%d]", i), rule, &s.Rules[i])

@@ -25,6 +25,10 @@ type Policy struct {
 	Generation int64
 	Mode       v1alpha1.Mode
 
+	// Windows and Freezes restrict when its rules delete; Windows is nil for any time.
+	Windows *Windows
+	Freezes []Freeze
+
 	Namespaces labels.Selector  // where it applies, by label; unused for a RetentionPolicy
 	Excluded   sets.Set[string] // where it does not apply, by name
 	Variables  []v1alpha1.Variable
@@ -78,6 +82,8 @@ type Rule struct {
 	Keep        int           // how many of the newest in each group are kept
 	Capacity    Capacity
 	Bounds      Bounds
+	Windows     []*Windows // of its policy and of overrides: one of each must be open
+	Freezes     []Freeze   // in which it deletes nothing, ordered by time
 	Propagation metav1.DeletionPropagation
 	// Owner: the rule deletes the subject's controller instead of the subject; AllowUnfinished: even if it has not finished.
 	Owner, AllowUnfinished bool
@@ -191,7 +197,8 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
 		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unwatched == o.Unwatched && r.Unapproved == o.Unapproved &&
-		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)
+		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides) &&
+		sameWindows(r.Windows, o.Windows) && slices.Equal(r.Freezes, o.Freezes)
 }
 
 // EditedSince reports whether a user has edited a rule or its overrides since an earlier version. Changes by the controller
@@ -200,6 +207,7 @@ func (r *Rule) EditedSince(was *Rule) bool {
 	is := *r
 	is.Unpermitted, is.Unwatched, is.Unapproved = was.Unpermitted, was.Unwatched, was.Unapproved
 	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn
+	is.Freezes = was.Freezes // some are of other policies
 	if is.Capacity.ByQuota || was.Capacity.ByQuota {
 		is.Capacity = was.Capacity // a capacity without a quota looks like no capacity
 	}

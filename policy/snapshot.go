@@ -21,6 +21,7 @@ type Snapshot struct {
 	own        map[effectiveKey][]rulePolicy // the same, by the namespace of the policy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	overrides  map[string][]*Override       // by namespace
+	freezing   []*Policy                    // with freezes of all policies
 	past       map[schema.GroupKind][]*Rule // of earlier snapshots whose rules are still evaluated
 
 	mu    sync.RWMutex
@@ -79,6 +80,9 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 	b.takeOverrides()
 	for _, p := range b.policies {
 		b.named[p.Name] = p
+		if len(p.freezesOfAll()) > 0 {
+			b.freezing = append(b.freezing, p)
+		}
 		for _, r := range p.Rules {
 			if r.Kind.Kind != "" {
 				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{rule: r, policy: p, waiting: waiting(r, p)})
@@ -197,7 +201,7 @@ func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
 	}
 	for _, rp := range rules {
 		if b.applies(rp.policy, s.namespace) {
-			effective.Rules = append(effective.Rules, b.settle(rp, s.namespace))
+			effective.Rules = append(effective.Rules, b.freeze(b.settle(rp, s.namespace), s.namespace))
 		}
 	}
 	return effective

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -33,6 +35,9 @@ func appendPlaces(places []place, path string, t reflect.Type) []place {
 		return appendPlaces(places, path+"[]", t.Elem())
 	case reflect.Struct:
 	default:
+		return places
+	}
+	if t == reflect.TypeFor[metav1.Time]() {
 		return places
 	}
 	at := len(places)
@@ -109,7 +114,7 @@ type word struct {
 const namespacesHint = "select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy"
 
 var words = []word{
-	{"spec spec.rules[]", "schedule cron interval", "", "leave it out: each object expires by startTime and ttl, at any time"},
+	{"spec spec.rules[]", "schedule cron interval", "", "leave it out: each object expires by startTime and ttl; to delete only at certain times, write windows in spec"},
 	{"spec", "dryRun enforce enabled enforcementAction validationFailureAction", "mode", "write mode: DryRun, or mode: Enforce"},
 	{"spec", "suspend suspended paused disabled", "mode", "write mode: Suspend"},
 	{"spec", "policies", "rules", ""},

@@ -47,6 +47,7 @@ const (
 	NeverDue          Reason = "NeverDue"          // ttlExpression gave optional.none()
 	Unmarked          Reason = "Unmarked"          // its time to live starts when the object is marked eligible
 	Waiting           Reason = "Waiting"           // due later
+	Deferred          Reason = "Deferred"          // its time to live has ended; windows or freezes defer the deletion
 	Expired           Reason = "Expired"           // due now
 	OverCapacity      Reason = "OverCapacity"      // due now, because there are too many
 	WithinCapacity    Reason = "WithinCapacity"    // the rule has no ttl, and there are not too many
@@ -70,7 +71,7 @@ const (
 var order = []Reason{
 	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, ReferencesUnknown, IsSuspended, IsUnapproved,
 	ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, KeptNewest,
-	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
+	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Deferred, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 
 // SaysNothing reports whether a rule with this reason neither keeps nor deletes the subject.
@@ -116,7 +117,10 @@ type Verdict struct {
 	Reason Reason
 	Rule   RuleID        // the rule that decided; zero if no rule selects the subject
 	Start  time.Time     // when the TTL started, not before creation; zero if no rule gives it
-	TTL    time.Duration // valid only with Due and Reason Waiting or Expired
-	Due    time.Time     // Start + TTL, or Facts.NotBefore if later; now if OverCapacity; zero if no rule gives it
-	Owner  *Owner        // with Due, deleted instead of the subject; nil if the subject itself is deleted
+	TTL    time.Duration // valid only with Due and Reason Waiting, Deferred or Expired
+
+	// Due is when the subject is deleted: at Start + TTL, or Facts.NotBefore if later; now if OverCapacity. If windows or freezes
+	// defer the deletion, it is the time to which they do. Zero if no rule gives it.
+	Due   time.Time
+	Owner *Owner // with Due, deleted instead of the subject; nil if the subject itself is deleted
 }

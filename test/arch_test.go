@@ -74,6 +74,7 @@ var homes = map[string][]string{
 	"k8s.io/component-base":               {"controllers/process/features", "controllers/process/tracing"},
 	"go.opentelemetry.io":                 {"controllers/process/tracing", "controllers/retention"},
 	"github.com/google/btree":             {"controllers"},
+	"github.com/robfig/cron":              {"policy", "test/faults/checker"},
 	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster"},
 	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd"},
@@ -114,7 +115,7 @@ func TestCheckerIsIndependent(t *testing.T) {
 // and ours.
 var pure = map[string][]string{
 	"policy/v1alpha1": {"k8s.io/apimachinery"},
-	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json"},
+	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/robfig/cron/v3"},
 	"policy/rbac":     {"k8s.io/apimachinery"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},

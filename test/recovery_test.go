@@ -144,11 +144,11 @@ var others = map[string]string{
 	// Known facts, which last until the object or the time changes.
 	"Held": "of the object", "Uncounted": "of the object", "Pinned": "of the image", "InUse": "of the image", "Unpullable": "of the image",
 	"KeptNewest": "of the object", "NeverDue": "of the object", "NoStartTime": "of the object", "NotEligible": "of the object", "NotSelected": "of the object",
-	"NoOwner": "of the object", "Waiting": "of the object", "WithinCapacity": "of the object",
+	"NoOwner": "of the object", "Waiting": "of the object", "Deferred": "of the object", "WithinCapacity": "of the object",
 	"ManagedByArgoCD": "of the object", "ManagedByFlux": "of the object", "ManagedByHelm": "of the object", "ManagedByMultiKueue": "of the object",
 
 	// The choices of a person.
-	"DryRun": "of the policy", "Suspended": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
+	"DryRun": "of the policy", "Suspended": "of the policy", "Frozen": "of the policy", "OutsideWindows": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
 	"PermissionsUnknown": "ends with the first answer of the API server",
 	"ApprovalRequired":   "waits for an approval", "ChangeTooLarge": "waits for an approval", "RequiredForAllChanges": "waits for an approval",
 }

@@ -28,7 +28,7 @@ func TestAPIServerKnowsEveryField(t *testing.T) {
 	for _, part := range []any{
 		v1alpha1.ClusterRetentionPolicySpec{}, v1alpha1.RetentionPolicySpec{}, v1alpha1.Rule{}, v1alpha1.Target{}, v1alpha1.KeepNewest{},
 		v1alpha1.Capacity{}, v1alpha1.OverrideBounds{}, v1alpha1.Images{}, v1alpha1.Delete{}, v1alpha1.RuleOverride{}, v1alpha1.KeepNewestCount{}, v1alpha1.Variable{},
-		v1alpha1.Reference{}, v1alpha1.Referrer{}, v1alpha1.Approval{}, metav1.LabelSelector{},
+		v1alpha1.Reference{}, v1alpha1.Referrer{}, v1alpha1.Approval{}, v1alpha1.Window{}, v1alpha1.Freeze{}, metav1.LabelSelector{},
 	} {
 		var names []string
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(part)) {

@@ -49,7 +49,8 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	evaluated, referred := v.evaluated(s), v.referencesKnown(p)
 	ready := v.ready(p, s)
 	parts := []conditionState{evaluated, referred, watching, permitted, valid}
-	if stopped := enforcing.reason != string(policy.IsLimited) && p.Mode != v1alpha1.Suspend; stopped {
+	intended := []string{string(policy.IsLimited), policy.IsFrozen, policy.OutsideWindows}
+	if stopped := !slices.Contains(intended, enforcing.reason) && p.Mode != v1alpha1.Suspend; stopped {
 		parts = slices.Insert(parts, 1, enforcing)
 	}
 	for _, part := range parts { // Ready shows the last one that is not True
@@ -189,6 +190,9 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 	if withheld := v.nodes.withheld(p); withheld.isObstacle() {
 		return withheld
 	}
+	if d, _ := v.compiled.Snapshot.Deferral(p, v.now); d != nil {
+		return deferred(d)
+	}
 	if v.preflightErr != nil {
 		return conditionState{no, string(policy.Stale), "deletions wait: " + v.preflightErr.Error()}
 	}
@@ -213,6 +217,15 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 			objects(kept), some(slices.Sorted(maps.Keys(of)), "namespaces"))
 	}
 	return enforcing
+}
+
+// deferred returns the condition while windows or freezes defer the deletions of a policy.
+func deferred(d *policy.Deferral) conditionState {
+	message := "deletions wait: " + d.String()
+	if d.Reason == policy.IsFrozen {
+		return conditionState{no, string(policy.IsFrozen), message}
+	}
+	return conditionState{no, string(policy.OutsideWindows), message}
 }
 
 // paced returns a condition if more objects of a policy are due than --max-deletions-per-second allows within retention.DelayedAfter.

@@ -38,6 +38,7 @@ var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
 	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is no longer suspended"},
 	string(policy.IsLimited):    {"LimitNotReached", "limits allow deletions again"},
+	policy.IsFrozen:             {"FreezeEnded", "the freeze has ended"},
 	"Throttled":                 {"NotThrottled", "DELETE requests are no longer slow and no longer fail in any namespace of the policy"},
 	v1alpha1.ConditionDelayed:   {"NotDelayed", "Sunset can again delete every object that is due"},
 	v1alpha1.ConditionBlocked:   {"Unblocked", "rules of other policies no longer keep objects that this policy would delete now"},

@@ -182,6 +182,10 @@ var addresses = []address{
 		"Suspended":   {p: inMode(v1alpha1.Suspend)},
 		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspend)(p); p.Terminating = true }},
 	}},
+	{"author of the policy, or of the policy that has the freeze", "Enforcing=False", byReason + ", `FreezeEnded`", "", 15, map[string]situation{
+		"Frozen": {p: frozen},
+	}},
+	{"author of the policy", "Enforcing=False", "", "", 5, map[string]situation{"OutsideWindows": {p: closed}}},
 	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
 	}},
@@ -233,6 +237,23 @@ var addresses = []address{
 		"ManagedByArgoCD": managed(policy.OfArgoCD), "ManagedByFlux": managed(policy.OfFlux), "ManagedByHelm": managed(policy.OfHelm),
 		"ManagedByMultiKueue": managed(policy.OfMultiKueue),
 	}},
+}
+
+// frozen gives a policy a freeze.
+func frozen(p *policy.Policy) {
+	p.Freezes = []policy.Freeze{{By: "p", From: time.Date(1999, 12, 20, 0, 0, 0, 0, time.UTC), To: time.Date(2000, 1, 7, 8, 0, 0, 0, time.UTC), Reason: "year-end closing"}}
+	p.Rules[0].Freezes = p.Freezes
+}
+
+// closed gives a policy windows, which are closed at midnight, when each bubble begins.
+func closed(p *policy.Policy) {
+	document, err := policy.Parse([]byte(`{"spec": {"rules": [{}], "windows": [{"schedule": "0 12 * * *", "duration": "1h"}]}}`))
+	if err != nil {
+		panic(err)
+	}
+	p.Windows = document.Load(policy.DefaultProtection()).Windows
+	p.Windows.By = "p"
+	p.Rules[0].Windows = []*policy.Windows{p.Windows}
 }
 
 // alsoDue returns a scene in which the rule of q selects the Job, which is due by that rule.
@@ -368,6 +389,9 @@ var verdicts = []struct {
 	{"the object is not due yet, or Sunset deletes it now; `status.due` has the numbers", map[string]situation{
 		"Waiting": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
 		"Expired": {}, "OverCapacity": {p: capacity(0)},
+	}},
+	{"the author of windows or freezes intends it; `Enforcing` has it if it concerns the whole policy, and `status.due` has the numbers", map[string]situation{
+		"Deferred": {p: frozen},
 	}},
 	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]situation{
 		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},

@@ -308,6 +308,8 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	gauges.references(r.References, v.referrers, v.compiled.Referred)
 	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
 	for _, p := range snapshot.Policies() {
+		_, changes := snapshot.Deferral(p, r.counted)
+		r.changes = policy.Soonest(r.changes, changes)
 		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)
 			r.changes = policy.Soonest(r.changes, kept.EasesAt)

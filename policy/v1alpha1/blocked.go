@@ -41,7 +41,7 @@ func StopsDeletions(c *metav1.Condition) bool {
 	case ConditionReady:
 		return c.Status != metav1.ConditionTrue && c.Reason != ReasonPending
 	case ConditionEnforcing:
-		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && slices.Contains([]string{"Suspended", "Terminating", "LimitReached"}, c.Reason)
+		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && slices.Contains([]string{"Suspended", "Terminating", "LimitReached", "Frozen"}, c.Reason)
 	case ConditionBlocked:
 		return c.Status == metav1.ConditionTrue && !IsChosen(c.Reason)
 	case ConditionDelayed, ConditionRecreated, ConditionNoOwner,

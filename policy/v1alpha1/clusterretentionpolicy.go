@@ -44,7 +44,7 @@ type ClusterRetentionPolicyList struct {
 
 // ClusterRetentionPolicySpec has the settings of a ClusterRetentionPolicy.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0",message="one of rules and references must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0 || has(self.freezes) && size(self.freezes) > 0",message="one of rules, references and freezes must be set"
 type ClusterRetentionPolicySpec struct {
 	// mode sets what the policy does with due objects. DryRun, the default, only counts: status shows what Enforce would
 	// delete. Enforce deletes the objects. Suspend deletes nothing, and no other policy deletes the objects that its rules
@@ -73,7 +73,7 @@ type ClusterRetentionPolicySpec struct {
 	Variables []Variable `json:"variables,omitempty"`
 
 	// rules select the objects that Sunset deletes, and set when; each rule applies to one kind. Required unless there are
-	// references.
+	// references or freezes.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -88,6 +88,20 @@ type ClusterRetentionPolicySpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	References []Reference `json:"references,omitempty"`
+
+	// windows are the times at which the rules delete objects. Objects that become due at other times wait, and are then deleted in the
+	// order of their due times, during the first half of the next window. Absent means at any time.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
+
+	// freezes are times in which the rules delete no objects.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Freezes []Freeze `json:"freezes,omitempty"`
 
 	// approval sets how many objects a change may delete without approval, if no dry run has counted the change.
 	// +optional

@@ -45,7 +45,7 @@ type RetentionPolicyList struct {
 // RetentionPolicySpec has the settings of a RetentionPolicy.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || size(self.rules) == 0 || has(self.serviceAccountName)",message="rules need serviceAccountName: they delete with the permissions of this ServiceAccount"
-// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0",message="one of overrides and rules must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0 || has(self.freezes) && size(self.freezes) > 0",message="one of overrides, rules and freezes must be set"
 type RetentionPolicySpec struct {
 	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the
 	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspend deletes nothing, and
@@ -82,6 +82,20 @@ type RetentionPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be the bare name of a ServiceAccount of this namespace, without a namespace and without system:serviceaccount:"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// windows are the times at which the policy's own rules delete objects. Objects that become due at other times wait, and are then deleted in the
+	// order of their due times, during the first half of the next window. Absent means at any time.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
+
+	// freezes are times in which the policy's own rules delete no objects, or with allPolicies no rules in the namespace.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Freezes []Freeze `json:"freezes,omitempty"`
+
 	// approval sets how many objects a change of the rules may delete without approval, if no dry run has counted the change.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
@@ -93,7 +107,7 @@ type RetentionPolicySpec struct {
 
 // RuleOverride changes one rule, or all rules of a policy, in a namespace.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.suspend) || has(self.keepNewest)",message="one of ttl, suspend and keepNewest must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.suspend) || has(self.keepNewest) || has(self.windows)",message="one of ttl, suspend, keepNewest and windows must be set"
 type RuleOverride struct {
 	// policy names a ClusterRetentionPolicy.
 	// +required
@@ -118,6 +132,13 @@ type RuleOverride struct {
 	// keepNewest changes how many of the newest eligible objects the rule keeps in this namespace.
 	// +optional
 	KeepNewest *KeepNewestCount `json:"keepNewest,omitempty"`
+	// windows are the times at which the rule deletes objects in this namespace. They apply in addition to the windows of its
+	// policy: both must be open. A rule with overrideBounds.allowSuspend: false ignores them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
 }
 
 // KeepNewestCount is the count of keepNewest in one namespace. The groups are those of the rule.

@@ -191,7 +191,7 @@ func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
 	w := (&whatIf{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *whatIf) { w.change(r.RuleID, permit) }})
 	steps := tryOut(evaluation.Rule, r)
 	said := verdictAlone(in.Subject, w.evaluations[0], in.At)
-	if said.Reason == policy.Waiting {
+	if said.Action == policy.Wait {
 		return append(steps, in.stepsBy(said, r)...)
 	}
 	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = verdictAlone(in.Subject, w.evaluations[0], in.At) {
@@ -244,7 +244,7 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 		return []step{{what: what, do: func(w *whatIf) { w.change(r.RuleID, how) }}}
 	}
 	switch said.Reason {
-	case policy.Waiting:
+	case policy.Waiting, policy.Deferred:
 		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *whatIf) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
 		if in.hasUnreadTTL(r.RuleID) {

@@ -155,7 +155,7 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 		RuleID:         r.Rule.ID,
 		Mode:           cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Vote:           voteOf(verdictAlone(in.Subject, r, in.At)),
-		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
+		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r, in.At), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
 		Expressions:    []Expression{},
 		fullFilesystem: fullFilesystem(r.Rule),
 	}
@@ -187,7 +187,7 @@ func verdictAlone(s policy.Subject, r policy.Evaluation, at time.Time) policy.Ve
 func voteOf(v policy.Verdict) Vote {
 	vote := Vote{Says: "keep", Reason: v.Reason, Start: preview.Time{Time: v.Start}, Due: preview.Time{Time: v.Due}}
 	switch v.Reason {
-	case policy.Waiting, policy.Expired, policy.OverCapacity:
+	case policy.Waiting, policy.Deferred, policy.Expired, policy.OverCapacity:
 		vote.Says = "due"
 	case policy.NotEligible, policy.NoStartTime, policy.WithinCapacity, policy.NotSelected:
 		vote.Says = "nothing"

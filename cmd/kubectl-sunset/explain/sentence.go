@@ -13,6 +13,8 @@ import (
 func Sentence(v policy.Verdict, at time.Time) string {
 	text := "stays: " + inWords(v.Reason)
 	switch {
+	case v.Reason == policy.Deferred:
+		text = "is deleted at " + moment(v.Due, at) + ": " + words[v.Reason]
 	case v.Action == policy.Wait:
 		text = "expires at " + moment(v.Due, at)
 	case v.Reason == policy.OverCapacity:
@@ -68,6 +70,7 @@ var words = map[policy.Reason]string{
 	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
 	policy.NeverDue:            "ttlExpression returns no time to live",
 	policy.Unmarked:            "not marked eligible yet",
+	policy.Deferred:            "windows or freezes defer the deletion",
 	policy.OverCapacity:        "the capacity of the rule is exceeded",
 	policy.WithinCapacity:      "no capacity or threshold of the rule is exceeded",
 	policy.NoStartTime:         "eligible, but startTime returns no time",

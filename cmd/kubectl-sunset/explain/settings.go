@@ -20,13 +20,14 @@ type Setting struct {
 // theRule is the source of a setting without overrides.
 const theRule = "the rule"
 
-func settingsOf(s policy.Subject, r policy.Evaluation) []Setting {
+func settingsOf(s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
 	all := markOf(r.Facts)
 	if !r.Rule.HasTTLExpression || r.Facts.Eligible && r.Facts.Err == nil {
 		all = append(all, ttlOf(s, r))
 	}
 	all = append(all, keepOf(r.Rule)...)
 	all = append(all, capacityOf(r.Rule)...)
+	all = append(all, timesOf(r.Rule, at)...)
 	return append(all, suspensionOf(r.Rule)...)
 }
 
@@ -136,6 +137,23 @@ func capacityOf(r *policy.Rule) []Setting {
 		capacity.Note = "shared by all namespaces"
 	}
 	return []Setting{capacity}
+}
+
+// timesOf returns the windows, and the freezes that have not ended.
+func timesOf(r *policy.Rule, at time.Time) (all []Setting) {
+	for _, w := range r.Windows {
+		note := "closed"
+		if w.Open(at) {
+			note = "open until " + w.Closing(at).UTC().Format(time.RFC3339)
+		}
+		all = append(all, Setting{Name: "windows", Value: w.String(), From: "policy " + w.By, Note: note})
+	}
+	for _, f := range r.Freezes {
+		if f.To.After(at) {
+			all = append(all, Setting{Name: "freeze", Value: f.From.Format(time.RFC3339) + " to " + f.To.Format(time.RFC3339), From: "policy " + f.By, Note: f.Reason})
+		}
+	}
+	return all
 }
 
 func suspensionOf(r *policy.Rule) []Setting {

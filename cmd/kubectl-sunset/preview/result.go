@@ -152,7 +152,7 @@ func (s *results) add(c *candidate) {
 		Namespace:  subject.Namespace,
 		Name:       subject.Name,
 		Verdict:    v,
-		Message:    s.intern(explain(v, c)),
+		Message:    s.intern(explain(v, c, s.at)),
 		Image:      c.image,
 	})
 }

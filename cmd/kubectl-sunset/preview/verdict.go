@@ -64,9 +64,12 @@ func firstKept(a, b policy.Verdict) policy.Verdict {
 }
 
 // explain returns details of the reason, if there are any.
-func explain(v policy.Verdict, c *candidate) string {
+func explain(v policy.Verdict, c *candidate, at time.Time) string {
 	if v.Reason == policy.Held && !c.subject.Flags.Has(policy.IsHeld) {
 		return c.needed
+	}
+	if v.Reason == policy.Deferred {
+		return policy.DeferralOf(c.evaluations, at)
 	}
 	for _, r := range c.evaluations {
 		switch {

@@ -26,7 +26,8 @@
 //
 //  9. If rules read references, the facts about the object follow the newest references: Reconciler.confirm of package retention.
 //  10. The rules in force still delete this version, and condition 1 has checked those rules: attempt.decide of package
-//     retention, which calls index.Index.Claim and so policy.Decide. Holds, other rules and approvals are part of the decision.
+//     retention, which calls index.Index.Claim and so policy.Decide. Holds, other rules, approvals, windows and freezes are part of
+//     the decision. It deletes nothing within MaxAge before a window closes or a freeze begins, so that no request is sent later.
 //  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
 //  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
 //  13. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.

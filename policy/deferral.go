@@ -1,0 +1,188 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// defers reports whether the rule has windows or freezes.
+func (r *Rule) defers() bool { return len(r.Freezes)+len(r.Windows) > 0 }
+
+// moved gives the time at which the rule deletes a subject that becomes due at t. It is not earlier than t, and not earlier
+// than with fewer windows and freezes.
+func (r *Rule) moved(t time.Time) time.Time {
+	for _, f := range r.Freezes {
+		t = f.period(t).move(t)
+	}
+	for _, w := range r.Windows {
+		t = w.period(t).move(t)
+	}
+	return t
+}
+
+// openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. If there is none in
+// the next hundred openings, it gives a time before that.
+func openingOf(t time.Time, rules ...*Rule) time.Time {
+	const attempts = 100
+	for range attempts {
+		from := t
+		for _, r := range rules {
+			for _, f := range r.Freezes {
+				t = opening(f.opens, t)
+			}
+			for _, w := range r.Windows {
+				t = opening(w.opens, t)
+			}
+		}
+		if t.Equal(from) {
+			break
+		}
+	}
+	return t
+}
+
+// opened gives the last time up to t at which a window of the rules has opened or a freeze has ended.
+func opened(t time.Time, rules ...*Rule) (last time.Time) {
+	note := func(opens time.Time) {
+		if !opens.After(t) {
+			last = latest(last, opens)
+		}
+	}
+	for _, r := range rules {
+		for _, f := range r.Freezes {
+			note(f.To)
+		}
+		for _, w := range r.Windows {
+			note(w.opens(t))
+		}
+	}
+	return last
+}
+
+// freeze gives a rule with the freezes of other policies that apply to it in a namespace.
+func (b *Snapshot) freeze(r *Rule, namespace string) *Rule {
+	if r == nil || len(b.freezing) == 0 {
+		return r
+	}
+	frozen := *r
+	frozen.IfEnforced = b.freeze(r.IfEnforced, namespace)
+	for _, p := range b.freezing {
+		mayFreeze := p.Namespace == "" || r.Namespace != "" || !r.Bounds.NoSuspend
+		if p.Name != r.ID.Policy && mayFreeze && b.applies(p, namespace) {
+			frozen.Freezes = slices.Concat(frozen.Freezes, p.freezesOfAll())
+		}
+	}
+	slices.SortFunc(frozen.Freezes, Freeze.compare)
+	return &frozen
+}
+
+// Reasons of a Deferral, for conditions of policies.
+const (
+	IsFrozen       = "Frozen"         // in a freeze
+	OutsideWindows = "OutsideWindows" // no window is open
+)
+
+// Deferral says why windows or freezes do not allow deletions, and until when.
+type Deferral struct {
+	Reason string
+	By     string // the windows or the freeze, for users
+	Until  time.Time
+}
+
+// String is the deferral for users.
+func (d *Deferral) String() string {
+	return fmt.Sprintf("%s; deletions continue at %s", d.By, d.Until.UTC().Format(time.RFC3339))
+}
+
+// Deferral gives why the windows and freezes of the rule do not allow deletions at t; nil if they do.
+func (r *Rule) Deferral(t time.Time) *Deferral {
+	until := openingOf(t, r)
+	if until.Equal(t) {
+		return nil
+	}
+	for _, f := range r.Freezes {
+		if !isOpen(f.opens, t) {
+			return &Deferral{IsFrozen, "freeze " + f.String(), until}
+		}
+	}
+	i := slices.IndexFunc(r.Windows, func(w *Windows) bool { return !w.Open(t) })
+	return &Deferral{OutsideWindows, fmt.Sprintf("windows of policy %s are closed: %s", r.Windows[i].By, r.Windows[i]), until}
+}
+
+// Deferral gives why a policy deletes nothing at t because of windows and freezes, or nil, and when that may change next; zero
+// for never. It ignores freezes of other policies that apply only in some namespaces of the policy.
+func (b *Snapshot) Deferral(p *Policy, t time.Time) (d *Deferral, changes time.Time) {
+	r := p.times()
+	if p.Windows != nil {
+		changes = p.Windows.Closing(t).Add(-sendTime)
+	}
+	for _, other := range b.freezing {
+		everywhere := other.Namespace == "" && other.Namespaces.Empty() && len(other.Excluded) == 0
+		if other != p && (everywhere || p.Namespace != "" && b.applies(other, p.Namespace)) {
+			r.Freezes = slices.Concat(r.Freezes, other.freezesOfAll())
+		}
+	}
+	for _, f := range r.Freezes {
+		if begins := f.From.Add(-sendTime); begins.After(t) {
+			changes = Soonest(changes, begins)
+		}
+	}
+	if d = r.Deferral(t); d != nil {
+		changes = d.Until
+	}
+	return d, changes
+}
+
+// times is a rule with the windows and freezes of a policy.
+func (p *Policy) times() *Rule {
+	r := &Rule{Freezes: p.Freezes}
+	if p.Windows != nil {
+		r.Windows = []*Windows{p.Windows}
+	}
+	return r
+}
+
+// DefersAll reports whether the windows and freezes of a policy may defer deletions until a week after now, when a count of due
+// subjects ends. A deletion is spread over a day at most.
+func (p *Policy) DefersAll(now time.Time) bool {
+	return openingOf(now, p.times()).After(now.Add(horizon - Day))
+}
+
+// freezesOfAll are the freezes that apply to the rules of all policies.
+func (p *Policy) freezesOfAll() []Freeze {
+	return slices.DeleteFunc(slices.Clone(p.Freezes), func(f Freeze) bool { return !f.All })
+}
+
+// Times are the windows of a ClusterRetentionPolicy as written, and the freezes of all policies that apply to its rules about
+// cluster-scoped objects and images.
+func (b *Snapshot) Times(p *Policy) (windows []v1alpha1.Window, freezes []v1alpha1.Freeze) {
+	r := p.times()
+	r.ID.Policy = p.Name
+	r = b.freeze(r, "")
+	for _, w := range r.Windows {
+		for _, one := range w.List {
+			windows = append(windows, v1alpha1.Window{Schedule: one.Schedule, Duration: FormatTTL(one.Duration), TimeZone: one.TimeZone})
+		}
+	}
+	for _, f := range r.Freezes {
+		freezes = append(freezes, v1alpha1.Freeze{From: metav1.NewTime(f.From), To: metav1.NewTime(f.To), Reason: f.Reason})
+	}
+	return windows, freezes
+}
+
+// DeferralOf says why windows or freezes of rules that find a subject eligible defer its deletion at t.
+func DeferralOf(evaluations []Evaluation, t time.Time) string {
+	for i := range evaluations {
+		if r := &evaluations[i]; r.Facts.Eligible && !r.Rule.dryRun() {
+			if d := r.Rule.Deferral(t); d != nil {
+				return d.By
+			}
+		}
+	}
+	return "objects that became due while windows were closed or in a freeze are deleted in the order of their due times"
+}

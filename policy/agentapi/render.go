@@ -18,6 +18,9 @@ import (
 // MaxBytes is the maximum size of the rules for agents as JSON: etcd accepts at most 1.5 MB for the whole object.
 const MaxBytes = 1 << 20
 
+// mostFreezes is the maximum number of freezes in a spec.
+const mostFreezes = 32
+
 // LeftOut is the hash of a policy that does not fit. No version of a policy has it.
 const LeftOut = "left-out"
 
@@ -50,7 +53,7 @@ func Render(b *policy.Snapshot, most int) Rendered {
 	if len(about) == 0 {
 		return Rendered{Missing: r.Missing}
 	}
-	r.Policies = fit(about, most-sizeOf(r.Known), r.Missing)
+	r.Policies = fit(b, about, most-sizeOf(r.Known), r.Missing)
 	return r
 }
 
@@ -58,7 +61,7 @@ func Render(b *policy.Snapshot, most int) Rendered {
 func OnNodes(p *policy.Policy) bool { return slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) }
 
 // fit renders all policies, as many as possible with their rules.
-func fit(about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alpha1.NodeImagePolicy {
+func fit(b *policy.Snapshot, about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alpha1.NodeImagePolicy {
 	all := make([]v1alpha1.NodeImagePolicy, len(about))
 	for i, p := range about {
 		all[i] = stub(p)
@@ -66,8 +69,8 @@ func fit(about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alph
 		missing.Insert(p.UID)
 	}
 	for _, i := range byPrecedence(about) {
-		whole := whole(about[i])
-		if more := sizeOf(whole) - sizeOf(all[i]); more <= most {
+		whole := whole(b, about[i])
+		if more := sizeOf(whole) - sizeOf(all[i]); more <= most && len(whole.Spec.Freezes) <= mostFreezes {
 			most -= more
 			all[i] = whole
 			missing.Delete(about[i].UID)
@@ -93,10 +96,11 @@ func rank(p *policy.Policy) int {
 	return 0
 }
 
-// whole is a policy with all its rules about images.
-func whole(p *policy.Policy) v1alpha1.NodeImagePolicy {
+// whole is a policy with all its rules about images, and with the freezes of other policies that apply to them.
+func whole(b *policy.Snapshot, p *policy.Policy) v1alpha1.NodeImagePolicy {
 	n := named(p, p.Hash)
 	n.Spec.Variables = p.Variables
+	n.Spec.Windows, n.Spec.Freezes = b.Times(p)
 	for _, r := range p.Rules {
 		if !r.OnNodes() {
 			continue

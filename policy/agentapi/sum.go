@@ -59,7 +59,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 		}
 	}
 	for _, p := range policies {
-		s.Policies[p.UID].end(p)
+		s.Policies[p.UID].end(p, now)
 	}
 	return s
 }
@@ -204,7 +204,7 @@ func isLater(kept []v1alpha1.DueSample, node string, due time.Time) bool {
 }
 
 // end counts the images that wait for approval, after everything else is counted.
-func (s *Sum) end(p *policy.Policy) {
+func (s *Sum) end(p *policy.Policy, now time.Time) {
 	var pending policy.PendingStats
 	all := true
 	for _, r := range p.Rules {
@@ -225,8 +225,9 @@ func (s *Sum) end(p *policy.Policy) {
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
 		pending = policy.PendingStats{ChangeCount: policy.ChangeCount{Due: s.Stats.Due.Now, Week: s.Stats.Due.Week, Selected: s.Stats.Matched}}
 	}
-	// A policy that kept images was deleted, or keeps fewer, and a report does not say whether its node knows that already.
-	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {
+	// A policy that kept images was deleted, or keeps fewer, and a report does not say whether its node knows that already. Or no
+	// window opens within a week, so that nothing is due.
+	if p.Gate != nil && (p.Gate.Namespaces.Has("") || p.DefersAll(now)) && pending.Selected > 0 {
 		pending.Week = max(pending.Week, s.Stats.Eligible)
 	}
 	s.Stats.Pending = pending

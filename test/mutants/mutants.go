@@ -38,6 +38,7 @@ var all = merged(
 	retentionTable,
 	ledgerTable,
 	policysetTable,
+	timesTable,
 )
 
 // merged merges tables. It panics if two tables contain the same title.

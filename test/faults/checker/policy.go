@@ -102,7 +102,7 @@ func (p *policy) readRest(rest map[string]any) error {
 	var own v1alpha1.RetentionPolicySpec
 	err := strictly(rest, &own)
 	p.account = own.ServiceAccountName
-	p.spec = v1alpha1.ClusterRetentionPolicySpec{Mode: own.Mode, Variables: own.Variables, Approval: own.Approval, Limits: own.Limits}
+	p.spec = v1alpha1.ClusterRetentionPolicySpec{Mode: own.Mode, Variables: own.Variables, Approval: own.Approval, Limits: own.Limits, Windows: own.Windows, Freezes: own.Freezes}
 	return err
 }
 

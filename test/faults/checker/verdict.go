@@ -28,6 +28,8 @@ type vote struct {
 	rule    *rule
 	keep    string    // reason to keep; empty if it does not keep
 	due     time.Time // zero for none
+	timed   bool      // windows or freezes may defer the deletion
+	closed  string    // why they do now; empty if they do not
 	unknown error
 }
 
@@ -38,6 +40,7 @@ type verdict struct {
 	promise Promise
 	due     time.Time
 	by      *rule // the deciding rule
+	timed   bool  // windows or freezes may defer the deletion, so that it may be later than due
 	unknown error // why it cannot be checked
 }
 
@@ -117,6 +120,8 @@ func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote
 	given := r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
 	if !given.due.IsZero() {
 		given.due = latest(given.due, soonest)
+		opens := j.openingsOf(r, s, o)
+		given.timed, given.closed = !opens.none(), opens.closed(now)
 	}
 	return given
 }
@@ -156,6 +161,12 @@ func combine(says []vote, now time.Time) verdict {
 		later := s.due.After(v.due) || s.due.Equal(v.due) && v.by != nil && s.rule.id() < v.by.id()
 		if !s.due.IsZero() && (v.by == nil || later) {
 			v = verdict{deleted: true, due: s.due, by: s.rule}
+		}
+	}
+	for _, s := range says {
+		v.timed = v.timed || s.timed
+		if v.deleted && s.closed != "" && !v.due.After(now) {
+			return verdict{why: fmt.Sprintf("rule %s does not allow its deletion at %s: %s", s.rule.id(), stamp(now), s.closed), promise: NotEarly, by: s.rule, timed: true}
 		}
 	}
 	if v.deleted && v.due.After(now) {

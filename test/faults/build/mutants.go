@@ -43,12 +43,12 @@ var mutants = map[string][]overlay.Patch{
 	// A check before a slow read counts after it.
 	"checked-before": {{
 		File: "controllers/retention/attempt.go",
-		Old:  "\t\tf.permission,      //",
-		New:  "\t\tf.live,\n\t\tf.permission, //",
+		Old:  "\t\tf.withSpan(\"permission\", f.permission), ",
+		New:  "\t\tf.live,\n\t\tf.permission, ",
 	}, {
 		File: "controllers/retention/attempt.go",
-		Old:  "\t\tf.live,            //",
-		New:  "\t\t//",
+		Old:  "\t\tf.withSpan(\"live\", f.live), ",
+		New:  "\t\t",
 	}, {
 		File: "controllers/retention/attempt.go",
 		Old:  "if oldest := preflight.Oldest(since...); preflight.Fresh(f.reconciler.Clock.Now(), oldest) {",

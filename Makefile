@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Modules in test pin the tools, which run with `go tool`. You need to install only Go.
 
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md charts/sunset/files

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package crds contains the CustomResourceDefinitions of sunset-k8s.io, which make generate generates from
 // policy/v1alpha1.
 //

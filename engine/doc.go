@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine evaluates the CEL expressions of rules and returns facts about objects.
 //
 // It promises that a rule is compiled once, and that an invalid rule is rejected with all of its problems at once. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package engine
 
 // Library is a set of functions of CEL or Kubernetes that have the same meaning here.

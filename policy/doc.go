@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy interprets retention rules: which settings apply in which namespace, and which decision follows from the facts
 // about a subject.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package test checks what needs more than one package: in this directory the structure of the code, and below it the
 // control plane, the integration tests and the demo.
 package test

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubectl-sunset is a kubectl plugin, used as "kubectl sunset". It checks retention policies, shows what they would
 // delete, when and why, tests them, approves changes, and removes the marks that Sunset leaves on objects.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package program is the common part of the programs that run in a cluster: settings, start, logging and shutdown.
 package program
 

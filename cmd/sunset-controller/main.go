@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sunset-controller runs Sunset in a cluster. It evaluates retention policies and deletes the objects that are due.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sunset-node-agent removes container images from its node according to ClusterRetentionPolicies.
 package main
 

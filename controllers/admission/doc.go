@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admission reviews policies before the API server stores them: the validating webhook, and its certificate.
 //
 // It promises:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kube implements the Source and the Remover of API objects: it lists and watches kinds, and deletes objects.
 //
 // It promises:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledgers manages the RetentionLedgers: it records each deletion before it is sent, and its result afterwards.
 //
 // It promises:

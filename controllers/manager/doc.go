@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manager starts the control loops of the controller, and serves health, metrics and the webhook.
 //
 // The packages beside it:

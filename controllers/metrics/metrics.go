@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics defines the metrics that the controller exports, in controller-runtime's registry.
 //
 // It promises labels with a bounded number of values: policies, rules, kinds, reasons and results, but never names of objects.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policyset builds the Snapshot that all other packages read, from the policies that administrators write and from the
 // labels of namespaces. Right before a deletion, its live checks confirm that the Snapshot is still current.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package retention is the reconciler. It keeps an index of every kind that policies target. When a subject is due, it
 // evaluates the subject once more, runs preflight, and deletes the subject.
 //

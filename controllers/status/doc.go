@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package status is the loop that reports what Sunset sees and does: policy status, Events and gauges.
 //
 // It promises that a status counts every subject exactly once, that its size and the number of writes do not depend on the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command preserve makes the API server store unknown fields in everything that an administrator writes.
 //
 // The API server silently drops a field that the schema does not contain. A misspelt excludeNamespaces would be dropped

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command reference writes docs/reference/api.md: every field of every CustomResourceDefinition, with the description of
 // its schema.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command celdoc generates docs/reference/cel.md from the documentation in package engine.
 package main
 

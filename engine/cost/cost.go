@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cost computes the cost of calls of CEL functions before they run: how many bytes they allocate, or how many
 // steps they take.
 //

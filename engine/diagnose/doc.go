@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package diagnose checks CEL expressions and tells the author what to write instead.
 //
 // It translates the errors of cel-go, which name neither the fields of Kubernetes objects nor the notations of other

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package explain shows people how the parts of a CEL expression evaluate on one object.
 //
 // It promises that the value of a part is the value of its text outside of the expression, and that a part on which the

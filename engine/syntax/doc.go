@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package syntax reads the syntax trees and the texts of CEL expressions, and formats them for people.
 //
 // It promises that trees stay as they are, and that expressions and types are formatted as in docs/reference/cel.md. It knows

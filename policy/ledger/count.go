@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ledger
 
 import "github.com/sunset-k8s/sunset/policy/v1alpha1"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger is the state machine of exact counts: what one leader writes into the RetentionLedger of one policy before it
 // deletes, and how each entry ends in the counters.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rbac writes the permissions that policies need, as YAML for kubectl apply.
 //
 // The role for a policy and a resource does not depend on the caller, has exactly the verbs that the rules of the policy need,

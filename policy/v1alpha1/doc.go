@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1alpha1 holds the API types of sunset-k8s.io/v1alpha1, for the objects that administrators write and the status that
 // Sunset reports.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1alpha1
 
 // Reference declares how the objects of one kind refer to ConfigMaps or Secrets by name.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package answer builds responses of an API server for tests that implement it as an http.RoundTripper. It opens no socket,
 // so a testing/synctest bubble can use it.
 package answer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bubble helps tests that run in a testing/synctest bubble: it runs a function beside the test, lets time pass, and
 // has a clock that a test can set.
 package bubble

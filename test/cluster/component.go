@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cluster
 
 // Component names one program of the control plane or of a node. It is also the name of its binary and, with ".log", of its

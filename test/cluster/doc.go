@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster builds and runs a real Kubernetes control plane on this
 // machine, for tests, the demo and benchmarks.
 //

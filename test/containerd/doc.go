@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package containerd runs a real containerd, with real containers, for tests of clients of a container runtime.
 //
 // There are two lanes: Debian's containerd 1.6, which exercises every fallback, and the newest version, built once per

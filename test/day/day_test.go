@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package day_test runs Sunset through days of simulated time, in front of an API server without sockets. The parts that list,
 // watch, evaluate, mark, delete and keep ledgers are the real ones. Clocks are wrong, users change objects, administrators edit
 // policies, requests fail and watches break. Processes stop, are killed, or continue after another process has taken over.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command demo shows Sunset at work: a real control plane, real Jobs and the real controller, on this machine only.
 //
 // On a terminal it redraws a table in place until Ctrl-C. With DEMO_ONCE=1, or if its output is not a terminal, it plays

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package expect compares the result of a test with the expected one. It has no other assertions: for a condition with its
 // own message write an if statement.
 package expect

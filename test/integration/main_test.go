@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package integration_test tests Sunset on a real API server with the garbage collector and the Job controller.
 package integration_test
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memory measures the memory that tests and benchmarks keep or allocate.
 package memory
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mistakes contains mistakes that people make in policies.
 //
 // The right version has no other mistake, so every message about the wrong version concerns the mistake. The package does

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package monitoring_test checks the chart's dashboard and alerts against the metrics that the controller and the agent
 // export.
 package monitoring_test

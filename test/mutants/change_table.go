@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // changeTable changes approvals and how they are counted: approval gates, previews, and what a change allows to delete.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // engineTable changes the fields that the engine reads from one object.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // imagesTable changes how an agent inspects and removes the images of its node.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // indexTable changes what the index stores about objects: marks and loops.

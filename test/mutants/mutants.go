@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mutants makes small changes to the product. A named test must fail for each.
 //
 // A mutant is one change of behaviour: a bound that is off by one, a missing check, a wrong result. A mutant is killed if its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // policysetTable changes what a deletion reads first, and what it waits for.

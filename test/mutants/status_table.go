@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // statusTable changes when counts are made and statuses are written.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutants
 
 // throttleMutants change how slow or failing namespaces are prevented from delaying others.

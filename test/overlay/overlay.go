@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package overlay changes the sources that go build and go test read without changing the files. Tests use it for
 // controllers without a safety mechanism, and for mutants that tests must detect.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command prose checks the English of this repository with vale: pages, and the comments and sentence-like literals
 // (messages, help, test titles) of Go files. styles/Sunset contains the rules.
 //

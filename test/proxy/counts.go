@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package proxy
 
 // Counts counts changes to watches, connections and dates, which do not belong to an armed fault.

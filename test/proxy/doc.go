@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package proxy is a proxy that a test puts in front of an API server, to cause errors for a client at a chosen moment.
 //
 // It promises: requests that match no armed fault pass unchanged, except for two things. Answers are uncompressed JSON, so that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package release tests the programs and settings of a release, as far as that needs neither a registry nor Docker.
 package release
 

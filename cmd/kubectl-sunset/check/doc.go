@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package check finds out whether Sunset is installed in a cluster and works: its kinds, the controller, its Lease, clocks,
 // permissions, conditions of policies, admission and the agents on nodes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster reads policies, namespaces and objects from a live cluster.
 //
 // It lists page by page, and requests only metadata where that is enough; for Secrets it always is.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package command is the command line of kubectl sunset, with one file for each command.
 //
 // A command reads its arguments, its streams, the given time, files and, where its help says so, a cluster. Nothing else

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package command
 
 const explainHelp = `Explain why one object is deleted or kept, and when. For each rule that selects the object, the output shows every

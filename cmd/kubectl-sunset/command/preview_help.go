@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package command
 
 const previewHelp = `Show which objects would be deleted, and when. The command deletes nothing.

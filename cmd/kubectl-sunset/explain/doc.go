@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package explain explains why one object is deleted or kept: what each rule says about it, where the rule's settings come
 // from, what keeps the object, and what would change that.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package load reads manifest files: Kubernetes objects in YAML and JSON, in one or many documents, as single objects and
 // lists. Among them it finds policies, with all their problems, and the labels of namespaces and nodes. It also reads the list
 // of images that `crictl images -o json` prints.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policytest compares decisions about objects with the expected decisions in a want.yaml, at a fixed time. Policies and
 // objects are in files beside it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preview computes what would be deleted and when. From a stream of objects, policies and a time, it computes
 // decisions. If it is also given the rules in force, it computes the changes.
 //

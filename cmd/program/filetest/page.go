@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filetest compares the configuration files in docs/reference/configuration.md with the flags of a program.
 package filetest
 

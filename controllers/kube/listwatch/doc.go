@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package listwatch reads lists and watches of the API server piece by piece: page by page, event by event, object by object.
 //
 // It promises:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package references tracks the references to ConfigMaps and Secrets.
 //
 // It promises:

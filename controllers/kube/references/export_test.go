@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package references
 
 // Remembered returns how many targets are known, and how many of their removals are kept.

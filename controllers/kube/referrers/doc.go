@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package referrers watches the objects that refer to ConfigMaps and Secrets, and passes their references to an index.
 //
 // It promises that references count as unknown until they are completely known. A kind makes all its possible targets doubtful

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package agent is the process on each node: it connects the images of the node, as Source and Remover, to the reconciler, and
 // reports their counts.
 //

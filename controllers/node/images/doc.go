@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package images is the Source and Remover of the images of one node.
 //
 // It promises to keep each image that anything on the node uses, that a Pod bound to the node names, or that the runtime has

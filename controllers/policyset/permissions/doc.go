@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package permissions checks the permissions that rules of RetentionPolicies need. These rules act with the permissions of a
 // ServiceAccount, not with those of Sunset.
 //

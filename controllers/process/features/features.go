@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package features has the feature gates of Sunset, with which an operator turns new features on or off. If a feature is off,
 // rules that need it are not executed, and their objects are kept.
 package features

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lease tracks when leadership was last confirmed.
 //
 // It promises that Check fails for a leader that cannot renew its lease, well before another process can become the leader. It

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package liveness checks whether loops still make progress.
 //
 // It promises that the check does not fail for a loop that waits in bounded steps, for example for an API server that does not

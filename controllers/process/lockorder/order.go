@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lockorder defines the order in which the control loops lock mutexes, to prevent deadlocks.
 //
 // A goroutine that holds a lock may take only locks that come later:

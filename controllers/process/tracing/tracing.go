@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tracing exports traces over OTLP, with the configuration of Kubernetes components.
 //
 // It promises that an endpoint that does not answer, or answers wrongly, delays nothing: spans wait in a queue of limited

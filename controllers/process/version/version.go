@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package version returns the version of a program. It promises a value for every build: the values that the linker set for a
 // release, or the values that Go recorded about the build, or "unknown".
 package version

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package index keeps, for one kind, the facts about every subject, ordered by due time.
 //
 // It promises:

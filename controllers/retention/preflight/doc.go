@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preflight has the checks right before a request that deletes an object, its owner or an image, or that marks an
 // object.
 //

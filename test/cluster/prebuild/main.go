@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command prebuild builds the control plane's binaries into the cache, so that the first test does not wait for the build.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pause is the first process of containers, and of the nest in which test/containerd runs a runtime.
 //
 //	pause        waits for SIGTERM or SIGINT

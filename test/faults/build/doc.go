@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package build builds the controller for tests: unmodified, with the race detector, with a clock that a test can set, as a
 // mutant without one of its safety mechanisms, and from an earlier commit.
 //

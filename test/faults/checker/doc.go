@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checker checks what Sunset did, after the fact: it compares the audit logs and etcd's whole history (package
 // history) with the promises of the documentation. It is a second, slow and simple implementation of docs/concepts/deletion.md and
 // related pages. It shares only the API types with the product, so that the two can disagree.

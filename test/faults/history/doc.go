@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package history reads what happened on a control plane after a test: the requests to the API servers, from their audit
 // logs, and every state that was ever stored, from etcd. It does not trust any client, least of all Sunset.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scenario sets up one fault scenario: its own namespaces and policies on a real control plane with two API servers,
 // replicas of the controller as processes behind one proxy each, and a check at its end.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package schedule makes up faults at random. Users edit policies, namespaces and overrides, and create, change, hold and
 // delete objects. At the same time requests are delayed, lost and refused, watches lose or repeat events, and clocks seem
 // wrong. Replicas of the controller are killed, suspended and sent to another API server. In some schedules whole servers are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package prometheus_test tests the chart's alerts with synthetic series, which Prometheus's own engine evaluates.
 package prometheus_test
 

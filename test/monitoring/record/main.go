@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command record simulates the life of a cluster on a separate control plane, runs the real controller, and writes its
 // metrics as series in the notation of promtool. The picture in docs is drawn from them.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extract reads the references of an object to ConfigMaps and Secrets, with expressions that are built in and with
 // expressions that policies declare.
 //

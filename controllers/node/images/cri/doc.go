@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cri calls a container runtime, containerd or CRI-O, about its images. It uses the same socket as the kubelet.
 //
 // It promises that every call ends by its own deadline, no matter what the runtime does. After a runtime was unreachable, the

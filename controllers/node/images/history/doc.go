@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package history records when each image of a node was first seen and last used, for as long as the node lives.
 //
 // # What it promises

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rank
 
 // cut divides members into the first, which are the newest, and the rest. Its owner sets the boundary with fit.

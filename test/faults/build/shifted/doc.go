@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package shifted is a clock that another process sets: it can step, as when an administrator sets the machine's clock, and
 // it can run too fast or too slow.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command picture draws a Grafana dashboard with recorded series: each panel in its place, with the results of its own
 // queries from Prometheus's own engine. It replaces no Grafana, and supports only the panels of this dashboard.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package series keeps series in memory for queries by Prometheus's own engine.
 package series
 

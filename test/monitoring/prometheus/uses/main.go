@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command uses reads PromQL expressions, a JSON list of strings. For each it writes the metrics and labels that the
 // expression uses, and the labels of its result: the assumptions of a dashboard or an alert.
 package main

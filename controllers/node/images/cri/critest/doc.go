@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package critest is a container runtime for tests. It serves CRI over gRPC on a unix socket, with images, containers and
 // sandboxes that a test defines. A test can replace the answer of each call.
 //

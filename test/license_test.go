@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	// named is the license, in the first line or after a line that must be the first.
+	named     = regexp.MustCompile(`^(#(!| syntax=).*\n)?(//|#) SPDX-License-Identifier: Apache-2\.0\n`)
+	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+)
+
+// TestFilesNameTheLicense: each Go file, script and file of settings does. Manifests to install or copy, documents, test data
+// and generated files do not.
+func TestFilesNameTheLicense(t *testing.T) {
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{".git", "bin", "dist", "testdata"}, entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(file), root+"/")
+		if !needsLicense(name) {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && !named.Match(text) && !generated.Match(text) {
+			t.Errorf("%s: begin it with SPDX-License-Identifier: Apache-2.0", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func needsLicense(name string) bool {
+	switch filepath.Ext(name) {
+	case ".go":
+		return true
+	case ".yaml", ".yml":
+		return strings.HasPrefix(name, ".") || under(name, "test/prose")
+	}
+	return name == "Makefile" || under(name, ".ci")
+}

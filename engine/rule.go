@@ -23,6 +23,7 @@ import (
 type Program struct {
 	key      string
 	selector labels.Selector // nil selects every object
+	required [][]label       // of the selector
 
 	eligible      *program
 	startTime     *program            // nil in mark mode: the start is a mark on the object
@@ -94,7 +95,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 	if err != nil {
 		problems = append(problems, *err)
 	}
-	r.selector = selector
+	r.selector, r.required = selector, requiredLabels(selector)
 	if selector != nil {
 		r.fields.path("metadata.labels").whole = true
 	}

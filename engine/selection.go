@@ -28,7 +28,7 @@ func NewSelection(rules []*Program) *Selection {
 	s := &Selection{byLabel: map[label][]int{}, byMark: map[string][]int{}}
 	users := map[label]int{}
 	for _, r := range rules {
-		for _, required := range requiredLabels(r.selector) {
+		for _, required := range r.required {
 			for _, l := range required {
 				users[l]++
 			}
@@ -42,8 +42,7 @@ func NewSelection(rules []*Program) *Selection {
 		return most
 	}
 	for i, r := range rules {
-		alternatives := requiredLabels(r.selector)
-		if len(alternatives) == 0 {
+		if len(r.required) == 0 {
 			s.always = append(s.always, i)
 			continue
 		}
@@ -51,13 +50,17 @@ func NewSelection(rules []*Program) *Selection {
 			s.byMark[r.mark] = append(s.byMark[r.mark], i)
 		}
 		// A label that few rules require excludes most objects.
-		rarest := slices.MinFunc(alternatives, func(a, b []label) int { return cmp.Compare(mostUsers(a), mostUsers(b)) })
+		rarest := slices.MinFunc(r.required, func(a, b []label) int { return cmp.Compare(mostUsers(a), mostUsers(b)) })
 		for _, l := range rarest {
 			s.byLabel[l] = append(s.byLabel[l], i)
 		}
 	}
 	return s
 }
+
+// mostRequired is how many values of one requirement a Selection looks up. A requirement with more excludes few objects, and would
+// cost time at each change of the rules.
+const mostRequired = 32
 
 // requiredLabels returns, for each requirement of a selector that lists values, the labels of which an object has exactly one if the
 // selector selects it.
@@ -69,9 +72,13 @@ func requiredLabels(s labels.Selector) (all [][]label) {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
-			var one []label
-			for value := range r.Values() {
-				one = append(one, label{r.Key(), value})
+			values := r.ValuesUnsorted()
+			if len(values) > mostRequired {
+				continue
+			}
+			one := make([]label, len(values))
+			for i, value := range values {
+				one[i] = label{r.Key(), value}
 			}
 			all = append(all, one)
 		}
@@ -79,9 +86,12 @@ func requiredLabels(s labels.Selector) (all [][]label) {
 	return all
 }
 
-// Of returns the positions of the rules whose Facts about an object may say something, in their order. All other rules do not
-// select the object, and the object has no mark of theirs. The caller must not change the result.
+// Of returns the positions of the rules that may select an object, or whose mark the object has, in their order. The caller must
+// not change the result. A nil Selection has no rules.
 func (s *Selection) Of(object map[string]any) []int {
+	if s == nil {
+		return nil
+	}
 	metadata, found := mapOf(object, "metadata"), []int(nil)
 	for key, value := range mapOf(metadata, "labels") {
 		if value, ok := value.(string); ok {

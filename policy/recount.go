@@ -41,7 +41,7 @@ func (r *Recount) of(c *comparison, policy []Evaluation) ChangeCount {
 	}
 	existed := func(o Evaluation) bool { return o.Facts.Selected && o.Facts.Start.Before(r.Time) }
 	if !c.subject.Created.Before(r.Time) || !slices.ContainsFunc(c.own, existed) {
-		if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Rule.Ranks() }) {
+		if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Facts.Selected && o.Rule.Ranks() }) {
 			b.Newcomers = 1
 		}
 		return b

@@ -159,7 +159,7 @@ func byPolicy(evaluations []Evaluation) iter.Seq[[]Evaluation] {
 func supposing(s Subject, all, policy []Evaluation, base votes, now time.Time) Verdict {
 	first := policy[0].Rule
 	switch {
-	case slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved }):
+	case slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && (r.Facts.Selected || !r.Known) }):
 		return IfApproved(s, all, now)
 	case first.dryRun():
 		for i := range policy {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -245,6 +247,32 @@ func TestStatsAgreeWithVerdicts(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestRulesThatDoNotSelectMakeNoDifference: the index leaves out the evaluations of rules that certainly do not select a subject,
+// if it has no mark of theirs. Neither counts nor decisions depend on them.
+func TestRulesThatDoNotSelectMakeNoDifference(t *testing.T) {
+	left := 0
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
+		for i := range w.evaluations {
+			if r.Intn(3) == 0 {
+				w.evaluations[i].Facts = policy.Facts{}
+			}
+		}
+		fewer := slices.DeleteFunc(slices.Clone(w.evaluations), func(r policy.Evaluation) bool {
+			return r.Known && !r.Rule.Unpermitted && !r.Facts.Selected && r.Facts.Start.IsZero()
+		})
+		left += len(w.evaluations) - len(fewer)
+		all, few := policy.NewStats(now), policy.NewStats(now)
+		all.Add(w.subject, w.evaluations)
+		few.Add(w.subject, fewer)
+		before, _ := policy.Decide(w.subject, w.evaluations, now)
+		after, _ := policy.Decide(w.subject, fewer, now)
+		return before == after && cmp.Equal(all, few, cmpopts.IgnoreUnexported(policy.Stats{})) && all.Changes().Equal(few.Changes())
+	})
+	if left == 0 {
+		t.Error("no evaluation was left out")
+	}
 }
 
 // foresees is the decision, or the forecast if the policy is not in force.

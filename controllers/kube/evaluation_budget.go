@@ -68,7 +68,7 @@ func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, s 
 	}
 	again := false
 	row = index.NewSparseFactRow(s, asked.Layout, func(yield func(int, policy.Facts) bool) {
-		for _, i := range asked.Selection.Of(object) {
+		for i := range q.Selected(s.Namespace, object) {
 			f := facts(asked.Rules[i], i >= general)
 			again = again || errors.Is(f.Err, errNoTime) || errors.Is(f.Err, engine.ErrDeadline)
 			readsReferences = readsReferences || f.Selected && asked.Rules[i].ReadsReferences()

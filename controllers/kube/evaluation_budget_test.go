@@ -5,16 +5,20 @@ package kube_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -29,6 +33,41 @@ func (c *evaluating) Now() time.Time { return c.now }
 func (c *evaluating) Since(t time.Time) time.Duration {
 	c.now = c.now.Add(c.takes)
 	return c.now.Sub(t)
+}
+
+// TestFactsAreThoseOfTheirRules: each rule has its own facts, whichever of the others select the object, and only rules of
+// RetentionPolicies have a time budget.
+func TestFactsAreThoseOfTheirRules(t *testing.T) {
+	c := fixture.Compiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	requires := func(text string, team string) *engine.Program {
+		return compile(t, c, fixture.Jobs, eligible(text), func(r *v1alpha1.Rule) {
+			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
+		})
+	}
+	everywhere := []*engine.Program{requires("1 == 1", "a"), requires("1 != 1", "b"), compile(t, c, fixture.Jobs, eligible("2 == 2"))}
+	own := []*engine.Program{requires("3 == 3", "b"), compile(t, c, fixture.Jobs, eligible("3 != 3"))}
+	q := retention.NewRuleSet(fixture.Jobs, everywhere, map[string][]*engine.Program{"team-a": own})
+	for _, labels := range []map[string]any{{"team": "a"}, {"team": "b"}, {"team": "c"}, {}, nil} {
+		job := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z", "labels": labels}}
+		for namespace, rules := range map[string][]*engine.Program{"team-a": slices.Concat(everywhere, own), "other": everywhere} {
+			var want []policy.Facts
+			for _, rule := range rules {
+				want = append(want, e.Facts(rule, job))
+			}
+			got, _ := kube.NewEvaluationBudget(clock.RealClock{}).Evaluate(e, q, namespace, job)
+			expect.Equal(t, fmt.Sprint(namespace, labels), want, got)
+		}
+	}
+	spent := kube.NewEvaluationBudget(&evaluating{now: time.Unix(1e9, 0), takes: time.Second})
+	_, _ = spent.Evaluate(e, q, "team-a", object)
+	facts, _ := spent.Evaluate(e, q, "team-a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "b"}}})
+	for i, f := range facts[1:] {
+		if evaluated := !errors.Is(f.Err, kube.ErrNoTime); evaluated != (i < 2) {
+			t.Errorf("rule %d: %v", 1+i, f.Err)
+		}
+	}
 }
 
 // object is evaluated in all these tests.

@@ -29,6 +29,9 @@ func NewEvaluationBudget(c clock.PassiveClock) *EvaluationBudget {
 	return &EvaluationBudget{evaluationBudget{clock: c}}
 }
 
+// ErrNoTime is the error of facts without an evaluation.
+var ErrNoTime = errNoTime
+
 // Evaluate evaluates the rules on an object.
 func (a *EvaluationBudget) Evaluate(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
 	row, _ := a.evaluate(e, q, policy.Subject{Namespace: namespace}, object)

@@ -3,6 +3,7 @@
 package retention
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -23,26 +24,45 @@ type RuleSet struct {
 
 // NamespaceRules has the rules for a subject, and the layout of their facts.
 type NamespaceRules struct {
-	Rules     []*engine.Program
-	Selection *engine.Selection // of these rules
-	Layout    *index.Columns
+	Rules  []*engine.Program // first those of Everywhere
+	Layout *index.Columns
+	own    *engine.Selection // of the rules that are not those of Everywhere
+}
+
+// Selected returns the positions of the rules in a namespace that may select an object, or whose mark it has, in their order.
+func (q RuleSet) Selected(namespace string, object map[string]any) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, i := range q.Everywhere.own.Of(object) {
+			if !yield(i) {
+				return
+			}
+		}
+		if in, ok := q.In[namespace]; ok {
+			for _, i := range in.own.Of(object) {
+				if !yield(len(q.Everywhere.Rules) + i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // NewRuleSet returns a RuleSet with rules for all namespaces, and others for single namespaces.
 func NewRuleSet(kind schema.GroupVersionKind, everywhere []*engine.Program, in map[string][]*engine.Program) RuleSet {
-	q := RuleSet{Kind: kind, Everywhere: namespaceRules(everywhere), In: make(map[string]NamespaceRules, len(in))}
+	q := RuleSet{Kind: kind, Everywhere: NamespaceRules{}.and(everywhere), In: make(map[string]NamespaceRules, len(in))}
 	for namespace, own := range in {
-		q.In[namespace] = namespaceRules(slices.Concat(everywhere, own))
+		q.In[namespace] = q.Everywhere.and(own)
 	}
 	return q
 }
 
-func namespaceRules(rules []*engine.Program) NamespaceRules {
-	keys := make([]string, len(rules))
-	for i, r := range rules {
+// and returns these rules and further ones behind them.
+func (a NamespaceRules) and(own []*engine.Program) NamespaceRules {
+	keys := make([]string, len(own))
+	for i, r := range own {
 		keys[i] = r.Key()
 	}
-	return NamespaceRules{Rules: rules, Selection: engine.NewSelection(rules), Layout: index.NewColumns(keys...)}
+	return NamespaceRules{Rules: slices.Concat(a.Rules, own), Layout: a.Layout.And(keys...), own: engine.NewSelection(own)}
 }
 
 // About returns the rules for a subject in a namespace, "" for cluster-scoped subjects.
@@ -106,7 +126,7 @@ func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 		own := slices.DeleteFunc(slices.Clone(o.In[namespace].Rules), func(r *engine.Program) bool {
 			return q.Everywhere.Layout.Has(r.Key())
 		})
-		q.In[namespace] = namespaceRules(slices.Concat(q.Everywhere.Rules, own))
+		q.In[namespace] = q.Everywhere.and(own)
 	}
 	return q
 }

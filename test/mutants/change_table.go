@@ -126,7 +126,7 @@ var changeTable = map[string]Mutant{
 	},
 	"every new object counts as displacing another one": {
 		File: "policy/recount.go", Test: "./policy TestPendingBacklogSinceRecount",
-		Old: "if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Rule.Ranks() }) {",
+		Old: "if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Facts.Selected && o.Rule.Ranks() }) {",
 		New: "if len(c.own) > 0 {",
 	},
 	"a policy applies to protected namespaces": {

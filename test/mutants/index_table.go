@@ -19,6 +19,16 @@ var indexTable = map[string]Mutant{
 		Old: "\tif !synced || !p.known {\n",
 		New: "\tif !synced {\n",
 	},
+	"index: a rule without permission keeps only what it selects": {
+		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestAgainstTheModel",
+		Old: " || r.Unpermitted {",
+		New: " {",
+	},
+	"index: a rule without permission counts twice": {
+		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestAgainstTheModel",
+		Old: "if !p.Rules[i].Unpermitted {",
+		New: "if true {",
+	},
 	"index: only one of two rules with the same facts decides": {
 		File: "controllers/retention/index/partition.go", Test: "./controllers/retention/index TestRulesWithTheSameExpressions",
 		Old: "\tfor end < len(p.byColumn) &&",

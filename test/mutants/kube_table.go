@@ -4,6 +4,21 @@ package mutants
 
 // kubeTable changes requests to the API server.
 var kubeTable = map[string]Mutant{
+	"allowance: the first rule of a namespace has no budget": {
+		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestFactsAreThoseOfTheirRules",
+		Old: "i >= general",
+		New: "i > general",
+	},
+	"rules: the rules of a namespace have the facts of others": {
+		File: "controllers/retention/rule_set.go", Test: "./controllers/kube TestFactsAreThoseOfTheirRules",
+		Old: "yield(len(q.Everywhere.Rules) + i)",
+		New: "yield(i)",
+	},
+	"rules: the rules of a namespace are not evaluated": {
+		File: "controllers/retention/rule_set.go", Test: "./controllers/kube TestFactsAreThoseOfTheirRules",
+		Old: "if in, ok := q.In[namespace]; ok {",
+		New: "if in, ok := q.In[namespace]; ok && len(q.Everywhere.Rules) == 0 {",
+	},
 	"allowance: an expression that timed out is not evaluated again": {
 		File: "controllers/kube/evaluation_budget.go", Test: "./controllers/kube TestEvaluationThatTookTooLongIsWorthAskingAgain",
 		Old: " || errors.Is(f.Err, engine.ErrDeadline)",

@@ -32,8 +32,9 @@ type Index struct {
 	returns     returns
 	about       []int32             // reused
 	evaluations []policy.Evaluation // reused
-	lastRules   partitionRules      // the result of rulesOf before
 	version     uint64
+
+	lastColumns, lastByColumn []int32 // of the partitionRules computed last; never changed
 }
 
 // partitionKey identifies the rows of one layout in one namespace. While its own rules change, a namespace has rows of two

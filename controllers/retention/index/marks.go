@@ -23,7 +23,7 @@ func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 		if !f.has(marked) {
 			continue
 		}
-		before := old.factsUnder(r.partition.layout.keys[f.column()])
+		before := old.factsUnder(r.partition.layout.key(f.column()))
 		switch {
 		case f.has(eligible):
 			f.since(before, gap, now)

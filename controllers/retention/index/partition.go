@@ -16,7 +16,7 @@ type partitionRules struct {
 	ledger   bool // a rule records its deletions first
 	columns  []int32
 	byColumn []int32  // the rules, in the order of their columns
-	always   []int32  // the rules that keep a subject without facts about it
+	always   []int32  // the rules that are evaluated for each row: their facts are unknown, or permissions are missing
 	ranks    []*ranks // of each rule; nil for a rule without a ranking, or if no rule has one
 }
 
@@ -30,12 +30,12 @@ func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRul
 			p.always = append(p.always, int32(i))
 		}
 	}
-	if last := x.lastRules; slices.Equal(p.columns, last.columns) { // as in most namespaces
-		p.columns, p.byColumn = last.columns, last.byColumn
+	if slices.Equal(p.columns, x.lastColumns) { // as in most namespaces
+		p.columns, p.byColumn = x.lastColumns, x.lastByColumn
 		return p
 	}
 	slices.SortStableFunc(p.byColumn, func(a, b int32) int { return cmp.Compare(p.columns[a], p.columns[b]) })
-	x.lastRules = p
+	x.lastColumns, x.lastByColumn = p.columns, p.byColumn
 	return p
 }
 

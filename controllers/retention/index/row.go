@@ -101,28 +101,54 @@ func noteOf(f *policy.Facts) *note {
 	return n
 }
 
-// Columns says which facts a row has. Only rows with the same Columns can be compared. Create it with NewColumns.
+// Columns says which facts a row knows. Only rows with the same Columns can be compared. Create it with NewColumns.
 type Columns struct {
+	first    *Columns // the columns before these; nil for none
 	keys     []string
 	position map[string]int
 }
 
 // NewColumns returns columns for facts with these keys, in this order.
-func NewColumns(keys ...string) *Columns {
-	l := &Columns{keys: keys, position: make(map[string]int, len(keys))}
+func NewColumns(keys ...string) *Columns { return (*Columns)(nil).And(keys...) }
+
+// And returns these columns, which it shares, and further ones behind them.
+func (l *Columns) And(keys ...string) *Columns {
+	more := &Columns{first: l, keys: keys, position: make(map[string]int, len(keys))}
 	for i, key := range keys {
-		l.position[key] = i
+		more.position[key] = l.len() + i
 	}
-	return l
+	return more
 }
 
-// Keys returns the keys, in order. The caller must not change them.
-func (l *Columns) Keys() []string { return l.keys }
+func (l *Columns) len() int {
+	if l == nil {
+		return 0
+	}
+	return l.first.len() + len(l.keys)
+}
+
+// Keys returns the keys, in order.
+func (l *Columns) Keys() []string {
+	if l == nil {
+		return nil
+	}
+	return slices.Concat(l.first.Keys(), l.keys)
+}
+
+// key returns the key of a column.
+func (l *Columns) key(column int) string {
+	if n := l.first.len(); column >= n {
+		return l.keys[column-n]
+	}
+	return l.first.key(column)
+}
 
 // column returns the position of the facts under a key; -1 for none.
 func (l *Columns) column(key string) int {
-	if c, ok := l.position[key]; ok {
-		return c
+	for ; l != nil; l = l.first {
+		if c, ok := l.position[key]; ok {
+			return c
+		}
 	}
 	return -1
 }
@@ -132,7 +158,12 @@ func (l *Columns) Has(key string) bool { return l.column(key) >= 0 }
 
 // Covers reports whether rows of this layout have all columns of another.
 func (l *Columns) Covers(o *Columns) bool {
-	return l == o || !slices.ContainsFunc(o.keys, func(key string) bool { return !l.Has(key) })
+	for ; o != nil && o != l && o != l.first; o = o.first {
+		if slices.ContainsFunc(o.keys, func(key string) bool { return !l.Has(key) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // longestName is far more than the 253 characters that the API server permits.
@@ -145,7 +176,7 @@ func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 }
 
 // NewSparseFactRow is NewFactRow for facts of only some columns, in their order. The rules of the other columns do not select
-// the subject.
+// the subject, and it has no mark of theirs.
 func NewSparseFactRow(s policy.Subject, l *Columns, facts iter.Seq2[int, policy.Facts]) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]
 	r := &FactRow{
@@ -161,6 +192,9 @@ func NewSparseFactRow(s policy.Subject, l *Columns, facts iter.Seq2[int, policy.
 		if packed := packFacts(column, &f); !packed.saysNothing() {
 			r.facts = append(r.facts, packed)
 		}
+	}
+	if len(r.facts) < cap(r.facts) {
+		r.facts = slices.Clone(r.facts)
 	}
 	return r
 }
@@ -209,7 +243,7 @@ func (r *FactRow) version() string { return r.text[r.uidEnds:] }
 
 // Facts returns the facts of each column.
 func (r *FactRow) Facts() []policy.Facts {
-	facts := make([]policy.Facts, len(r.partition.layout.keys))
+	facts := make([]policy.Facts, r.partition.layout.len())
 	for i := range r.facts {
 		facts[r.facts[i].column()] = r.facts[i].unpack()
 	}

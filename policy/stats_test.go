@@ -254,6 +254,7 @@ func TestStatsAgreeWithVerdicts(t *testing.T) {
 func TestRulesThatDoNotSelectMakeNoDifference(t *testing.T) {
 	left := 0
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
+		w = w.with(func(rule *policy.Rule) { rule.Unapproved = r.Intn(4) == 0 })
 		for i := range w.evaluations {
 			if r.Intn(3) == 0 {
 				w.evaluations[i].Facts = policy.Facts{}

@@ -47,7 +47,10 @@ func (w *env) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash strin
 
 func (w *env) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.Helper()
-	w.temporary(fixture.Approval(p, hash))
+	a := fixture.Approval(p, hash)
+	// The API server enforces admission policies for a moment after their deletion by another test.
+	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), a.DeepCopyObject().(client.Object), client.DryRunAll) })
+	w.temporary(a)
 }
 
 // TestApprovalIsNeededForLargeBacklog: a large backlog under new rules waits for an approval, also after a restart.

@@ -49,6 +49,17 @@ func TestStatus(t *testing.T) {
 	golden(t, "status", newStatuses(t).run(t, "", "status"))
 }
 
+// TestStatusOfDeferredDeletions: a policy whose windows are closed deletes objects next when they open.
+func TestStatusOfDeferredDeletions(t *testing.T) {
+	s := newAPIServer(t)
+	for reason, code := range map[string]int{"OutsideWindows": command.ExitOK, "Frozen": command.ExitFindings} {
+		s.list(teamPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", enforced, `"observedGeneration":4,
+			"rules":[{"name":"jobs","soonest":[{"namespace":"team-a","name":"a","dueTime":"2026-03-01T22:00:00Z"}]}],
+			"conditions":[{"type":"Ready","status":"True","reason":"Ready"},{"type":"Enforcing","status":"False","reason":"`+reason+`","message":"deletions wait"}]`)})
+		wants(t, s.run(t, "", "status", "-n", "team-a"), code, "Deleted next:\n", "own/jobs")
+	}
+}
+
 // TestStatusOfANamespace: with -n, the command needs no permission to list policies outside of the namespace.
 func TestStatusOfANamespace(t *testing.T) {
 	s := newAPIServer(t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -122,7 +123,7 @@ func New(object map[string]any) (*Policy, error) {
 		unknown(outdatedStatus, "the status is that of an earlier version of the policy")
 	default:
 		p.Ready, p.Reason = ready.Status, ready.Reason
-		p.enforcing = meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionEnforcing)
+		p.enforcing = enforces(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionEnforcing))
 		for _, c := range s.Conditions {
 			if v1alpha1.StopsDeletions(&c) {
 				p.Causes = append(p.Causes, Cause{c.Type, c.Reason, c.Message})
@@ -130,6 +131,12 @@ func New(object map[string]any) (*Policy, error) {
 		}
 	}
 	return p, nil
+}
+
+// enforces reports whether a policy deletes objects at their due times. That includes the times to which windows and freezes defer
+// deletions.
+func enforces(enforcing *metav1.Condition) bool {
+	return enforcing != nil && (enforcing.Status == metav1.ConditionTrue || slices.Contains([]string{policy.IsFrozen, policy.OutsideWindows}, enforcing.Reason))
 }
 
 // nextShown is the number of objects in Policy.Next.

@@ -64,7 +64,10 @@ func Open(o resource.FilenameOptions, stdin io.Reader) (*Files, error) {
 		}
 	}
 	if o.Kustomize != "" {
-		return f, f.addText(o.Kustomize, kustomize)
+		if err := f.addText(o.Kustomize, kustomize); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
 	}
 	return f, nil
 }

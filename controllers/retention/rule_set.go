@@ -24,21 +24,21 @@ type RuleSet struct {
 
 // NamespaceRules has the rules for a subject, and the layout of their facts.
 type NamespaceRules struct {
-	Rules  []*engine.Program // first those of Everywhere
-	Layout *index.Columns
-	own    *engine.Selection // of the rules that are not those of Everywhere
+	Rules     []*engine.Program // first those of Everywhere
+	Layout    *index.Columns
+	selection *engine.Selection // of the rules behind those of Everywhere; in Everywhere, of all rules
 }
 
 // Selected returns the positions of the rules in a namespace that may select an object, or whose mark it has, in their order.
 func (q RuleSet) Selected(namespace string, object map[string]any) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for _, i := range q.Everywhere.own.Of(object) {
+		for _, i := range q.Everywhere.selection.Of(object) {
 			if !yield(i) {
 				return
 			}
 		}
 		if in, ok := q.In[namespace]; ok {
-			for _, i := range in.own.Of(object) {
+			for _, i := range in.selection.Of(object) {
 				if !yield(len(q.Everywhere.Rules) + i) {
 					return
 				}
@@ -62,7 +62,7 @@ func (a NamespaceRules) and(own []*engine.Program) NamespaceRules {
 	for i, r := range own {
 		keys[i] = r.Key()
 	}
-	return NamespaceRules{Rules: slices.Concat(a.Rules, own), Layout: a.Layout.And(keys...), own: engine.NewSelection(own)}
+	return NamespaceRules{Rules: slices.Concat(a.Rules, own), Layout: a.Layout.And(keys...), selection: engine.NewSelection(own)}
 }
 
 // About returns the rules for a subject in a namespace, "" for cluster-scoped subjects.

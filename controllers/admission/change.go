@@ -37,7 +37,7 @@ func (w *written) butMode() map[string]any {
 func (c change) empowers() bool {
 	return c.before == nil ||
 		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||
-		c.after.differs(c.before, "variables", "serviceAccountName", "approval")
+		c.after.differs(c.before, "variables", "serviceAccountName", "windows", "approval") || c.after.lacksFreeze(c.before)
 }
 
 // changed reports whether the author needs the permissions for a rule: it is new or changed, or the request empowers all rules.

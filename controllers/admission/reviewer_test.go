@@ -141,6 +141,11 @@ spec:
     ttl: 1h
 `
 
+const (
+	windows = "  windows: [{schedule: 0 22 * * *, duration: 1h}]\n"
+	freezes = "  freezes: [{from: '2026-12-20T00:00:00Z', to: '2026-12-31T00:00:00Z'}]\n"
+)
+
 func TestReviewChecksAuthorPermissions(t *testing.T) {
 	mayAll := []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}
 	for name, test := range map[string]struct {
@@ -156,6 +161,12 @@ func TestReviewChecksAuthorPermissions(t *testing.T) {
 		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspend", 1), nil},
 		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
 		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
+		"new windows: all":            {own, own + windows, mayAll},
+		"longer windows: all":         {own + windows, own + strings.Replace(windows, "1h", "2h", 1), mayAll},
+		"no windows any more: all":    {own + windows, own, mayAll},
+		"new freeze: none":            {own, own + freezes, nil},
+		"changed freeze: all":         {own + freezes, own + strings.Replace(freezes, "31T", "28T", 1), mayAll},
+		"no freeze any more: all":     {own + freezes, own, mayAll},
 		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspend", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,3 +52,12 @@ func (w *written) rules() map[string]string {
 func (w *written) differs(o *written, fields ...string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool { return !reflect.DeepEqual(w.Spec[field], o.Spec[field]) })
 }
+
+// lacksFreeze reports whether a freeze of another version is missing or was changed.
+func (w *written) lacksFreeze(o *written) bool {
+	freezes, _ := w.Spec["freezes"].([]any)
+	before, _ := o.Spec["freezes"].([]any)
+	return slices.ContainsFunc(before, func(freeze any) bool {
+		return !slices.ContainsFunc(freezes, func(f any) bool { return reflect.DeepEqual(f, freeze) })
+	})
+}

@@ -34,6 +34,23 @@ func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 
 // TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
 // its entries stay open.
+func TestOnlyTheLeaderRaisesCounts(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		w.mu.Lock()
+		w.deposed = errors.New("not the leader")
+		w.mu.Unlock()
+		w.server.policies["uid-p"].Deleted = 7
+		w.use(policyOf("p", nil))
+		bubble.Pass(5 * time.Second)
+		w.is(0, 0)
+		w.mu.Lock()
+		w.deposed = nil
+		w.mu.Unlock()
+		bubble.Pass(time.Minute)
+		w.is(7, 0)
+	}, func(w *harness) { w.ledgerOf("p") })
+}
+
 func TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))

@@ -21,11 +21,8 @@ const (
 	pageSize       = 250
 )
 
-// store writes an update, and returns the stored ledger. It writes nothing unless this process certainly leads.
+// store writes an update, and returns the stored ledger.
 func (m *Manager) store(ctx context.Context, update *ledger.Update) (*v1alpha1.RetentionLedger, error) {
-	if err := m.Leadership.Check(); err != nil {
-		return nil, err
-	}
 	object := update.Object()
 	if err := m.update(ctx, object); err != nil {
 		return nil, fmt.Errorf("write RetentionLedger %s: %w", object.Name, err)
@@ -33,7 +30,11 @@ func (m *Manager) store(ctx context.Context, update *ledger.Update) (*v1alpha1.R
 	return object, nil
 }
 
+// update writes a ledger. Like create and remove, it writes nothing unless this process certainly leads.
 func (m *Manager) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	if err := m.Leadership.Check(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return m.Client.Update(ctx, l)

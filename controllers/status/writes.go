@@ -80,7 +80,7 @@ func laneOf(p *policy.Policy) string {
 func isOfCluster(lane string) bool { return strings.HasPrefix(lane, "/") }
 
 func newWrites() writes {
-	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+1)}
+	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+clusterLanes)}
 }
 
 func (w *writes) lane(namespace string) *lane {

@@ -38,9 +38,10 @@ type source struct {
 
 	reevaluator *reevaluator // nil if the results depend on the objects alone
 
-	mu    sync.Mutex
-	rules retention.RuleSet
-	live  *decoder // of the current watch; nil without one
+	mu       sync.Mutex
+	rules    retention.RuleSet
+	live     *decoder            // of the current watch; nil without one
+	follower *listwatch.Follower // of the current or the last watch; nil before the first one
 }
 
 // decoder returns a decoder for the current rules.
@@ -159,14 +160,49 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	}()
 	defer func() { cancel(); <-permissions }()
 
-	follower := listwatch.Follower{
+	follower := &listwatch.Follower{
 		Name: s.kind.String(), Clock: s.cluster.clock, ListerWatcher: s.collection(mapping, "", decoder), Store: s.store(sink),
 		Failed: func(err error) { sink.Lost(sourceErrorOf(err, mapping.Resource)) },
 	}
 	if s.reevaluator != nil {
 		follower.Begin = s.reevaluator.watching // it reports itself why it ends a watch
 	}
+	s.mu.Lock()
+	s.follower = follower
+	s.mu.Unlock()
 	follower.Run(ctx)
+}
+
+// synchronizeEvery is how often Synchronize checks how far the watch has come. Without events the API server sends a bookmark
+// about once a minute.
+const synchronizeEvery = 100 * time.Millisecond
+
+// Synchronize implements retention.Synchronizer.
+func (s *source) Synchronize(ctx context.Context) error {
+	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", s.kind, err)
+	}
+	decoder := s.decoder(ctx)
+	defer decoder.close()
+	version, err := s.collection(mapping, "", decoder).Version(ctx)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", s.kind.Kind, err)
+	}
+	for {
+		s.mu.Lock()
+		follower := s.follower
+		s.mu.Unlock()
+		if follower != nil {
+			if reached, err := follower.Reached(version); reached || err != nil {
+				return err
+			}
+		}
+		listwatch.Sleep(ctx, s.cluster.clock, synchronizeEvery)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 }
 
 // store returns the store that the reflector writes to.

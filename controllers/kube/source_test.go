@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ type server struct {
 	forbidden  bool           // no permission to delete
 	streams    bool           // listings can be streamed
 	objects    []string       // JSON
+	version    string         // resourceVersion of lists; empty means "100"
 	failList   []int          // status of the next lists; 0 for success
 	failPage   int            // status of the next page that is not the first
 	resets     int            // how many of the next requests for objects fail with a broken connection
@@ -137,8 +139,8 @@ func (s *server) list(limit, next string) *http.Response {
 	if last < len(s.objects) {
 		more = fmt.Sprint(last)
 	}
-	return answer.Text(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`,
-		more, strings.Join(s.objects[first:last], ",")))
+	return answer.Text(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`,
+		cmp.Or(s.version, "100"), more, strings.Join(s.objects[first:last], ",")))
 }
 
 // set changes the fields below mu.

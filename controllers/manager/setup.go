@@ -57,6 +57,8 @@ type Config struct {
 	Election   Election
 	Protection policy.Protection // DefaultProtection unless flags change it; Namespace is added
 
+	WarmStandby bool // a replica that does not lead watches objects too, so that it deletes soon after it has become the leader
+
 	DryRun bool // enforced policies only do a dry run: nothing is deleted or marked
 
 	MaxInFlight  int     // limit of concurrent requests for all kinds; each kind may always have one; 0 means 16
@@ -182,8 +184,12 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
+	permissionChecker, err := c.newPermissionChecker(mgr)
+	if err != nil {
+		return err
+	}
 	policies := &policyset.Reconciler{
-		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
+		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock, Permissions: permissionChecker,
 	}
 	if policies.Live, err = c.liveClient(policies); err != nil {
 		return err
@@ -192,11 +198,6 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	permissionChecker, err := c.newPermissionChecker(mgr)
-	if err != nil {
-		return err
-	}
-	policies.Permissions = permissionChecker
 	eventWriter := status.NewEventWriter(mgr.GetClient(), c.Clock)
 	rulePublisher, reportCollector, err := c.nodes(mgr, lock)
 	if err != nil {
@@ -242,6 +243,15 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: policies.OwnRules, Discover: discover, Changed: policies.Republish}
+	if c.warm() {
+		policies.Standby = &policyset.Reconciler{
+			Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock, Permissions: permissionChecker,
+			OnStandby: true,
+		}
+		if err := c.addStandby(mgr, policies, reconciler, referring, permissionLoop); err != nil {
+			return err
+		}
+	}
 	policies.Subscribers = []policyset.Subscriber{
 		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
@@ -288,7 +298,9 @@ func (c *Config) discover(mgr manager.Manager) (func(context.Context) (meta.REST
 // references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.
 func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
 	x := references.New(c.Clock)
-	w, err := referrers.New(referrers.Options{Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x})
+	w, err := referrers.New(referrers.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x, OnStandby: c.warm(),
+	})
 	return x, w, err
 }
 

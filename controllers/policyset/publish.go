@@ -117,7 +117,7 @@ func (l *Reconciler) end(s state, snapshot *policy.Snapshot) {
 // concurrent check waits only if a change concerns it.
 func (l *Reconciler) publish() {
 	s, ok := l.begin()
-	if !ok {
+	if !ok || l.ended.Load() {
 		return
 	}
 	before := l.current()
@@ -147,6 +147,20 @@ func (l *Reconciler) publish() {
 		subscriber.Use(e)
 	}
 	l.end(s, snapshot)
+}
+
+// endStandby ends the snapshots of a standby, before those of the leader begin. It does nothing for nil.
+func (l *Reconciler) endStandby() {
+	if l == nil || l.ended.Load() {
+		return
+	}
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.ended.Store(true)
+	l.scoped, l.programs, l.past = nil, nil, nil // the leader has its own
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.snapshot, l.cluster, l.namespaced = nil, store[*entry]{}, store[*entry]{}
 }
 
 // republish makes a new snapshot although no change affects which objects are kept. The caller holds publishing.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,8 +93,13 @@ type Reconciler struct {
 	}
 	// Subscribers receive every new snapshot, in this order and one at a time.
 	Subscribers []Subscriber
+	// OnStandby makes a Reconciler for a replica that does not lead: its snapshots say which facts to collect, and nothing may be
+	// deleted by them. Standby is the one to end before the first snapshot; nil for none.
+	OnStandby bool
+	Standby   *Reconciler
 
 	failed     chan error                          // an error that only a restart fixes
+	ended      atomic.Bool                         // no more snapshots are published
 	mu         lockorder.Mutex[lockorder.Policies] // held briefly; guards the fields that follow
 	cachesRead bool                                // the caches were read once
 	complete   bool                                // and all of their content is in force
@@ -156,8 +163,12 @@ func entryOf(object metav1.Object, approved string) *entry {
 func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
 	l.quotas.wake = make(chan struct{}, 1)
-	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock} {
-		if err := mgr.Add(run); err != nil {
+	name, loops := "policies", []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock}
+	if l.OnStandby { // facts depend neither on quotas nor on clocks
+		name, loops = "policies-on-standby", loops[:1]
+	}
+	for _, run := range loops {
+		if err := mgr.Add(loop{run, !l.OnStandby}); err != nil {
 			return err
 		}
 	}
@@ -166,7 +177,7 @@ func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
-	return ctrl.NewControllerManagedBy(mgr).Named("policies").
+	return ctrl.NewControllerManagedBy(mgr).Named(name).
 		Watches(emptyOf(v1alpha1.ClusterRetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		Watches(emptyOf(v1alpha1.RetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		Watches(emptyOf(v1alpha1.ClusterRetentionApprovalKind), everything).
@@ -174,10 +185,20 @@ func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
+			NeedLeaderElection:      ptr.To(!l.OnStandby),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, confirmEvery),
 		}).
 		Complete(l)
 }
+
+// loop is a manager.Runnable that runs on every replica, or only on the leader.
+type loop struct {
+	manager.RunnableFunc
+	leads bool
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (l loop) NeedLeaderElection() bool { return l.leads }
 
 // untilFailed stops the manager when the state in memory can no longer be trusted. A new process reads everything again.
 func (l *Reconciler) untilFailed(ctx context.Context) error {
@@ -199,6 +220,10 @@ func (l *Reconciler) fail(err error) {
 // Reconcile reads all policies and namespaces from the caches, and publishes a snapshot. It waits up to compileWait for edited
 // policies to be compiled, and the first time until all are. A version from a live read stays if it is newer than the cache.
 func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	if l.ended.Load() {
+		return reconcile.Result{}, nil
+	}
+	l.Standby.endStandby()
 	var policies, approvals [][]unstructured.Unstructured
 	for _, collection := range l.collections() {
 		for kind, into := range map[schema.GroupVersionKind]*[][]unstructured.Unstructured{collection.kind: &policies, collection.approvalKind: &approvals} {

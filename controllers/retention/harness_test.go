@@ -92,6 +92,8 @@ type source struct {
 	slow    time.Duration                            // how long it takes to list a namespace
 	taken   []bool                                   // whether the sink took the rows of each list of a namespace
 
+	synchronize func(context.Context) error // nil: the watch has every change
+
 	confirm   func(policy.Subject)
 	behind    error    // result of Confirm
 	confirmed []string // confirmed names, in order
@@ -129,6 +131,17 @@ func (s *source) Confirm(subject policy.Subject) error {
 		confirm(subject)
 	}
 	return behind
+}
+
+// Synchronize implements retention.Synchronizer.
+func (s *source) Synchronize(ctx context.Context) error {
+	s.mu.Lock()
+	synchronize := s.synchronize
+	s.mu.Unlock()
+	if synchronize == nil {
+		return nil
+	}
+	return synchronize(ctx)
 }
 
 // SetRules implements retention.Relister.
@@ -200,6 +213,7 @@ type harness struct {
 	t        *testing.T
 	clock    bubble.Clock
 	began    time.Time
+	ctx      context.Context
 	cancel   context.CancelFunc
 	stopped  chan struct{} // closed when Start has returned
 
@@ -233,22 +247,30 @@ func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w
 
 // inLoggedBubble is inBubble with a logger.
 func inLoggedBubble(t *testing.T, logger logr.Logger, options retention.Options, test func(t *testing.T, w *harness)) {
+	beforeStart(t, logger, options, func(t *testing.T, w *harness, start func()) {
+		start()
+		test(t, w)
+	})
+}
+
+// beforeStart runs a test in a bubble with a harness that the test starts.
+func beforeStart(t *testing.T, logger logr.Logger, options retention.Options, test func(t *testing.T, w *harness, start func())) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, began: time.Now(), stopped: make(chan struct{})}
 		options.Sources, options.Remover, options.Live, options.Observer = w, w, w, w
 		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
-		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logger))
-		w.cancel = cancel
-		go func() {
-			defer close(w.stopped)
-			if err := w.Start(ctx); err != nil {
-				t.Error(err)
-			}
-		}()
-		synctest.Wait()
-		test(t, w)
-		cancel()
+		w.ctx, w.cancel = context.WithCancel(log.IntoContext(t.Context(), logger))
+		test(t, w, func() {
+			go func() {
+				defer close(w.stopped)
+				if err := w.Start(w.ctx); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+		})
+		w.cancel()
 		<-w.stopped
 		synctest.Wait()
 	})

@@ -14,8 +14,8 @@ import (
 )
 
 // Source provides every subject of one kind, with the facts of a set of rules about each. API objects and images differ
-// only in their Source and Remover. Optional abilities have interfaces of their own: Relister, Confirmer, TargetResolver,
-// Marker.
+// only in their Source and Remover. Optional abilities have interfaces of their own: Relister, Confirmer, Synchronizer,
+// TargetResolver, Marker.
 type Source interface {
 	// Run lists, then watches, until ctx ends. It passes all subjects and all errors to the sink, retries after errors, and
 	// returns only when ctx has ended.
@@ -42,6 +42,13 @@ type Confirmer interface {
 	// Confirm evaluates a subject again, right before its deletion. It passes the result to the sink, and sends no request.
 	// The error says why the facts may still be out of date: then the subject is kept, and retried soon.
 	Confirm(s policy.Subject) error
+}
+
+// Synchronizer is a Source that knows how far its watch has come. With any other Source, a leader that was a standby reads
+// every subject again before it records its deletion in a ledger.
+type Synchronizer interface {
+	// Synchronize returns nil when the sink has received all changes that were made before the call.
+	Synchronize(ctx context.Context) error
 }
 
 // Sources opens Sources. Opening does no I/O and cannot fail; a Source reports its errors to the sink while it runs.
@@ -145,7 +152,8 @@ type Outcome struct {
 // Ledger records deletions before they are sent, and their results. It gives exact counts, and limits that hold after any
 // crash. Its methods are only called for rules whose policy has a ledger.
 type Ledger interface {
-	// Open takes over the ledgers from the previous leader. It is called before anything is listed; the error is ctx's.
+	// Open takes over the ledgers from the previous leader. What was read before that is read again before Reserve is called for
+	// it. The error is ctx's.
 	Open(ctx context.Context) error
 	// Lookup returns the target that is recorded for an intent; false if there is none.
 	Lookup(i policy.Intent) (policy.Target, bool)

@@ -55,6 +55,18 @@ func (w *watchedKind) state() KindState {
 // Use puts rules in force; programs has the compiled rule for each Key. It lists a kind again only if a rule needs new facts
 // about it. The present facts stay in use until the new ones are complete.
 func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
+	r.UseOnStandby(snapshot, programs)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.ruled:
+	default:
+		close(r.ruled)
+	}
+}
+
+// UseOnStandby has the facts of rules listed and watched, like Use, but nothing is deleted by them: Start waits for Use.
+func (r *Reconciler) UseOnStandby(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 	ruleSets := ruleSetsOf(snapshot, programs) // outside the lock, which deletions need: many rules take long
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,12 +76,14 @@ func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.
 	}
 }
 
-// begin starts the listings for the current rules.
+// begin starts the listings for the current rules, unless Watch has started them.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.running = ctx
-	r.follow(ruleSetsOf(r.snapshot, r.programs))
+	if r.running == nil {
+		r.running, r.end = context.WithCancel(ctx)
+		r.follow(ruleSetsOf(r.snapshot, r.programs))
+	}
 }
 
 // follow updates the watched kinds for the snapshot.

@@ -21,7 +21,7 @@ func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
 // reserve has the expected deletion of a subject recorded.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before waited) {
-	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) {
+	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) || !p.readSinceOpen(ctx, it, i) {
 		return
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)

@@ -21,6 +21,7 @@ type listing struct {
 	reconciler *Reconciler
 	kind       *watchedKind
 	source     Source
+	ctx        context.Context
 	cancel     context.CancelFunc
 	wake       chan struct{} // a namespace lacks facts, or the listing has become the current one
 
@@ -32,6 +33,7 @@ type listing struct {
 	lost        *SourceError
 	undeletable *SourceError
 	unmarkable  *SourceError
+	early       bool // it may lack changes from before the ledgers were opened
 }
 
 // open starts a listing.
@@ -42,6 +44,7 @@ func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 		reconciler: r,
 		kind:       w,
 		source:     r.Sources.Open(q),
+		ctx:        ctx,
 		cancel:     cancel,
 		wake:       make(chan struct{}, 1),
 		listing:    index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},

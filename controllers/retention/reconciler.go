@@ -23,7 +23,7 @@ import (
 )
 
 // Reconciler keeps an index of the subjects of all rules, and deletes those that are due. Create it with New, pass it the
-// rules with Use, and call Start.
+// rules with Use, and call Start. On a standby, UseOnStandby and Watch keep the index before that.
 type Reconciler struct {
 	Options
 	deletionRate *rate.Limiter
@@ -33,12 +33,15 @@ type Reconciler struct {
 	throttledSlots *concurrency  // limits attempts in throttled namespaces
 	slotsGivenUp   atomic.Int64  // attempts that have given up their worker slots
 
-	wake chan struct{}
-	done chan struct{}
+	wake  chan struct{}
+	ruled chan struct{} // closed by the first call of Use
+	done  chan struct{}
 
 	mu       lockorder.Mutex[lockorder.Retention]
-	running  context.Context // nil until Start; the context of the listings
-	tasks    sync.WaitGroup  // listings, pipelines and the prefetch
+	running  context.Context // nil until Watch or Start; the context of the listings
+	end      context.CancelFunc
+	leads    bool           // the ledgers are open
+	tasks    sync.WaitGroup // listings, pipelines and the prefetch
 	listings uint64
 	snapshot *policy.Snapshot
 	programs map[string]*engine.Program
@@ -127,21 +130,36 @@ func New(o Options) *Reconciler {
 		failingRate:    failing,
 		throttledSlots: newConcurrency(o.MaxInFlight),
 		wake:           make(chan struct{}, 1),
+		ruled:          make(chan struct{}),
 		done:           make(chan struct{}),
 		snapshot:       &policy.Snapshot{},
 		kinds:          map[schema.GroupKind]*watchedKind{},
 	}
 }
 
-// Start runs until ctx ends, and then waits for the deletions in flight.
+// Watch lists and watches the subjects of the rules, and deletes nothing, until ctx ends. A standby calls it before Start, so
+// that the facts are known when it becomes the leader.
+func (r *Reconciler) Watch(ctx context.Context) error {
+	r.begin(ctx)
+	<-ctx.Done()
+	return nil
+}
+
+// Start deletes what is due until ctx ends, and then waits for the deletions in flight. It begins after the first call of Use.
 func (r *Reconciler) Start(ctx context.Context) error {
 	defer close(r.done)
 	if r.Ledger.Open(ctx) != nil {
 		return nil // ctx has ended
 	}
+	r.lead()
 	r.begin(ctx)
-	r.tick(ctx)
-	r.tasks.Wait()
+	defer r.tasks.Wait()
+	defer r.end()
+	select {
+	case <-ctx.Done():
+	case <-r.ruled:
+		r.tick(ctx)
+	}
 	return nil
 }
 
@@ -151,11 +169,11 @@ func (r *Reconciler) Done() <-chan struct{} { return r.done }
 // NeedLeaderElection returns true: only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
 
-// Began reports whether the subjects are listed, or being listed. Listing begins once the ledgers are open.
+// Began reports whether the ledgers are open, and the subjects are listed or being listed.
 func (r *Reconciler) Began() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.running != nil
+	return r.leads
 }
 
 // Knows reports whether a subject of any kind is in an index. It may still be there for a moment after its deletion.

@@ -6,7 +6,8 @@
 // # Protocol
 //
 //  1. Read the ledger, and write it with its own holder: NewUpdate, write, Wrote. This seals the ledger.
-//  2. Only then list the objects, with a quorum read or a read that is certainly not older than the seal.
+//  2. Only then list the objects, with a quorum read or a read that is certainly not older than the seal. What was known before
+//     must be read in this way before Open.
 //  3. Open entries in an update, and write it. Send a DELETE only for entries that the API server has confirmed: MarkSent.
 //  4. Send the DELETE once, with UID and resourceVersion as preconditions, and report the result: Answered. The client must not
 //     retry automatically, because a retry hides the result of the first request.
@@ -22,7 +23,7 @@
 // Why no object is counted twice: an update that counts an entry also removes it from the open entries. The optimistic lock
 // ensures that each update replaces exactly the ledger that it was made from. So an entry is counted once. Two entries about one
 // object are never both counted: a machine has at most one open entry for a UID, and opens no entry for a UID that it has
-// counted. A new leader writes its holder before it lists. From then on, every write of a former leader fails. So everything that
+// counted. A new leader writes its holder before it lists, or reads. From then on, every write of a former leader fails. So everything that
 // the former leader counted was counted before the list began, and those objects no longer existed then. An object in the list of
 // the new leader was therefore not counted.
 //

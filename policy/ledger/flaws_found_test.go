@@ -13,6 +13,7 @@ import (
 func TestInterleavingsFindEachFlaw(t *testing.T) {
 	for f, b := range map[flaw]bounds{
 		listsFirst:      {things: 1, leaders: 2, losses: 1, opens: 2},
+		opensUnread:     {things: 1, leaders: 2, losses: 1, opens: 2, standby: true},
 		sharesItsName:   {things: 1, leaders: 2, losses: 1, opens: 2},
 		takesOverUnseen: {things: 1, leaders: 2, losses: 1, opens: 2},
 		ignoresLock:     {things: 1, leaders: 1, losses: 2, opens: 2},

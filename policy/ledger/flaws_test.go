@@ -16,6 +16,7 @@ type flaw string
 
 const (
 	listsFirst      flaw = "lists the objects before its holder is written"
+	opensUnread     flaw = "opens entries of objects that it knew before its holder was written"
 	sharesItsName   flaw = "has the same holder as earlier leaders"
 	takesOverUnseen flaw = "uses the ledger before its holder is written"
 	ignoresLock     flaw = "writes without the optimistic lock"

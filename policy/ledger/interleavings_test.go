@@ -28,6 +28,7 @@ var explored = map[string]bounds{
 	"one leader, doubt ends by RequestLife":  {things: 1, leaders: 1, losses: 2, opens: 3, lapses: 2},
 	"two leaders, doubt ends by RequestLife": {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
 	"one leader, a budget":                   {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
+	"two leaders that were standbys":         {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2, standby: true},
 	"two leaders, a budget, a slow clock":    {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
 	"two leaders, a budget, a fast clock":    {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
 }
@@ -43,6 +44,8 @@ var exploredLong = map[string]bounds{
 	"two leaders, two objects":                {things: 2, leaders: 2, opens: 2},
 	"two leaders, a budget, a lost response":  {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
 	"three leaders":                           {things: 1, leaders: 3, opens: 2},
+	"three leaders that were standbys":        {things: 1, leaders: 3, opens: 2, standby: true},
+	"two standbys, another object, an edit":   {things: 1, leaders: 2, losses: 1, edits: 1, removals: 1, births: 1, opens: 2, standby: true},
 }
 
 // TestInterleavings explores every order of events within the bounds. Requests have their effect late or never, and responses are

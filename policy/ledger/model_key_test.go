@@ -82,7 +82,7 @@ func appendLedger(b []byte, o *v1alpha1.RetentionLedger) []byte {
 }
 
 func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
-	b = append(b, flags(l.alive, l.blind, l.sealed, l.listed))
+	b = append(b, flags(l.alive, l.blind, l.sealed, l.listed), flags(l.seen[:]...))
 	if !l.alive {
 		return b
 	}

@@ -28,8 +28,14 @@ func (w *modelState) lead() leader {
 		holder = "everybody"
 	}
 	l := leader{holder: holder, machine: ledger.New(holder), alive: true, blind: true}
-	if w.flaw == listsFirst {
+	switch {
+	case w.flaw == listsFirst:
 		l.known, l.listed = w.things, true
+	case w.standby:
+		l.known = w.things
+		for i := range l.seen {
+			l.seen[i] = w.flaw == opensUnread
+		}
 	}
 	return l
 }
@@ -48,6 +54,8 @@ func (w *modelState) act(m move, l *leader) error {
 		l.known, l.listed = w.things, true
 	case watch:
 		l.known[m.about] = w.things[m.about]
+	case see:
+		l.known[m.about], l.seen[m.about] = w.things[m.about], true
 	case whim:
 		w.left.whims--
 		l.whims[m.about] = true
@@ -107,7 +115,7 @@ func (w *modelState) write(m move, l *leader) error {
 			opened++
 		}
 	}
-	if !d.Changed() || m.step == write && opened == 0 && l.listed {
+	if !d.Changed() || m.step == write && opened == 0 && w.opens(l) {
 		return errNothing // a write without new entries is a different move
 	}
 	o := d.Object()

@@ -25,6 +25,7 @@ const (
 	write     // it writes the ledger, and opens the entries that it wants to delete
 	writeOnly // it writes the ledger without new entries
 	list      // it lists the objects
+	see       // it reads an object that it knew before it was sealed
 	watch     // its watch delivers an object
 	whim      // it no longer wants to delete an object
 	withdraw  // it withdraws an entry that was not sent
@@ -44,7 +45,7 @@ var steps = map[step]string{
 	edit: "another client changes object", removal: "another client deletes object", finalize: "the finalizer is removed from object",
 	birth: "another client creates again object", election: "start of leader", tickTock: "the clock advances to",
 	lapsed: "RequestLife passes until",
-	read:   "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists",
+	read:   "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists", see: "reads before it opens an entry",
 	watch: "receives from its watch object", whim: "no longer wants to delete", withdraw: "withdraws", drop: "drops", send: "sends a DELETE of",
 	glance: "reads", take: "uses the result of read", execute: "the API server handles request", vague: "the API server answers with a vague 409 request",
 	refuse: "the API server refuses request", answer: "the response arrives for request", lose: "the response is lost for request",
@@ -106,7 +107,7 @@ func (w *modelState) moves() []move {
 // touches reports whether a move reads or changes an object.
 func (w *modelState) touches(m move, name int) bool {
 	switch m.step {
-	case edit, removal, finalize, birth, watch:
+	case edit, removal, finalize, birth, watch, see:
 		return m.about == name
 	case glance:
 		return nameOf(w.leaders[m.leader].machine.Doubtful()[m.about]) == name
@@ -123,11 +124,12 @@ func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bo
 	l := &w.leaders[of]
 	add(read, of, 0, l.blind)
 	add(read, of, 0, !l.blind && !w.writing(of) && of == len(w.leaders)-1 && !w.isCurrent(l)) // from time to time
-	add(write, of, 0, !l.blind && !w.writing(of) && l.listed == l.sealed)
-	add(writeOnly, of, 0, !l.blind && !w.writing(of) && l.listed)
+	add(write, of, 0, !l.blind && !w.writing(of) && (l.listed == l.sealed || w.standby))
+	add(writeOnly, of, 0, !l.blind && !w.writing(of) && w.opens(l))
 	add(list, of, 0, !l.listed && l.sealed)
 	for i := range w.things[:w.bounds.things] {
-		add(watch, of, i, l.listed && l.known[i] != w.things[i])
+		add(watch, of, i, (l.listed || w.standby) && l.known[i] != w.things[i])
+		add(see, of, i, w.standby && l.sealed && !l.listed && !l.seen[i])
 		add(whim, of, i, w.left.whims > 0 && l.wants(i))
 		add(send, of, i, l.wants(i))
 	}
@@ -143,6 +145,9 @@ func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bo
 		add(take, of, i, true)
 	}
 }
+
+// opens reports whether a leader may open entries.
+func (w *modelState) opens(l *leader) bool { return l.listed || w.standby && l.sealed }
 
 func nameOf(e ledger.Entry) int { return int(e.Name[0] - '0') }
 

@@ -31,6 +31,7 @@ type bounds struct {
 	lapses     int // of RequestLife: earlier requests have no effect, and former leaders have stopped
 	budget     *ledger.Budget
 	skew       time.Duration // how far the clock of every second leader is behind
+	standby    bool          // leaders watch objects before they lead
 	flaw       flaw
 }
 
@@ -97,8 +98,9 @@ type leader struct {
 	alive   bool
 	blind   bool             // it must Read
 	sealed  bool             // it has read its holder in the ledger
-	listed  bool             // it has listed the objects
+	listed  bool             // it has listed the objects, or its watch has every change from before it was sealed
 	known   [maxThings]thing // from its list and its watch, which may be late
+	seen    [maxThings]bool  // objects that it has read since it was sealed
 	whims   [maxThings]bool  // objects that it no longer wants to delete
 	looks   []look
 	ended   []ledger.Entry // see countsLostAgain
@@ -112,7 +114,7 @@ func (l *leader) own() {
 // wants reports whether a leader wants to delete the object that it knows by a name.
 func (l *leader) wants(name int) bool {
 	t := l.known[name]
-	return l.listed && t.exists() && !t.terminating && !l.whims[name]
+	return (l.listed || l.seen[name]) && t.exists() && !t.terminating && !l.whims[name]
 }
 
 // look is the result of a quorum read that the leader has not used yet.

@@ -24,19 +24,35 @@ import (
 )
 
 func TestNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
+	for name, warm := range map[string]bool{"it has watched objects": true, "it lists objects then": false} {
+		t.Run(name, func(t *testing.T) { nextReplicaTakesOver(t, warm) })
+	}
+}
+
+func nextReplicaTakesOver(t *testing.T, warm bool) {
 	w, home := newEnv(t), newEnv(t).namespace
 	elect := func(identity string) func(*manager.Config) {
 		return func(c *manager.Config) {
 			c.Election = manager.Election{Enabled: true, RetryPeriod: time.Second}
-			c.Namespace, c.Identity = home, identity
+			c.Namespace, c.Identity, c.WarmStandby = home, identity, warm
 		}
 	}
 	stopFirst := w.sunset(elect("first"))
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("one", preview))
-	w.sunset(elect("second"))
+	g := proxy.New(t, w.plane.Config())
+	lists := g.Record(func(r *http.Request) bool { // streamed or not, but not the request for the current resourceVersion
+		query := r.URL.Query()
+		return r.URL.Path == "/api/v1/configmaps" && query.Get("limit") != "1" && (query.Get("watch") == "" || query.Get("sendInitialEvents") == "true")
+	})
+	w.sunset(elect("second"), func(c *manager.Config) { c.Rest = g.Config() })
+	listed := map[bool]int{true: 1, false: 0}[warm]
+	cluster.Eventually(w, patience, func() error {
+		return cluster.Want(len(lists()) == listed, "the standby has listed ConfigMaps %d times, want %d", len(lists()), listed)
+	})
 	stopFirst()
 	w.gone(w.configMap("two", preview))
+	expect.Equal(t, "lists of ConfigMaps", 1, len(lists()))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		return cluster.Want(s.Deleted == 2, "the new leader lost the count")
 	})

@@ -9,6 +9,26 @@ var retentionTable = map[string]Mutant{
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
 	},
+	"standby: what was known before the ledgers were opened is recorded": {
+		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",
+		Old: "\tif !early {\n",
+		New: "\tif true || !early {\n",
+	},
+	"standby: a new leader reads everything again although its watch is up to date": {
+		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",
+		Old: "\t\tf.early = false\n",
+		New: "",
+	},
+	"standby: rules of a standby delete": {
+		File: "controllers/retention/reconciler.go", Test: "./controllers/retention TestStandbyDeletesNothing",
+		Old: "\tcase <-r.ruled:\n\t\tr.tick(ctx)\n\t}\n",
+		New: "\tdefault:\n\t\tr.tick(ctx)\n\t}\n",
+	},
+	"standby: a changed object is recorded at the version that was known": {
+		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",
+		Old: "if j.Expected.Rule == nil || j.Expected.Subject.ResourceVersion != i.Subject.ResourceVersion {",
+		New: "if j.Expected.Rule == nil {",
+	},
 	"limiter: a 5xx lowers the concurrency for the whole API server": {
 		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestLimiterLowersConcurrencyForAFailingServer",
 		Old: "return o.Result == Busy && !o.Unsure",

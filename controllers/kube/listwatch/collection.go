@@ -102,6 +102,15 @@ func (c *Collection) All(ctx context.Context) (*List, error) {
 	}
 }
 
+// Version returns the resourceVersion of the newest state.
+func (c *Collection) Version(ctx context.Context) (string, error) {
+	page, err := c.getPage(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	return page.ResourceVersion, nil
+}
+
 // ListWithContext is All. It ignores the options.
 func (c *Collection) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	all, err := c.All(ctx)

@@ -4,9 +4,11 @@ package listwatch
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -25,6 +27,18 @@ type Follower struct {
 	Begin func(end func())
 	// Failed is called after each attempt with its error, which is nil if the API server closed the watch.
 	Failed func(err error)
+
+	reflector atomic.Pointer[cache.Reflector] // nil before Run
+}
+
+// Reached reports whether the store has all changes up to a resourceVersion.
+func (f *Follower) Reached(version string) (bool, error) {
+	reflector := f.reflector.Load()
+	if reflector == nil || reflector.LastSyncResourceVersion() == "" {
+		return false, nil
+	}
+	order, err := resourceversion.CompareResourceVersion(reflector.LastSyncResourceVersion(), version)
+	return order >= 0, err
 }
 
 // steadyAfter is how long a watch must last before earlier failures no longer increase the backoff.
@@ -38,6 +52,7 @@ func (f *Follower) Run(ctx context.Context) {
 	reflector := cache.NewReflectorWithOptions(lw, f.Expected, f.Store, cache.ReflectorOptions{
 		Name: f.Name, TypeDescription: f.Name, Clock: f.Clock, Logger: &logger,
 	})
+	f.reflector.Store(reflector)
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 	delay := backoff.DelayWithReset(f.Clock, steadyAfter)
 	for ctx.Err() == nil {

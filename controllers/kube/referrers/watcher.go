@@ -24,13 +24,15 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Options configures a Watcher. All fields are required.
+// Options configures a Watcher. All fields but OnStandby are required.
 type Options struct {
 	Config   *rest.Config
 	HTTP     *http.Client
 	Clock    clock.WithTicker
 	Compiler *engine.Compiler
 	Index    *references.Index // receives the references; only this Watcher may write to it
+	// OnStandby starts the Watcher before this process leads. Otherwise only the leader, which deletes objects, knows references.
+	OnStandby bool
 }
 
 // Watcher watches the objects that refer to the kinds that rules ask about. Create it with New, set what to watch with Use, and
@@ -40,6 +42,7 @@ type Watcher struct {
 	clock     clock.WithTicker
 	compiler  *engine.Compiler
 	index     *references.Index
+	onStandby bool
 
 	mu      lockorder.Mutex[lockorder.Referrers]
 	running context.Context    // nil before and after Start
@@ -57,7 +60,8 @@ func New(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	return &Watcher{
-		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, sources: map[string]*source{},
+		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, onStandby: o.OnStandby,
+		sources: map[string]*source{},
 	}, nil
 }
 
@@ -230,8 +234,8 @@ func (w *Watcher) end() {
 	w.group.Wait()
 }
 
-// NeedLeaderElection returns true: only the leader deletes objects, and so needs the references.
-func (w *Watcher) NeedLeaderElection() bool { return true }
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (w *Watcher) NeedLeaderElection() bool { return !w.onStandby }
 
 func (w *Watcher) all() []*source {
 	w.mu.Lock()

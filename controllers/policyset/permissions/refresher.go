@@ -30,6 +30,8 @@ type Refresher struct {
 	Rules func() []*policy.Rule
 	// Changed is called soon after an answer has changed, also if another caller requested it, and if it has changed back.
 	Changed func()
+	// OnStandby starts the loop before this process leads.
+	OnStandby bool
 }
 
 // Refresh makes the loop request missing answers now. It never blocks.
@@ -40,8 +42,8 @@ func (l *Refresher) Refresh() {
 	}
 }
 
-// NeedLeaderElection returns true: only the leader reports the answers.
-func (l *Refresher) NeedLeaderElection() bool { return true }
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (l *Refresher) NeedLeaderElection() bool { return !l.OnStandby }
 
 // Start checks permissions until ctx ends. New questions do not wait for the periodic checks of known ones.
 func (l *Refresher) Start(ctx context.Context) error {

@@ -126,6 +126,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "case \"\":\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 		New:  "case \"\", e.written.GetNamespace():\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 	}},
+	// A leader that was a standby records what it knows without reading it again.
+	"standby-unread": {{
+		File: "controllers/retention/standby.go",
+		Old:  "\tif !early {\n",
+		New:  "\tif true || !early {\n",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestStandbyEndsBeforeTheLeaderPublishes: the last snapshot is always one of the leader, which knows statuses and approvals.
+func TestStandbyEndsBeforeTheLeaderPublishes(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	standby := newHarness(t, s)
+	standby.OnStandby = true
+	leader := newUnreadHarness(t, s)
+	leader.Standby = standby.Reconciler
+	publish := leader.Subscribers[0].Use
+	leader.Subscribers[0].Use = func(e policyset.CompiledSnapshot) {
+		standby.Republish()
+		publish(e)
+	}
+	expect.Equal(t, "snapshots of the standby", 1, len(standby.published))
+	leader.reconcile()
+	expect.Equal(t, "rules of the leader", enforced, leader.rules("team-a"))
+	s.policy("p", spec("Enforce", "2h"))
+	s.sync()
+	_, err := standby.Reconcile(t.Context(), reconcile.Request{})
+	expect.NoError(t, err)
+	standby.Republish()
+	leader.reconcile()
+	expect.Equal(t, "snapshots of the standby after its end", 1, len(standby.published))
+	expect.Equal(t, "rules of the standby", 0, len(standby.OwnRules()))
+	expect.Equal(t, "snapshots of the leader", 2, len(leader.published))
+}

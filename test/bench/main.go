@@ -45,6 +45,11 @@ type sizes struct {
 	referring int // the Pods that use them
 	spares    int // ConfigMaps that nothing uses
 	races     int // ConfigMaps that become due when a Pod is created
+
+	million     int // Jobs in scenario million
+	millionDue  int // of these Jobs that are drained
+	millionPods int
+	namespaces  int // of these Jobs and Pods
 }
 
 var (
@@ -52,12 +57,14 @@ var (
 		policies: 1_000, idle: 30 * time.Second,
 		kueue: 50_000, kueueDue: 300, kueueAhead: 15 * time.Second, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
 		images: 2_000, imageRounds: 3,
-		referred: 10_000, referring: 50_000, spares: 400, races: 400}
+		referred: 10_000, referring: 50_000, spares: 400, races: 400,
+		million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000}
 	short = sizes{drain: 200, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 100, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
 		kueue: 300, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
 		images: 40, imageRounds: 1,
-		referred: 20, referring: 100, spares: 10, races: 5}
+		referred: 20, referring: 100, spares: 10, races: 5,
+		million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40}
 )
 
 func main() {
@@ -130,6 +137,7 @@ var scenarios = []scenario{
 	{name: "standing", run: (*environment).standing},
 	{name: "pods", run: (*environment).pods, apart: true},
 	{name: "references", run: (*environment).references, apart: true},
+	{name: "million", run: (*environment).million, apart: true},
 }
 
 func names(of []scenario) (all []string) {

@@ -54,78 +54,74 @@ var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, He
 var Features = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric, Help: features.MetricHelp}, features.MetricLabels)
 
 // Counted has the metrics of the latest count. They change together: a scrape sees one count or the next.
-var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
-	Backlog, Verdicts, Subjects, Forecast, Blocked, Uncounted, IndexSize, Throttled, KindError, Nodes, ImageBytes,
-	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerError,
-}}
+var Counted = &Count{}
 
 // Conditions has the conditions of the policies, as in their statuses.
-var Conditions = &Count{gauges: []Gauge{Condition}}
+var Conditions = &Count{}
 
 // Count is a prometheus.Collector of metrics that are set all at once.
 type Count struct {
-	counters []Counter
-	gauges   []Gauge
-
+	descs  []*prometheus.Desc
 	latest atomic.Pointer[[]prometheus.Metric]
 }
 
-// Gauge is a family of gauges of a Count.
-type Gauge struct{ desc *prometheus.Desc }
-
-// Counter is a family of counters of a Count. Their values are stored elsewhere, and continue across restarts.
-type Counter struct{ desc *prometheus.Desc }
+// Family is a family of metrics of a Count. The values of counters are stored elsewhere, and continue across restarts.
+type Family struct {
+	desc *prometheus.Desc
+	of   prometheus.ValueType
+}
 
 // The gauges. They are counted at most every few seconds.
 var (
-	Backlog    = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
-	Verdicts   = gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
-	Subjects   = gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
-	Forecast   = gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
-	Blocked    = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
-	Uncounted  = gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
-	IndexSize  = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
-	Nodes      = gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
-	ImageBytes = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
-	Throttled  = gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
-	KindError  = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
+	Backlog    = Counted.gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
+	Verdicts   = Counted.gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
+	Subjects   = Counted.gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
+	Forecast   = Counted.gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
+	Blocked    = Counted.gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
+	Uncounted  = Counted.gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
+	IndexSize  = Counted.gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
+	Nodes      = Counted.gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
+	ImageBytes = Counted.gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
+	Throttled  = Counted.gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
+	KindError  = Counted.gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
 // Condition is one condition of a policy.
-var Condition = gauge("sunset_policy_condition", "1 for each condition of a policy, with its status and reason.", "policy", "condition", "status", "reason")
+var Condition = Conditions.gauge("sunset_policy_condition", "1 for each condition of a policy, with its status and reason.", "policy", "condition", "status", "reason")
 
 // The gauges of references to ConfigMaps and Secrets. They are absent while no rule reads references.
 var (
-	References = gauge("sunset_references", "Known references to ConfigMaps and Secrets, by the kind of the target.", "kind")
-	Referrers  = gauge("sunset_references_referrers", "Objects of a kind that Sunset watches for references to ConfigMaps and Secrets.", "referrer")
-	Synced     = gauge("sunset_references_synced", "1 while all references of the objects of a kind are known, 0 while some are unknown.", "referrer")
+	References = Counted.gauge("sunset_references", "Known references to ConfigMaps and Secrets, by the kind of the target.", "kind")
+	Referrers  = Counted.gauge("sunset_references_referrers", "Objects of a kind that Sunset watches for references to ConfigMaps and Secrets.", "referrer")
+	Synced     = Counted.gauge("sunset_references_synced", "1 while all references of the objects of a kind are known, 0 while some are unknown.", "referrer")
 )
 
 // The metrics of ledgers. They are absent for a policy without a ledger.
 var (
-	LedgerDeletions = Counter{prometheus.NewDesc("sunset_ledger_deletions_total",
+	LedgerDeletions = Counted.family(prometheus.CounterValue, "sunset_ledger_deletions_total",
 		"Exact number of objects deleted by policies with a ledger, across restarts: the API server confirmed the DELETE (deleted), or the object no longer existed after a DELETE without a response (gone).",
-		[]string{"policy", "rule", "outcome", "end"}, nil)}
-	LedgerOpen    = gauge("sunset_ledger_open", "Deletions that are recorded in the ledger and whose result is not known yet.", "policy")
-	LedgerDoubt   = gauge("sunset_ledger_doubtful", "Open deletions that may already have happened. Sunset reads the objects until it knows.", "policy")
-	LedgerWaiting = gauge("sunset_ledger_waiting", "Objects that are due and wait to be recorded in the ledger.", "policy")
-	LedgerCharged = gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
-	LedgerLimit   = gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
-	LedgerError   = gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
+		"policy", "rule", "outcome", "end")
+	LedgerOpen    = Counted.gauge("sunset_ledger_open", "Deletions that are recorded in the ledger and whose result is not known yet.", "policy")
+	LedgerDoubt   = Counted.gauge("sunset_ledger_doubtful", "Open deletions that may already have happened. Sunset reads the objects until it knows.", "policy")
+	LedgerWaiting = Counted.gauge("sunset_ledger_waiting", "Objects that are due and wait to be recorded in the ledger.", "policy")
+	LedgerCharged = Counted.gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
+	LedgerLimit   = Counted.gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
+	LedgerError   = Counted.gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
 )
 
-func gauge(name, help string, labels ...string) Gauge {
-	return Gauge{prometheus.NewDesc(name, help, labels, nil)}
+func (c *Count) gauge(name, help string, labels ...string) Family {
+	return c.family(prometheus.GaugeValue, name, help, labels...)
 }
 
-// Of returns the gauge with a value and the values of its labels.
-func (g Gauge) Of(value float64, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+func (c *Count) family(of prometheus.ValueType, name, help string, labels ...string) Family {
+	desc := prometheus.NewDesc(name, help, labels, nil)
+	c.descs = append(c.descs, desc)
+	return Family{desc, of}
 }
 
-// Of returns the counter with a value and the values of its labels.
-func (c Counter) Of(value float64, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
+// Of returns the metric with a value and the values of its labels.
+func (f Family) Of(value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(f.desc, f.of, value, labels...)
 }
 
 // Set replaces the last count by a new one.
@@ -133,11 +129,8 @@ func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 
 // Describe implements prometheus.Collector.
 func (c *Count) Describe(ch chan<- *prometheus.Desc) {
-	for _, counter := range c.counters {
-		ch <- counter.desc
-	}
-	for _, g := range c.gauges {
-		ch <- g.desc
+	for _, desc := range c.descs {
+		ch <- desc
 	}
 }
 

@@ -3,11 +3,9 @@
 package policyset
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientopenapi "k8s.io/client-go/openapi"
+	"k8s.io/client-go/openapi3"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -31,7 +29,7 @@ func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
 	gv := kind.GroupVersion()
 	known, ok := s.read[gv]
 	if !ok {
-		known.document, known.err = document(s.Documents, gv)
+		known.document, known.err = openapi3.NewRoot(s.Documents).GVSpec(gv)
 		if s.read == nil {
 			s.read = map[schema.GroupVersion]read{}
 		}
@@ -41,26 +39,4 @@ func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
 		return nil, known.err
 	}
 	return openapi.SchemaOf(known.document, kind)
-}
-
-// document reads the OpenAPI document of one group and version.
-func document(documents clientopenapi.Client, gv schema.GroupVersion) (*spec3.OpenAPI, error) {
-	paths, err := documents.Paths()
-	if err != nil {
-		return nil, err
-	}
-	path := "apis/" + gv.String()
-	if gv.Group == "" {
-		path = "api/" + gv.Version
-	}
-	served, ok := paths[path]
-	if !ok {
-		return nil, fmt.Errorf("no OpenAPI document for %s", gv)
-	}
-	data, err := served.Schema("application/json")
-	if err != nil {
-		return nil, err
-	}
-	d := &spec3.OpenAPI{}
-	return d, json.Unmarshal(data, d)
 }

@@ -9,11 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientopenapi "k8s.io/client-go/openapi"
-	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -88,17 +87,14 @@ func (c *SchemaChecker) Start(ctx context.Context) error {
 }
 
 func (c *SchemaChecker) checkNew(ctx context.Context) {
-	for gvk, keys := range c.unchecked() {
-		document, err := document(c.documents, gvk.GroupVersion())
-		if err != nil {
-			// A rule works unchecked: its schema may be missing, or not served yet.
-			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
+	schemas := Schemas{Documents: c.documents}
+	for kind, keys := range c.unchecked() {
+		schema, err := schemas.Of(kind)
+		if err != nil { // a rule works unchecked: its schema may be missing, or not served yet
+			log.FromContext(ctx).V(1).Info("not type-checked", "kind", kind.String(), "err", err.Error())
 			continue
 		}
-		if err := c.check(gvk, keys, document); err != nil {
-			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
-			continue
-		}
+		c.check(keys, schema)
 		c.Changed()
 	}
 }
@@ -128,11 +124,8 @@ func (c *SchemaChecker) unchecked() map[schema.GroupVersionKind][]string {
 	return wanted
 }
 
-func (c *SchemaChecker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
-	schema, err := openapi.SchemaOf(document, gvk)
-	if err != nil {
-		return err
-	}
+// check checks the rules with these keys against the schema of their kind.
+func (c *SchemaChecker) check(keys []string, schema *spec.Schema) {
 	c.mu.Lock()
 	programs := c.compiled.Programs
 	c.mu.Unlock()
@@ -145,5 +138,4 @@ func (c *SchemaChecker) check(gvk schema.GroupVersionKind, keys []string, docume
 		c.warnings[key] = found
 		c.mu.Unlock()
 	}
-	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Mutex is a sync.Mutex with a rank in the order. Lock panics if the goroutine holds a lock of the same or a later rank.
-type Mutex[R Rank] struct{ mutex sync.Mutex }
+type Mutex[R comparable] struct{ mutex sync.Mutex }
 
 // Lock implements sync.Locker.
 func (m *Mutex[R]) Lock() {
@@ -29,28 +29,32 @@ func (m *Mutex[R]) Unlock() {
 	end(r)
 }
 
+var order = []any{
+	Reading{}, Publishing{}, Reporter{}, Ledgers{}, Ledger{}, Reevaluator{}, Referrers{}, References{}, Retention{}, Index{}, Freshness{}, Policies{},
+}
+
 var (
 	mu   sync.Mutex
-	held = map[string][]Rank{} // by goroutine
+	held = map[string][]any{} // by goroutine
 )
 
-func begin(r Rank) {
+func begin(r any) {
 	mu.Lock()
 	defer mu.Unlock()
 	id := goroutine()
 	for _, other := range held[id] {
-		if other.rank() >= r.rank() {
+		if slices.Index(order, other) >= slices.Index(order, r) {
 			panic(fmt.Sprintf("lock order: %T is locked while %T is held", r, other))
 		}
 	}
 	held[id] = append(held[id], r)
 }
 
-func end(r Rank) {
+func end(r any) {
 	mu.Lock()
 	defer mu.Unlock()
 	id := goroutine()
-	held[id] = slices.DeleteFunc(held[id], func(o Rank) bool { return o == r })
+	held[id] = slices.DeleteFunc(held[id], func(o any) bool { return o == r })
 	if len(held[id]) == 0 {
 		delete(held, id)
 	}

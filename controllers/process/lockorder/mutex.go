@@ -7,4 +7,4 @@ package lockorder
 import "sync"
 
 // Mutex is a sync.Mutex with a rank in the order.
-type Mutex[R Rank] struct{ sync.Mutex }
+type Mutex[R comparable] struct{ sync.Mutex }

@@ -75,3 +75,12 @@ subjects: [{kind: ServiceAccount, namespace: {{ .root.Release.Namespace }}, name
 {{- define "sunset.metricsToken" -}}
 {{- with .Values.monitoring.serviceMonitor }}{{ and .enabled $.Values.metrics.secure (not .authorization) | ternary "true" "" }}{{ end }}
 {{- end }}
+
+{{/* memoryLimit: nine tenths of the memory limit of some resources, in bytes, for GOMEMLIMIT; empty without a limit */}}
+{{- define "sunset.memoryLimit" -}}
+{{- with dig "limits" "memory" "" (default dict .) | toString -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $unit := regexFind "[A-Za-z]*$" . -}}
+{{- if hasKey $units $unit }}{{ mulf (trimSuffix $unit .) (get $units $unit) 0.9 | int64 }}{{ end -}}
+{{- end -}}
+{{- end }}

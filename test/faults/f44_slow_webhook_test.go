@@ -32,7 +32,7 @@ import (
 // that time without delay. When the webhook is removed, Sunset deletes the 500.
 func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	scenario.Long(t)
-	s := scenario.New(t, scenario.Options{})
+	s := scenario.New(t, scenario.Options{Alone: true}) // it compares speeds
 	const stuck, others, scheduled = 500, 5000, 25
 	punctual := s.More("punctual")
 	manyMaps(s, s.Namespace, "stuck", stuck)

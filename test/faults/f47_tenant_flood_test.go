@@ -30,7 +30,7 @@ import (
 // objects of a cluster policy, and applies the edits of other tenants, who rarely edit.
 func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	scenario.Long(t)
-	s := scenario.New(t, scenario.Options{})
+	s := scenario.New(t, scenario.Options{Alone: true}) // it compares speeds
 	const tenants, others, scheduled, promptly = 50, 40, 250, 5 * time.Second
 	flood := tenantsOf(s, tenants)
 	punctual, quiet := s.More("punctual"), make([]string, others)

@@ -44,7 +44,7 @@ var seedExpressions = []string{
 
 // ours reports whether an expression calls our functions, which accept only the values of our adapter.
 func ours(text string) bool {
-	for _, f := range engine.Functions() {
+	for _, f := range engine.Functions {
 		if strings.Contains(text, f.Name+"(") {
 			return true
 		}

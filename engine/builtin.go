@@ -51,7 +51,7 @@ func heldFlags(object, metadata map[string]any) (flags policy.Flags) {
 	switch {
 	case needed(object, metadata) != "":
 		return policy.IsBuiltIn
-	case hasController(metadata):
+	case len(controllersOf(metadata)) > 0:
 		return policy.IsControlled
 	}
 	return 0
@@ -97,17 +97,6 @@ func neededByMetadata(metadata map[string]any) string {
 		return "it is in a system namespace of Kubernetes"
 	}
 	return ""
-}
-
-func hasController(metadata map[string]any) bool {
-	list, _ := metadata["ownerReferences"].([]any)
-	for _, entry := range list {
-		reference, _ := entry.(map[string]any)
-		if isController, _ := reference["controller"].(bool); isController {
-			return true
-		}
-	}
-	return false
 }
 
 // builtInReads are the fields that BuiltInHold reads, besides the identity of the object.

@@ -26,27 +26,23 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	if schema == nil {
 		return nil
 	}
-	provider := openapi.NewTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(append(declareContextVars(), // variables used by other rules of the policy may read any context variable
-		cel.CustomTypeProvider(provider),
-		cel.Variable(syntax.ObjectVariable, provider.TypeOf(schema, syntax.ObjectVariable)))...)
-	if err != nil {
-		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
-	}
-	s, findings := r.compiler.declareFor(r.source.variables, &scope{env: env})
+	typed := r.compiler.typed(r.source.variables, func(provider *openapi.Types) []cel.EnvOption {
+		// Variables used by other rules of the policy may read any context variable.
+		return append(declareContextVars(), cel.Variable(syntax.ObjectVariable, provider.TypeOf(schema, syntax.ObjectVariable)))
+	})
 	var problems []policy.Problem
 	isUnsure := func(f diagnose.Finding) bool { return f.Unsure }
 	for i, v := range r.source.variables {
-		found := slices.DeleteFunc(findings[v.Name], isUnsure)
+		found := slices.DeleteFunc(typed.findings[v.Name], isUnsure)
 		problems = append(problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, found)...)
 	}
 	for _, e := range r.source.expressions() {
-		_, findings := r.compiler.checked(e.text, e.wants, s)
+		_, findings := r.compiler.checked(e.text, e.wants, typed.scope)
 		if e.wants == start && len(findings) == 0 {
-			findings = s.noTime(e.text, schema)
+			findings = typed.scope.noTime(e.text, schema)
 		}
 		if e.wants == grouping && len(findings) == 0 {
-			findings = s.oneGroup(e.text)
+			findings = typed.scope.oneGroup(e.text)
 		}
 		problems = append(problems, diagnose.Problems(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}

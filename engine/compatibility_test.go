@@ -17,7 +17,7 @@ func TestFunctionNamesDifferFromKubernetes(t *testing.T) {
 	if theirs["quantity"] == nil || theirs["size"] == nil {
 		t.Fatal("the functions of the API server are missing")
 	}
-	for _, f := range engine.Functions() {
+	for _, f := range engine.Functions {
 		if theirs[f.Name] != nil {
 			t.Errorf("the API server has a function %s", f.Name)
 		}

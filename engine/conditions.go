@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // condition is one entry of status.conditions.
@@ -77,7 +79,7 @@ func latestTrue(status map[string]any, kinds ...string) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		latest = later(latest, t)
+		latest = policy.Latest(latest, t)
 	}
 	return latest, nil
 }
@@ -91,14 +93,7 @@ func latestTransition(status map[string]any) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, fmt.Errorf("condition %s: lastTransitionTime: %w", textOf(c, "type"), err)
 		}
-		latest = later(latest, t)
+		latest = policy.Latest(latest, t)
 	}
 	return latest, nil
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

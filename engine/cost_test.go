@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 	expect.NoError(t, err)
 	for name, function := range c.env.Functions() {
 		_, priced := cost.Functions[name]
-		_, parses := cost.Parsers[name]
+		parses := slices.Contains(cost.Parsers, name)
 		if priced || parses || constant[name] != "" {
 			continue
 		}
@@ -46,7 +47,7 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 			t.Errorf("function %s does not exist", name)
 		}
 	}
-	for name := range cost.Parsers {
+	for _, name := range cost.Parsers {
 		if c.env.Functions()[name] == nil {
 			t.Errorf("function %s does not exist", name)
 		}

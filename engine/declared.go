@@ -26,7 +26,6 @@ type declared struct {
 type typed struct {
 	scope    *scope
 	findings map[string][]diagnose.Finding // by the name of the variable
-	err      error                         // set if the schema cannot be used
 	problems []policy.Problem              // of the variables that read references; nil until a rule reads them
 }
 
@@ -40,28 +39,27 @@ func (d *declared) under(name string, declare func(*openapi.Types) []cel.EnvOpti
 	if known := d.known[name]; known != nil {
 		return known
 	}
-	provider := openapi.NewTypes(d.compiler.base.CELTypeProvider())
-	t := &typed{}
-	var env *cel.Env
-	if env, t.err = d.compiler.base.Extend(append(declare(provider), cel.CustomTypeProvider(provider))...); t.err == nil {
-		t.scope, t.findings = d.compiler.declareFor(d.variables, &scope{env: env})
-	}
-	d.known[name] = t
-	return t
+	d.known[name] = d.compiler.typed(d.variables, declare)
+	return d.known[name]
 }
 
-// declareFor declares variables with the types that they have under the schema of a scope, and returns the findings of
-// each.
-func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, map[string][]diagnose.Finding) {
-	all := map[string][]diagnose.Finding{}
+// typed declares variables with the types that they have under schemas. declare declares the types of the variables beside
+// them, such as object.
+func (c *Compiler) typed(variables []v1alpha1.Variable, declare func(*openapi.Types) []cel.EnvOption) *typed {
+	provider := openapi.NewTypes(c.base.CELTypeProvider())
+	env, err := c.base.Extend(append(declare(provider), cel.CustomTypeProvider(provider))...)
+	if err != nil {
+		env = c.base // a bug: object is then an unknown name, so that every expression about it has a finding
+	}
+	t := &typed{scope: &scope{env: env}, findings: map[string][]diagnose.Finding{}}
 	for _, v := range variables {
-		t, findings := c.checked(v.Expression, anything, s)
-		all[v.Name] = findings
-		env, err := s.env.Extend(cel.Variable(syntax.VariableName(v.Name), t))
+		result, findings := c.checked(v.Expression, anything, t.scope)
+		t.findings[v.Name] = findings
+		env, err := t.scope.env.Extend(cel.Variable(syntax.VariableName(v.Name), result))
 		if err != nil {
 			continue // such a rule does not compile
 		}
-		s = &scope{env: env, variables: append(s.variables, variable{name: v.Name})}
+		t.scope = &scope{env: env, variables: append(t.scope.variables, variable{name: v.Name})}
 	}
-	return s, all
+	return t
 }

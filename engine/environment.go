@@ -92,7 +92,7 @@ func libraryOptions() []cel.EnvOption {
 // signatures returns one signature of each of our functions.
 func signatures() []string {
 	var all []string
-	for _, f := range Functions() {
+	for _, f := range Functions {
 		all = append(all, f.Signatures[0])
 	}
 	return all
@@ -100,7 +100,7 @@ func signatures() []string {
 
 func functionOptions() []cel.EnvOption {
 	var options []cel.EnvOption
-	for _, f := range Functions() {
+	for _, f := range Functions {
 		options = append(options, cel.Function(f.Name, append(f.overloads, cel.FunctionDocs(f.Doc))...))
 	}
 	return options

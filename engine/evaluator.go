@@ -32,6 +32,7 @@ type Evaluator struct {
 	node       map[string]any    // the node of the images to evaluate
 	references *References       // the known references to the object
 	texts      map[string]string // groups, outcomes and kinds of owners, which many objects share
+	trace      func(result any)  // called with the result of each expression; nil except in Explain
 }
 
 // watch interrupts a frame. Its timer runs only while an expression with a loop runs.
@@ -190,6 +191,9 @@ func evalAs[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T
 	if err == nil {
 		var result T
 		if result, err = read(v); err == nil {
+			if e.trace != nil {
+				e.trace(result)
+			}
 			return result, nil
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // TestExamples evaluates every example of the documentation.
 func TestExamples(t *testing.T) {
 	c := fixture.Compiler(t)
-	for _, f := range engine.Functions() {
+	for _, f := range engine.Functions {
 		if f.Doc == "" || len(f.Signatures) == 0 || len(f.Examples) == 0 {
 			t.Errorf("%s lacks documentation", f.Name)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/sunset-k8s/sunset/engine/explain"
 	"github.com/sunset-k8s/sunset/policy"
@@ -32,24 +31,20 @@ type Part = explain.Part
 // explainTimeoutFactor is the deadline for explaining a rule, as a multiple of the deadline for evaluating it.
 const explainTimeoutFactor = 20
 
-// Explain returns the result of each expression of the rule for the object, and of each of its parts. The results are
-// the same as in Facts. It returns nil if the rule's selector does not match. It is meant for people: it compiles and
-// runs every part separately, and caches nothing between calls.
-func (r *Program) Explain(ctx context.Context, object map[string]any) []Explanation {
-	return r.ExplainIn(ctx, Surroundings{}, object)
-}
-
 // Surroundings is what a rule may read besides the object, as for SetNode and SetReferences.
 type Surroundings struct {
 	Node       *Node
 	References *References
 }
 
-// ExplainIn is Explain with the node of an image and the references to an object.
-func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
+// Explain returns the result of each expression of the rule for the object, and of each of its parts. The results are
+// the same as in Facts. It returns nil if the rule's selector does not match. It is meant for people: it compiles and
+// runs every part separately, and caches nothing between calls.
+func (r *Program) Explain(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
 	if !r.selects(object) {
 		return nil
 	}
+	object = visible(object)
 	e := r.compiler.NewEvaluator(ctx)
 	defer e.Close()
 	e.SetNode(around.Node)
@@ -59,12 +54,10 @@ func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map
 		object = withTag(object, tag)
 	}
 	expressions := r.explained(object)
-	explanations, started := r.explain(e, object, expressions)
-	if !started {
-		return explanations
-	}
-	for i := range explanations {
-		explanations[i].Tag = tag
+	explanations := e.results(r, object, tag, expressions)
+	e.input.object = object
+	if e.provide(r) != nil {
+		return explanations // the first has the error
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, explainTimeoutFactor*r.compiler.deadline, ErrDeadline)
 	defer cancel()
@@ -93,30 +86,23 @@ func (r *Program) explained(object map[string]any) []expression {
 	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
 }
 
-// explain evaluates all of them under one deadline, as Facts does. If the evaluation cannot start, the first explanation
-// has the error.
-func (r *Program) explain(e *Evaluator, object map[string]any, expressions []expression) (explanations []Explanation, started bool) {
-	explanations = make([]Explanation, len(expressions))
+// results evaluates the rule, and returns the result of each expression. An error belongs to the first expression without a
+// result.
+func (e *Evaluator) results(r *Program, object map[string]any, tag string, expressions []expression) []Explanation {
+	explanations := make([]Explanation, len(expressions))
 	for i, x := range expressions {
-		explanations[i] = Explanation{Field: fieldOf(x), Text: x.text, Skipped: true}
+		explanations[i] = Explanation{Field: fieldOf(x), Text: x.text, Tag: tag, Skipped: true}
 	}
-	e.input.object, e.input.built = object, 0
-	err := e.provide(r)
-	if err == nil {
-		err = e.begin(r.loops)
+	evaluated := 0
+	e.trace = func(result any) {
+		explanations[evaluated].Value, explanations[evaluated].Skipped = displayed(result), false
+		evaluated++
 	}
-	if err != nil {
-		explanations[0].Err, explanations[0].Skipped = err, false
-		return explanations, false
+	facts := e.facts(r, object)
+	if facts.Err != nil && evaluated < len(explanations) {
+		explanations[evaluated].Err, explanations[evaluated].Skipped = facts.Err, false
 	}
-	if r.loops {
-		defer e.end()
-	}
-	for i, more := 0, true; i < len(expressions) && more; i++ {
-		explanations[i].Skipped = false
-		explanations[i].Value, more, explanations[i].Err = r.value(e, expressions[i].wants)
-	}
-	return explanations, true
+	return explanations
 }
 
 func fieldOf(x expression) string {
@@ -126,41 +112,10 @@ func fieldOf(x expression) string {
 	return x.wants.field()
 }
 
-// value returns the result of one expression, and whether to evaluate the next.
-func (r *Program) value(e *Evaluator, wants result) (text string, more bool, err error) {
-	var v ref.Val
-	switch wants {
-	case anything:
-		_, err = ownTTL(e.input.object)
-	case eligibility:
-		var eligible bool
-		eligible, err = evalAs(e, r.eligible, wants, toBool)
-		return displayed(types.Bool(eligible), eligible, err)
-	case start:
-		var t time.Time
-		t, err = evalAs(e, r.startTime, wants, toTime)
-		v = optionalTime("", t, nil)
-	case lifetime:
-		var ttl time.Duration
-		ttl, err = evalAs(e, r.ttlExpression, wants, toTTL)
-		if v = types.OptionalNone; ttl != policy.NeverTTL {
-			v = types.Duration{Duration: ttl}
-		}
-	case grouping:
-		var group string
-		group, err = evalAs(e, r.groupBy, wants, toGroup)
-		v = types.String(group)
-	case outcoming:
-		var outcome string
-		outcome, err = evalAs(e, r.outcome, wants, toOutcome)
-		v = types.String(outcome)
+// displayed formats the result of an expression for people. A zero time and policy.NeverTTL are the result none.
+func displayed(result any) string {
+	if result == any(time.Time{}) || result == any(policy.NeverTTL) {
+		return explain.Display(types.OptionalNone)
 	}
-	return displayed(v, wants != anything, err)
-}
-
-func displayed(v ref.Val, more bool, err error) (string, bool, error) {
-	if err != nil || v == nil {
-		return "", false, err
-	}
-	return explain.Display(v), more, nil
+	return explain.Display(types.DefaultTypeAdapter.NativeToValue(result))
 }

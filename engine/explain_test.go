@@ -80,7 +80,7 @@ func TestExplainParts(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		r := rule()
 		r.Eligible = tests[name]
-		explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
+		explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), engine.Surroundings{}, object(t, "job-complete"))
 		got += "# " + name + "\n" + told(explanations[0]) + "\n"
 	}
 	expect.Golden(t, "testdata/explain-parts.txt", got, *update)
@@ -119,7 +119,7 @@ func TestExplainRule(t *testing.T) {
 		r, o := rule(), object(t, tests[name].object)
 		tests[name].change(&r, o)
 		compiled := mustCompile(t, fixture.Compiler(t), r)
-		explanations := compiled.Explain(t.Context(), o)
+		explanations := compiled.Explain(t.Context(), engine.Surroundings{}, o)
 		got += "# " + name + "\n"
 		for _, e := range explanations {
 			got += told(e)
@@ -178,7 +178,7 @@ func TestExplainAgreesWithFacts(t *testing.T) {
 				continue
 			}
 			explained++
-			explanations := compiled.Explain(t.Context(), object)
+			explanations := compiled.Explain(t.Context(), engine.Surroundings{}, object)
 			agrees(t, r, compiled.Facts(t.Context(), object), explanations)
 			for _, e := range explanations {
 				for _, p := range e.Parts {
@@ -215,7 +215,7 @@ func TestExplainVariables(t *testing.T) {
 			continue
 		}
 		object := random.object(3)
-		explanations := compiled.Explain(t.Context(), object)
+		explanations := compiled.Explain(t.Context(), engine.Surroundings{}, object)
 		agrees(t, r, compiled.Facts(t.Context(), object), explanations)
 		for _, p := range explanations[0].Parts {
 			if p.Text != "variables.v" || p.Skipped {
@@ -282,9 +282,9 @@ func TestExplainHonoursTheDeadline(t *testing.T) {
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	slow, compiled := slowObject(t), mustCompile(t, c, r)
-	start := compiled.Explain(t.Context(), slow)[1]
+	start := compiled.Explain(t.Context(), engine.Surroundings{}, slow)[1]
 	for end := time.Now().Add(time.Minute); !errors.Is(start.Err, engine.ErrDeadline) && time.Now().Before(end); {
-		start = compiled.Explain(t.Context(), slow)[1] // on a busy machine the steps may end before the timer fires
+		start = compiled.Explain(t.Context(), engine.Surroundings{}, slow)[1] // on a busy machine the steps may end before the timer fires
 	}
 	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 1ms" {
 		t.Errorf("got %v", start.Err)
@@ -301,7 +301,7 @@ func TestExplainCancelled(t *testing.T) {
 	cancel(stopped)
 	r := rule()
 	r.Eligible = slowExpression + " || finished(object)"
-	eligible := mustCompile(t, fixture.Compiler(t), r).Explain(ctx, slowObject(t))[0]
+	eligible := mustCompile(t, fixture.Compiler(t), r).Explain(ctx, engine.Surroundings{}, slowObject(t))[0]
 	for _, p := range eligible.Parts {
 		if p.Err != stopped.Error() {
 			t.Errorf("got %+v", p)
@@ -314,7 +314,7 @@ func TestExplainPanicIsAnError(t *testing.T) {
 	r.Eligible = "[1].exists(x, object.bomb == x) && finished(object)"
 	bad := object(t, "job-complete")
 	bad["bomb"] = bomb{}
-	explanations := mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), bad)
+	explanations := mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), engine.Surroundings{}, bad)
 	if got := told(explanations[0]); !strings.Contains(got, "[1].exists(x, object.bomb == x) = error: internal error: boom") {
 		t.Error(got)
 	}
@@ -328,7 +328,7 @@ func TestExplainIsBounded(t *testing.T) {
 		r := rule()
 		r.Eligible = text
 		started := time.Now()
-		mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), map[string]any{"a": int64(2), "b": int64(1)})
+		mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), engine.Surroundings{}, map[string]any{"a": int64(2), "b": int64(1)})
 		if took := time.Since(started); took > 5*time.Second {
 			t.Errorf("%d characters took %s", len(text), took)
 		}
@@ -351,7 +351,7 @@ func TestExplainWhatRefers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, e := range rule.ExplainIn(t.Context(), engine.Surroundings{References: test.references}, configMap) {
+			for _, e := range rule.Explain(t.Context(), engine.Surroundings{References: test.references}, configMap) {
 				got = append(got, told(e))
 			}
 			expect.Equal(t, "explanation", test.want, got)

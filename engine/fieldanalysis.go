@@ -65,18 +65,12 @@ func (a *alias) read() {
 type fieldAnalysis struct {
 	object        *fields
 	contextFields perContextVar[*fields]
-	functions     map[string][]string // the fields of their first argument that our functions read
 }
 
 // fieldsRead returns the fields of the object and of the context variables that the expression reads. Evaluation on only these
 // fields has the same result.
 func fieldsRead(e ast.Expr) (object *fields, around perContextVar[*fields]) {
-	r := &fieldAnalysis{object: &fields{}, contextFields: noFields(), functions: map[string][]string{}}
-	for _, f := range Functions() {
-		if f.reads != nil {
-			r.functions[f.Name] = f.reads
-		}
-	}
+	r := &fieldAnalysis{object: &fields{}, contextFields: noFields()}
 	r.run(e, nil).read()
 	return r.object, r.contextFields
 }
@@ -200,7 +194,7 @@ func (r *fieldAnalysis) oneOf(args []ast.Expr, vars locals) *alias {
 // function marks all arguments as read. Of the first argument of our own functions it marks only the fields that they
 // declare.
 func (r *fieldAnalysis) function(name string, args []ast.Expr, vars locals) *alias {
-	paths, ours := r.functions[name]
+	paths, ours := readsOfFunctions[name]
 	for i, a := range args {
 		v := r.run(a, vars)
 		if !ours || i > 0 || v == nil || v.elements != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // conditionsSay determines the outcome from condition types. If the conditions contradict each other, the object
@@ -126,7 +128,7 @@ func podEnd(status map[string]any) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("status.startTime: %w", err)
 	}
-	return later(end, later(changed, started)), nil
+	return policy.Latest(end, changed, started), nil
 }
 
 // lastContainerEnd returns the latest finishedAt of all containers, and whether every container that was to run has
@@ -143,7 +145,7 @@ func lastContainerEnd(status map[string]any) (latest time.Time, complete bool, e
 				return time.Time{}, false, fmt.Errorf("status.%s: %w", field, err)
 			}
 			complete = complete && !t.IsZero()
-			latest = later(latest, t)
+			latest = policy.Latest(latest, t)
 		}
 	}
 	return latest, complete, nil

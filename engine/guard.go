@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/functions"
@@ -25,14 +26,14 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 			return i, nil
 		}
 		price, ok := cost.Functions[call.Function()]
-		parser, parses := cost.Parsers[call.Function()]
+		parses := slices.Contains(cost.Parsers, call.Function())
 		if !ok && !parses {
 			return i, nil
 		}
-		g := &guarded{id: call.ID(), function: call.Function(), args: call.Args(), price: price, parses: parses}
 		if parses {
-			g.price = parser
+			price = cost.PriceOfParse
 		}
+		g := &guarded{id: call.ID(), function: call.Function(), args: call.Args(), price: price, parses: parses}
 		g.always = g.function == cost.RangeFunction || g.function == operators.In
 		switch g.function {
 		case operators.Equals:

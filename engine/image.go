@@ -63,7 +63,7 @@ func (i *Image) Object() map[string]any {
 }
 
 // since returns when the age of the image begins.
-func (i *Image) since() time.Time { return later(later(i.FirstSeen, i.LastUsed), i.UnusedSince) }
+func (i *Image) since() time.Time { return policy.Latest(i.FirstSeen, i.LastUsed, i.UnusedSince) }
 
 // Subject returns the image as a subject. Its name and its UID are the ID of the image. Its age begins when the image
 // was last in use, or else first seen. It has no resourceVersion.

@@ -65,7 +65,7 @@ func together(a, b *policy.Facts) policy.Facts {
 		return all
 	}
 	if !a.Start.IsZero() && !b.Start.IsZero() {
-		all.Start = later(a.Start, b.Start)
+		all.Start = policy.Latest(a.Start, b.Start)
 	}
 	all.TTL = longer(a.TTL, b.TTL)
 	groups := append([]string{a.Group, b.Group}, slices.Concat(a.Also, b.Also)...)

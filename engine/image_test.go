@@ -276,9 +276,20 @@ func TestExplainTellsTheTagThatDecides(t *testing.T) {
 	compiled := mustCompile(t, fixture.Compiler(t), r)
 	node := &engine.Node{Labels: map[string]string{"keeps": "v2"}}
 	for tags, want := range map[string]string{"a:v1": " true", "a:v1 a:v2 a:v3": "a:v2 false", "a:v3 a:v1": "a:v3 true"} {
-		got := compiled.ExplainIn(t.Context(), engine.Surroundings{Node: node}, image(strings.Fields(tags)...).Object())
+		got := compiled.Explain(t.Context(), engine.Surroundings{Node: node}, image(strings.Fields(tags)...).Object())
 		if got[0].Tag+" "+got[0].Value != want || len(got[0].Parts) == 0 {
 			t.Errorf("%s: %+v, want %s", tags, got[0], want)
 		}
 	}
+}
+
+// TestExplainCountsTheStepsOfEachTag: the steps for one tag do not count for another, as in Facts.
+func TestExplainCountsTheStepsOfEachTag(t *testing.T) {
+	r := imageRule()
+	r.Eligible = "lists.range(620).all(a, lists.range(100).all(b, a >= 0))" // two thirds of the steps
+	compiled, object := mustCompile(t, fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour}), r), image("a:v1", "a:v2").Object()
+	expect.Equal(t, "eligible by its facts", true, compiled.Facts(t.Context(), object).Eligible)
+	explanations := compiled.Explain(t.Context(), engine.Surroundings{}, object)
+	expect.NoError(t, explanations[0].Err)
+	expect.Equal(t, "eligible as explained", "true", explanations[0].Value)
 }

@@ -16,44 +16,39 @@ import (
 
 // ownerReferenceOf returns the owner reference with controller true, or nil. The API server allows at most one.
 func ownerReferenceOf(object map[string]any) map[string]any {
-	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
+	if all := controllersOf(mapOf(object, "metadata")); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// controllersOf returns the owner references with controller true.
+func controllersOf(metadata map[string]any) (all []map[string]any) {
+	list, _ := metadata["ownerReferences"].([]any)
 	for _, entry := range list {
 		owner, _ := entry.(map[string]any)
 		if isController, _ := owner["controller"].(bool); isController {
-			return owner
+			all = append(all, owner)
 		}
 	}
-	return nil
+	return all
 }
 
 // ownerOf returns the controller of an object. It is nil if there is none, if there are several, or if its reference is
 // incomplete.
 func (e *Evaluator) ownerOf(object map[string]any) *policy.Owner {
-	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
-	var found *policy.Owner
-	for _, entry := range list {
-		reference, _ := entry.(map[string]any)
-		if isController, _ := reference["controller"].(bool); !isController {
-			continue
-		}
-		owner, ok := e.owner(reference)
-		if !ok || found != nil {
-			return nil
-		}
-		found = owner
+	all := controllersOf(mapOf(object, "metadata"))
+	if len(all) != 1 {
+		return nil
 	}
-	return found
-}
-
-// owner reads a reference. The API server accepts any name in a reference, even one that would change the path of a
-// request.
-func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
+	reference := all[0]
 	gv, err := schema.ParseGroupVersion(e.intern(textOf(reference, "apiVersion")))
 	kind, name, uid := textOf(reference, "kind"), textOf(reference, "name"), textOf(reference, "uid")
+	// The API server accepts any name in a reference, even one that would change the path of a request.
 	if err != nil || gv.Version == "" || kind == "" || name == "" || uid == "" || len(content.IsPathSegmentName(name)) > 0 {
-		return nil, false
+		return nil
 	}
-	return &policy.Owner{Kind: gv.WithKind(e.intern(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true
+	return &policy.Owner{Kind: gv.WithKind(e.intern(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}
 }
 
 // ErrUnfinished is wrapped by the error of CheckOwnerDeletion for an owner that has not finished, or for which that is unknown.

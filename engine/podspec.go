@@ -129,19 +129,6 @@ func namesIn(function string, paths []string) functions.UnaryOp {
 	}
 }
 
-func configMapsInDoc() Function {
-	return aboutPodSpec("configMapsIn", "ConfigMaps", configMapPaths,
-		"its volumes, including projected volumes, and `env` and `envFrom` of containers, init containers and ephemeral containers",
-		Example{"configMapsIn(object.spec)", "pod-references", "['site', 'ca', 'flags', 'defaults', 'setup']"},
-		Example{"configMapsIn(object.spec)", "pod-running", "[]"})
-}
-
-func secretsInDoc() Function {
-	return aboutPodSpec("secretsIn", "Secrets", secretPaths,
-		"`imagePullSecrets`, volumes of every type, including projected volumes, and `env` and `envFrom` of containers, init containers and ephemeral containers",
-		Example{"secretsIn(object.spec)", "pod-references", "['registry', 'tls', 'token', 'csi', 'password', 'debug']"})
-}
-
 func aboutPodSpec(name, what string, all []string, where string, examples ...Example) Function {
 	return Function{
 		Name:       name,

@@ -325,6 +325,9 @@ func TestSecretDataIsInvisibleToRules(t *testing.T) {
 			if text := fmt.Sprint(got.Err); strings.Contains(text, "hunter2") || got.Err == nil && !got.Eligible {
 				t.Errorf("%s, %s: %+v", eligible, name, got)
 			}
+			if told := program.Explain(t.Context(), engine.Surroundings{}, o)[0]; (told.Value == "true") != got.Eligible || (told.Err != nil) != (got.Err != nil) {
+				t.Errorf("%s, %s: explained as %+v, but the facts are %+v", eligible, name, told, got)
+			}
 		}
 	}
 	if len(written["metadata"].(map[string]any)["annotations"].(map[string]any)) != 2 {

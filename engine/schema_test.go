@@ -17,7 +17,7 @@ import (
 )
 
 // document is an OpenAPI v3 document as an API server publishes it, with the difficulties of real documents: references
-// behind allOf, date-times, int-or-strings, quantities, open objects, and a schema that contains itself.
+// behind allOf, validations in allOf, date-times, int-or-strings, quantities, open objects, and a schema that contains itself.
 const document = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"components":{"schemas":{
 "io.k8s.api.batch.v1.Job":{"type":"object",
   "x-kubernetes-group-version-kind":[{"group":"batch","kind":"Job","version":"v1"}],
@@ -41,6 +41,7 @@ const document = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"comp
     "schema":{"$ref":"#/components/schemas/Self"},
     "template":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"string"}}},
     "limits":{"type":"object","additionalProperties":{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}},
+    "validated":{"type":"object","properties":{"n":{"type":"integer"}},"allOf":[{"properties":{"n":{"minimum":1}}}]},
     "gone":{"$ref":"#/components/schemas/Gone"}}},
 "io.k8s.apimachinery.pkg.api.resource.Quantity":{"oneOf":[{"type":"string"},{"type":"number"}]},
 "Status":{"type":"object","properties":{
@@ -103,6 +104,7 @@ func TestCheck(t *testing.T) {
 		"presence of no field":                    {"has(object.status.phaze)", []string{`spec.rules[0].eligible:1:1: the schema has no field "phaze" in object.status (did you mean phase?)`}},
 		"two mistakes":                            {"object.a == 1 || object.b == 1", []string{`spec.rules[0].eligible:1:7: the schema has no field "a" in object (it has apiVersion, kind, metadata, spec, status)`, `spec.rules[0].eligible:1:24: the schema has no field "b" in object (it has apiVersion, kind, metadata, spec, status)`}},
 		"a number compared with a string":         {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not accept (int, string) (the other operand is not a string: write 1)"}},
+		"a field with validations":                {"object.spec.validated.n == '1'", []string{"spec.rules[0].eligible:1:25: == does not accept (int, string) (the other operand is not a string: write 1)"}},
 		"a variable compared with a number":       {"variables.phase == 1", []string{"spec.rules[0].eligible:1:17: == does not accept (string, int) (the other operand is a string: write '1')"}},
 		"arithmetic with a time that is a string": {"object.metadata.creationTimestamp + days(1) > timestamp(0)", []string{"spec.rules[0].eligible:1:35: + does not accept (string, duration) (times in objects are strings: write timestamp(object.metadata.creationTimestamp))"}},
 		"a list of fields of different types":     {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},

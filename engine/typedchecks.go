@@ -19,9 +19,6 @@ import (
 // it, because the variable may be valid in other rules.
 func (r *Program) imageProblems(d *declared) []policy.Problem {
 	typed := d.under("images", diagnose.ImageVariables)
-	if typed.err != nil {
-		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of images cannot be used: %v", typed.err)}}
-	}
 	var problems []policy.Problem
 	for _, e := range r.source.expressions() {
 		_, findings := r.compiler.checked(e.text, e.wants, typed.scope)
@@ -41,9 +38,6 @@ func (r *Program) imageProblems(d *declared) []policy.Problem {
 // that are missing, or that are read as another type.
 func (r *Program) referenceProblems(d *declared) []policy.Problem {
 	typed := d.under("references", diagnose.ReferenceVariables)
-	if typed.err != nil {
-		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of references cannot be used: %v", typed.err)}}
-	}
 	problems := d.referenceProblems(typed)
 	for _, e := range r.source.expressions() {
 		if c := r.compiler.expression(e.text, e.wants, d.scope); c.program.at[referencesVar] != nil {

@@ -55,9 +55,7 @@ func (s ApprovalScope) Names() []string { return slices.Sorted(maps.Keys(s)) }
 // Since is the time of the latest change; it identifies the change.
 func (s ApprovalScope) Since() (latest time.Time) {
 	for _, since := range s {
-		if since.After(latest) {
-			latest = since
-		}
+		latest = Latest(latest, since)
 	}
 	return latest
 }

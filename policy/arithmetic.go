@@ -21,12 +21,14 @@ func addTime(start time.Time, span time.Duration) time.Time {
 	return lastTime
 }
 
-// latest is the later of two times.
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// Latest is the latest of some times; zero if there are none.
+func Latest(times ...time.Time) (latest time.Time) {
+	for i, t := range times {
+		if i == 0 || t.After(latest) {
+			latest = t
+		}
 	}
-	return a
+	return latest
 }
 
 // Soonest is the earlier of two times; zero means never.
@@ -35,6 +37,15 @@ func Soonest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// RoundUp is the first multiple of a unit that is not earlier than t, in UTC.
+func RoundUp(t time.Time, unit time.Duration) time.Time {
+	down := t.UTC().Truncate(unit)
+	if down.Before(t) {
+		return down.Add(unit)
+	}
+	return down
 }
 
 // percentRoundedDown is percent, from 0 to 100, of n, which is not negative.

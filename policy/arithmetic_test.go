@@ -181,3 +181,21 @@ func TestTooLongTTLIsReportedAsTooLong(t *testing.T) {
 		}
 	}
 }
+
+func TestLatest(t *testing.T) {
+	early, late := now.Add(-time.Hour), now.Add(time.Hour)
+	for want, times := range map[time.Time][]time.Time{{}: nil, early: {early}, now: {early, now}, late: {early, late, now, {}}} {
+		expect.Equal(t, fmt.Sprint(times), want, policy.Latest(times...))
+	}
+}
+
+func TestRoundUp(t *testing.T) {
+	for written, want := range map[string]string{
+		"2026-03-01T12:00:00Z": "2026-03-01T12:00:00Z", "2026-03-01T12:00:00.000000001Z": "2026-03-01T12:00:01Z",
+		"2026-03-01T13:59:59.9+02:00": "2026-03-01T12:00:00Z",
+	} {
+		at, err := time.Parse(time.RFC3339Nano, written)
+		expect.NoError(t, err)
+		expect.Equal(t, written, want, policy.RoundUp(at, time.Second).Format(time.RFC3339Nano))
+	}
+}

@@ -153,7 +153,7 @@ func (all *votes) add(v vote) {
 	switch {
 	case v.rule == nil:
 	case v.isDue():
-		all.due, all.expires = later(all.due, v), latest(all.expires, v.expires)
+		all.due, all.expires = later(all.due, v), Latest(all.expires, v.expires)
 		if v.rule.defers() {
 			all.deferring = append(slices.Clip(all.deferring), v.rule)
 		}
@@ -218,14 +218,14 @@ func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	}
 	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
 	if v.ttl >= 0 {
-		v.expires = latest(addTime(v.start, v.ttl), r.soonest())
+		v.expires = Latest(addTime(v.start, v.ttl), r.soonest())
 		v.due = r.Rule.moved(v.expires)
 	}
 	switch {
 	case v.ttl < 0 && r.Rule.hasTTL():
 		v.reason = NeverDue
 	case r.Rank.Excess && (v.ttl < 0 || v.due.After(now)):
-		v.expires, v.excess = latest(now, r.soonest()), true
+		v.expires, v.excess = Latest(now, r.soonest()), true
 		v.due = v.expires
 	case v.ttl < 0:
 		v.reason = WithinCapacity
@@ -270,9 +270,9 @@ func (all *votes) whenDue(now time.Time) Verdict {
 	v := &all.due
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	if len(all.deferring) > 0 {
-		at := latest(now, v.due)
+		at := Latest(now, v.due)
 		if due.Due = openingOf(at, all.deferring...); due.Due.Equal(at) {
-			due.Due = latest(v.due, opened(at, all.deferring...)) // an opening that it missed was not the last one
+			due.Due = Latest(v.due, opened(at, all.deferring...)) // an opening that it missed was not the last one
 		}
 	}
 	switch {

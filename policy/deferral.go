@@ -52,7 +52,7 @@ func openingOf(t time.Time, rules ...*Rule) time.Time {
 func opened(t time.Time, rules ...*Rule) (last time.Time) {
 	note := func(opens time.Time) {
 		if !opens.After(t) {
-			last = latest(last, opens)
+			last = Latest(last, opens)
 		}
 	}
 	for _, r := range rules {

@@ -88,7 +88,7 @@ func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) El
 		switch {
 		case !r.marks():
 		case r.isMismarked() && r.isEligible():
-			m.marks[r.Rule.Mark] = roundUp(now)
+			m.marks[r.Rule.Mark] = RoundUp(now, time.Second)
 		case r.isUnmarked() || r.Facts.Start.IsZero():
 		case r.isEligible() || !r.isSure():
 			m.marks[r.Rule.Mark] = r.Facts.Start
@@ -179,12 +179,4 @@ func (r *Evaluation) carriesMark() bool {
 func (r *Evaluation) outdated() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
-}
-
-// roundUp gives the next whole second, so that the written time is never earlier than t.
-func roundUp(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second).UTC()
-	}
-	return t.UTC()
 }

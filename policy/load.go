@@ -84,15 +84,10 @@ func (p *Policy) loadNeeds(d *Document) {
 }
 
 func (p *Policy) loadMode() {
-	switch p.Mode {
-	case "":
-		p.Mode = v1alpha1.DryRun
-	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend:
-	default:
-		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspend)}
-		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspend"))
+	if !oneOf(p.problem, "spec.mode", p.Mode, v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspend) {
 		p.Mode = v1alpha1.Suspend
 	}
+	p.Mode = cmp.Or(p.Mode, v1alpha1.DryRun)
 }
 
 // loadNamespaces reads the selector. A selector that cannot be read may mean any namespace.
@@ -160,7 +155,6 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 type report func(field, message, hint string)
 
 func (r *Rule) loadTarget(at report, protection Protection) {
-	gv, err := schema.ParseGroupVersion(r.Spec.Target.APIVersion)
 	switch {
 	case strings.Contains(r.Spec.Target.APIVersion, "*"):
 		at("target.apiVersion", fmt.Sprintf("%q is not a group and version", r.Spec.Target.APIVersion), "a rule targets one kind, without wildcards: write one rule for each kind")
@@ -168,26 +162,32 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 	case strings.Contains(r.Spec.Target.Kind, "*"):
 		at("target.kind", fmt.Sprintf("%q is not a kind", r.Spec.Target.Kind), "a rule targets one kind, without wildcards: write one rule for each kind")
 		return
-	case err != nil:
-		at("target.apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
-		return
-	case isVersion.MatchString(gv.Group):
-		at("target.apiVersion", fmt.Sprintf("%q is not a group and version", gv), fmt.Sprintf("write %s/%s", gv.Version, gv.Group))
-		return
-	case gv.Version == "":
-		at("target.apiVersion", "missing", "write GROUP/VERSION such as batch/v1, or v1")
-		return
-	case strings.TrimSpace(r.Spec.Target.Kind) == "":
-		at("target.kind", "missing", "write the kind in CamelCase, such as Job")
-		return
 	}
-	r.Kind = gv.WithKind(r.Spec.Target.Kind)
+	r.Kind = kindAt(at, "target", r.Spec.Target.APIVersion, r.Spec.Target.Kind)
 	switch kind := r.Kind.GroupKind(); {
 	case kind.Kind == v1alpha1.ImageKind.Kind && slices.Contains(withoutImages, kind.Group):
 		at("target.apiVersion", fmt.Sprintf("%s has no kind %s", r.Spec.Target.APIVersion, kind.Kind), "for images of nodes, write "+v1alpha1.ImageKind.GroupVersion().String())
 	case protection.Kind(kind):
 		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can allow it with --allow-kinds="+kind.String())
 	}
+}
+
+// kindAt reads the kind of a field. It reports a problem if there is none, and then returns no kind.
+func kindAt(at report, field, apiVersion, kind string) schema.GroupVersionKind {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	switch {
+	case err != nil:
+		at(field+".apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
+	case isVersion.MatchString(gv.Group):
+		at(field+".apiVersion", fmt.Sprintf("%q is not a group and version", gv), fmt.Sprintf("write %s/%s", gv.Version, gv.Group))
+	case gv.Version == "":
+		at(field+".apiVersion", "missing", "write GROUP/VERSION such as batch/v1, or v1")
+	case strings.TrimSpace(kind) == "":
+		at(field+".kind", "missing", "write the kind in CamelCase, such as Job")
+	default:
+		return gv.WithKind(kind)
+	}
+	return schema.GroupVersionKind{}
 }
 
 // isVersion matches a version of an API. A group never looks like that.
@@ -215,14 +215,8 @@ func (r *Rule) loadTTL(at report) {
 }
 
 func (r *Rule) loadRest(at report) {
-	switch r.Events {
-	case "":
-		r.Events = v1alpha1.EventsAggregate
-	case v1alpha1.EventsAggregate, v1alpha1.EventsPerObject:
-	default:
-		modes := []string{string(v1alpha1.EventsAggregate), string(v1alpha1.EventsPerObject)}
-		at("events", fmt.Sprintf("%q is not an event mode", r.Events), cmp.Or(DidYouMean(string(r.Events), modes), "Aggregate or PerObject"))
-	}
+	oneOf(at, "events", r.Events, v1alpha1.EventsAggregate, v1alpha1.EventsPerObject)
+	r.Events = cmp.Or(r.Events, v1alpha1.EventsAggregate)
 	if r.Spec.Delete != nil {
 		r.loadDelete(at, r.Spec.Delete)
 	}

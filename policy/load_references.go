@@ -88,21 +88,13 @@ func (p *Policy) loadReferences(written []v1alpha1.Reference) {
 
 func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Reference {
 	r := &Reference{To: written.To, Names: written.Names}
-	gv, err := schema.ParseGroupVersion(written.From.APIVersion)
-	switch {
-	case written.From == v1alpha1.Referrer{}:
+	if written.From == (v1alpha1.Referrer{}) {
 		p.problem(path+".from", "missing", "write apiVersion and kind of the referring objects, such as cert-manager.io/v1 and Certificate")
-	case err != nil:
-		p.problem(path+".from.apiVersion", err.Error(), apiVersionHint)
-	case gv.Version == "":
-		p.problem(path+".from.apiVersion", "missing", apiVersionHint)
-	case strings.TrimSpace(written.From.Kind) == "":
-		p.problem(path+".from.kind", "missing", "write the kind in CamelCase, such as Certificate")
-	default:
-		r.From = gv.WithKind(written.From.Kind)
-		if gv.Group == v1alpha1.ImageKind.Group {
-			p.problem(path+".from.kind", "images of nodes refer to nothing", "")
-		}
+	} else {
+		r.From = kindAt(p.problem, path+".from", written.From.APIVersion, written.From.Kind)
+	}
+	if r.From.Group == v1alpha1.ImageKind.Group {
+		p.problem(path+".from.kind", "images of nodes refer to nothing", "")
 	}
 	switch written.To {
 	case v1alpha1.ReferredConfigMap, v1alpha1.ReferredSecret:
@@ -116,5 +108,3 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 	}
 	return r
 }
-
-const apiVersionHint = "write GROUP/VERSION such as cert-manager.io/v1, or v1"

@@ -44,6 +44,8 @@ func TestLoadFindsProblemsOfReferences(t *testing.T) {
 		"no apiVersion":                {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
 		"an apiVersion of three parts": {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
 		"a group without a version":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
+		"a version before the group": {func(r *v1alpha1.Reference) { r.From.APIVersion = "v1/cert-manager.io" },
+			`from.apiVersion: "v1/cert-manager.io" is not a group and version`},
 		"a blank kind":                 {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
 		"images as referrers":          {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
 		"no referred kind":             {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},

@@ -43,14 +43,8 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 		}
 		*field.into = int64(*field.written)
 	}
-	switch written.RequiredFor {
-	case "", v1alpha1.ApprovalForLargeChanges:
-	case v1alpha1.ApprovalForAllChanges:
-		p.Approval.AllChanges = true
-	default:
-		p.Approval.AllChanges = true
-		p.problem("spec.approval.requiredFor", fmt.Sprintf("%q is not a valid value", written.RequiredFor), "LargeChanges or AllChanges")
-	}
+	valid := oneOf(p.problem, "spec.approval.requiredFor", written.RequiredFor, v1alpha1.ApprovalForLargeChanges, v1alpha1.ApprovalForAllChanges)
+	p.Approval.AllChanges = !valid || written.RequiredFor == v1alpha1.ApprovalForAllChanges
 }
 
 // The shortest and the longest window of limits.
@@ -142,11 +136,7 @@ func (r *Rule) loadRanking(at report) {
 	default:
 		r.Capacity.ByQuota, r.Capacity.Percent = true, int(*c.PercentOfQuota)
 	}
-	switch c.Share {
-	case "", v1alpha1.SharePerNamespace, v1alpha1.ShareFair:
-	default:
-		at("capacity.share", fmt.Sprintf("%q is not a valid share", c.Share), "PerNamespace or Fair")
-	}
+	oneOf(at, "capacity.share", c.Share, v1alpha1.SharePerNamespace, v1alpha1.ShareFair)
 }
 
 func (r *Rule) loadBounds(at report) {
@@ -155,11 +145,7 @@ func (r *Rule) loadBounds(at report) {
 		return
 	}
 	r.Bounds = Bounds{Annotation: unless(v1alpha1.TTLAnnotationLonger, b.TTLAnnotation), NoSuspend: b.AllowSuspend != nil && !*b.AllowSuspend}
-	switch b.TTLAnnotation {
-	case "", v1alpha1.TTLAnnotationLonger, v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore:
-	default:
-		at("overrideBounds.ttlAnnotation", fmt.Sprintf("%q is not a valid value", b.TTLAnnotation), "Longer, WithinBounds or Ignore")
-	}
+	oneOf(at, "overrideBounds.ttlAnnotation", b.TTLAnnotation, v1alpha1.TTLAnnotationLonger, v1alpha1.TTLAnnotationWithinBounds, v1alpha1.TTLAnnotationIgnore)
 	if b.MinKeepNewest != nil {
 		n := int(*b.MinKeepNewest)
 		r.Bounds.Keep = &n
@@ -190,21 +176,12 @@ func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
 	r.Propagation = cmp.Or(d.PropagationPolicy, r.Propagation)
 	r.Owner, r.AllowUnfinished = d.Target == v1alpha1.TargetOwner, d.AllowUnfinishedOwner
 	r.AllowManaged = d.AllowManaged
-	switch d.Target {
-	case "", v1alpha1.TargetObject, v1alpha1.TargetOwner:
-	default:
-		at("delete.target", fmt.Sprintf("%q is not a valid value", d.Target), "Object or Owner")
-	}
+	oneOf(at, "delete.target", d.Target, v1alpha1.TargetObject, v1alpha1.TargetOwner)
 	if r.AllowUnfinished && !r.Owner {
 		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set target: Owner too, or leave it out")
 	}
-	switch r.Propagation {
-	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:
-	case metav1.DeletePropagationOrphan:
-		if r.Owner {
-			at("delete.propagationPolicy", "Orphan would keep the object when its owner is deleted", "Background or Foreground")
-		}
-	default:
-		at("delete.propagationPolicy", fmt.Sprintf("%q is not a propagation policy", r.Propagation), "Background, Foreground or Orphan")
+	oneOf(at, "delete.propagationPolicy", r.Propagation, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
+	if r.Owner && r.Propagation == metav1.DeletePropagationOrphan {
+		at("delete.propagationPolicy", "Orphan would keep the object when its owner is deleted", "Background or Foreground")
 	}
 }

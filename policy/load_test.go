@@ -125,6 +125,20 @@ func TestLoadFindsProblems(t *testing.T) {
 	}
 }
 
+func TestLoadSuggestsValues(t *testing.T) {
+	for written, want := range map[v1alpha1.EventMode]string{
+		"perObjekt": `spec.rules[0].events: "perObjekt" is not a valid value (did you mean PerObject?)`,
+		"All":       `spec.rules[0].events: "All" is not a valid value (Aggregate or PerObject)`,
+	} {
+		d := fine()
+		d.Spec.Rules[0].Events = written
+		expect.Equal(t, "problem", want, d.Load(policy.DefaultProtection()).Problems[0].String())
+	}
+	d := fine()
+	d.Spec.Mode = "On"
+	expect.Equal(t, "problem", `spec.mode: "On" is not a valid value (DryRun, Enforce or Suspend)`, d.Load(policy.DefaultProtection()).Problems[0].String())
+}
+
 func TestPolicyNeedsLedgerForLimitsOrOutcome(t *testing.T) {
 	tests := map[string]struct {
 		change func(*policy.Spec)

@@ -110,7 +110,7 @@ func parseSchedule(text string, zone *time.Location) (*cron.SpecSchedule, error)
 }
 
 func (p *Policy) loadFreeze(path string, written *v1alpha1.Freeze, hasRules bool) Freeze {
-	f := Freeze{By: p.Name, From: written.From.UTC().Truncate(time.Second), To: roundUp(written.To.Time), Reason: written.Reason, All: written.AllPolicies}
+	f := Freeze{By: p.Name, From: written.From.UTC().Truncate(time.Second), To: RoundUp(written.To.Time, time.Second), Reason: written.Reason, All: written.AllPolicies}
 	switch {
 	case f.From.IsZero():
 		p.problem(path+".from", "missing", "write when the freeze begins, such as 2026-12-19T00:00:00Z")

@@ -28,7 +28,8 @@ type Document struct {
 	Meant []Meant
 }
 
-// Spec has the fields of both kinds of policy. Fields that the kind does not have are zero.
+// Spec has the fields of both kinds of policy. Fields that the kind does not have are zero. A new field must have omitempty, so
+// that it does not change the hashes of existing policies.
 type Spec struct {
 	Mode               v1alpha1.Mode
 	NamespaceSelector  *metav1.LabelSelector
@@ -38,8 +39,8 @@ type Spec struct {
 	Rules              []v1alpha1.Rule
 	ServiceAccountName string
 	Approval           *v1alpha1.Approval
-	Limits             *v1alpha1.Limits     `json:",omitempty"` // keeps the hashes from before limits existed
-	References         []v1alpha1.Reference `json:",omitempty"` // keeps the hashes from before references existed
+	Limits             *v1alpha1.Limits     `json:",omitempty"`
+	References         []v1alpha1.Reference `json:",omitempty"`
 	Windows            []v1alpha1.Window    `json:",omitempty"`
 	Freezes            []v1alpha1.Freeze    `json:",omitempty"`
 }

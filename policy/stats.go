@@ -16,7 +16,7 @@ import (
 type Stats struct {
 	Policies map[string]*PolicyStats // by policy name
 	Reasons  map[Reason]int64        // subjects by the verdict of the rules in force
-	Teams    map[string]*Team        // by namespace; Add counts only for namespaces in the map
+	Teams    map[string]Team         // by namespace; Add counts only for namespaces in the map
 
 	UncountedPods UncountedPods
 
@@ -104,7 +104,7 @@ const (
 
 // NewStats makes empty stats at a time.
 func NewStats(now time.Time) *Stats {
-	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
+	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]Team{}, now: now}
 }
 
 // Changes is the next time at which the counts change without a change of a subject; zero for never.

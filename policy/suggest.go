@@ -3,7 +3,9 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,6 +46,21 @@ func editDistance(a, b string) int {
 		before, last = last, row
 	}
 	return last[len(b)]
+}
+
+// oneOf reports a value that is not valid, and returns whether it is. An empty value is valid.
+func oneOf[T ~string](at report, field string, value T, valid ...T) bool {
+	if value == "" || slices.Contains(valid, value) {
+		return true
+	}
+	names := make([]string, len(valid))
+	for i := range valid {
+		names[i] = string(valid[i])
+	}
+	last := len(names) - 1
+	all := strings.Join(names[:last], ", ") + " or " + names[last]
+	at(field, fmt.Sprintf("%q is not a valid value", value), cmp.Or(DidYouMean(string(value), names), all))
+	return false
 }
 
 // DidYouMean is a hint with the name that was probably meant; empty if no name is similar.

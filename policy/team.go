@@ -5,15 +5,10 @@ package policy
 import "slices"
 
 // Team has the counts of rules of ClusterRetentionPolicies in one namespace, for the authors of RetentionPolicies there.
-type Team struct {
-	Rules map[RuleID]*Count
-}
-
-// NewTeam makes an empty Team.
-func NewTeam() *Team { return &Team{Rules: map[RuleID]*Count{}} }
+type Team map[RuleID]*Count
 
 // addTeam counts a subject for each rule of ClusterRetentionPolicies, as if the RetentionPolicies of the namespace were enforced.
-func (t *Stats) addTeam(team *Team, s Subject, evaluations []Evaluation) {
+func (t *Stats) addTeam(team Team, s Subject, evaluations []Evaluation) {
 	evaluations = tried(evaluations)
 	base := combine(s, evaluations, t.now, inForce)
 	for policy := range byPolicy(evaluations) {
@@ -31,18 +26,12 @@ func (t *Stats) addTeam(team *Team, s Subject, evaluations []Evaluation) {
 			if verdict.Action != Keep && r.vote(&s, t.now, supposed).isDue() {
 				t.due(&c, s, verdict.Due)
 			}
-			team.count(r.Rule.ID).Add(c)
+			if team[r.Rule.ID] == nil {
+				team[r.Rule.ID] = &Count{}
+			}
+			team[r.Rule.ID].Add(c)
 		}
 	}
-}
-
-func (t *Team) count(id RuleID) *Count {
-	c := t.Rules[id]
-	if c == nil {
-		c = &Count{}
-		t.Rules[id] = c
-	}
-	return c
 }
 
 // tried gives the evaluations as if overrides of dry-run RetentionPolicies were in force.

@@ -13,7 +13,7 @@ import (
 func teamOf(s policy.Subject, r ...policy.Evaluation) *policy.Stats {
 	all := policy.NewStats(now)
 	s.Namespace = "team-a"
-	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
+	all.Teams = map[string]policy.Team{"team-a": {}}
 	all.Add(s, r)
 	return all
 }
@@ -62,11 +62,11 @@ func TestTeam(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := teamOf(policy.Subject{}, test.evaluations...)
 			var got policy.Count
-			if c := all.Teams["team-a"].Rules[policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
+			if c := all.Teams["team-a"][policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
 				got = *c
 			}
 			expect.Equal(t, "count", test.want, got)
-			if own := all.Teams["team-a"].Rules[policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
+			if own := all.Teams["team-a"][policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
 				t.Error("the namespace's own rule is counted as a cluster rule")
 			}
 		})
@@ -75,7 +75,7 @@ func TestTeam(t *testing.T) {
 
 func TestTeamCountsHeldAndAddsUp(t *testing.T) {
 	all := policy.NewStats(now)
-	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
+	all.Teams = map[string]policy.Team{"team-a": {}}
 	for _, s := range []policy.Subject{
 		{Namespace: "team-a"}, {Namespace: "team-a", Flags: policy.IsHeld}, {Namespace: "team-b"}, {},
 	} {
@@ -83,7 +83,7 @@ func TestTeamCountsHeldAndAddsUp(t *testing.T) {
 	}
 	want := due(0)
 	want.Matched, want.Eligible, want.Held = 2, 2, 1
-	expect.Equal(t, "rules", map[policy.RuleID]*policy.Count{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"].Rules)
+	expect.Equal(t, "rules", policy.Team{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"])
 	if len(all.Teams) != 1 {
 		t.Error("a Team that is not in the map is counted")
 	}

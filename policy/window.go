@@ -145,7 +145,7 @@ func (w *Windows) find(t time.Time) period {
 		if one.earliest(t).Equal(p.opens) {
 			p.open = max(p.open, one.Duration)
 		}
-		p.closed = latest(p.closed, one.closed(p.opens))
+		p.closed = Latest(p.closed, one.closed(p.opens))
 	}
 	p.closed = Soonest(p.closed, p.opens)
 	return p

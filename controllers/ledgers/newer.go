@@ -16,8 +16,6 @@ import (
 // ErrNewer says that a newer version of Sunset has written the ledger. An error of State wraps it.
 var ErrNewer = errors.New("a newer version of Sunset wrote it, with fields that this version does not know; upgrade the controller")
 
-var ledgerKind = v1alpha1.GroupVersion.WithKind("RetentionLedger")
-
 // understand converts a stored ledger. The error is ErrNewer if the object has fields that this version does not know, or
 // fields of another type. Such a field may count a deletion that this version does not count, and a write would drop the
 // field. The API server keeps unknown fields because the CustomResourceDefinition says so. Metadata belongs to the API

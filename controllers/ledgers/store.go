@@ -64,7 +64,7 @@ func (m *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLe
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(ledgerKind)
+	stored.SetGroupVersionKind(v1alpha1.RetentionLedgerKind)
 	if err := m.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, stored); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (m *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLe
 // list reads all ledgers.
 func (m *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
 	page := &unstructured.UnstructuredList{}
-	page.SetGroupVersionKind(ledgerKind.GroupVersion().WithKind(ledgerKind.Kind + "List"))
+	page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RetentionLedgerKind.Kind + "List"))
 	for {
 		asked, cancel := context.WithTimeout(ctx, requestTimeout)
 		err := m.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.GetContinue()))

@@ -60,7 +60,7 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	stats := policy.NewStats(v.Now)
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		if p.Namespace != "" {
-			stats.Teams[p.Namespace] = policy.NewTeam()
+			stats.Teams[p.Namespace] = policy.Team{}
 		}
 	}
 	for _, k := range v.Kinds {

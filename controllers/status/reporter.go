@@ -293,7 +293,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	all := policy.NewStats(r.counted)
 	for _, p := range snapshot.Policies() {
 		if p.Namespace != "" {
-			all.Teams[p.Namespace] = policy.NewTeam()
+			all.Teams[p.Namespace] = policy.Team{}
 		}
 	}
 	gauges := &gauges{}

@@ -183,13 +183,10 @@ func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		t = whole.Add(time.Second)
-	}
-	if t.After(latest) {
+	if t = policy.RoundUp(t, time.Second); t.After(latest) {
 		t = latest
 	}
-	return &metav1.Time{Time: t.UTC()}
+	return &metav1.Time{Time: t}
 }
 
 // prepare returns the status of one policy to write. It returns nil if the status need not be written, or not yet, or is being

@@ -43,11 +43,10 @@ func (v *statusInput) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.Clu
 	if r.Unapproved {
 		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))
 	}
-	team := v.stats.Teams[p.Namespace]
-	if team == nil || team.Rules[r.ID] == nil {
+	c := v.stats.Teams[p.Namespace][r.ID]
+	if c == nil {
 		return s
 	}
-	c := team.Rules[r.ID]
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due, s.NextDueTime = c.Matched, c.Eligible, c.Held, c.Errors, c.Due, timeOrNil(c.NextDue)
 	return s
 }

@@ -46,7 +46,7 @@ func render() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Functions":         engine.Functions(),
+		"Functions":         engine.Functions,
 		"Libraries":         engine.Libraries(),
 		"Version":           engine.EnvironmentVersion,
 		"MaxExpressionSize": engine.MaxExpressionSize,

@@ -9,39 +9,16 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Parsers has every function that parses a string, for example as a number, a time or an IP address. Strings of the
-// usual length are free. The price of a longer string is the work to report that it is invalid, which is more than the
-// work to parse it.
-var Parsers = map[string]Price{
-	"timestamp":       priceOfParse,
-	"int":             priceOfParse,
-	"uint":            priceOfParse,
-	"double":          priceOfParse,
-	"bool":            priceOfParse,
-	"duration":        priceOfParse,
-	"ip":              priceOfParse,
-	"isIP":            priceOfParse,
-	"ip.isCanonical":  priceOfParse,
-	"cidr":            priceOfParse,
-	"isCIDR":          priceOfParse,
-	"containsIP":      priceOfParse,
-	"containsCIDR":    priceOfParse,
-	"url":             priceOfParse,
-	"isURL":           priceOfParse,
-	"semver":          priceOfParse,
-	"isSemver":        priceOfParse,
-	"validate":        priceOfParse,
-	"format.named":    priceOfParse,
-	"getDate":         priceOfParse, // these parse the name of a time zone
-	"getDayOfMonth":   priceOfParse,
-	"getDayOfWeek":    priceOfParse,
-	"getDayOfYear":    priceOfParse,
-	"getFullYear":     priceOfParse,
-	"getHours":        priceOfParse,
-	"getMilliseconds": priceOfParse,
-	"getMinutes":      priceOfParse,
-	"getMonth":        priceOfParse,
-	"getSeconds":      priceOfParse,
+// Parsers are the functions that parse a string, for example as a number, a time or an IP address. Strings of the usual
+// length are free. The price of a longer string is PriceOfParse.
+var Parsers = []string{
+	"timestamp", "duration", "int", "uint", "double", "bool",
+	"ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "containsIP", "containsCIDR",
+	"url", "isURL", "semver", "isSemver", "validate", "format.named",
+
+	// These parse the name of a time zone.
+	"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear",
+	"getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds",
 }
 
 const (
@@ -60,7 +37,8 @@ func LongestText(args Operands) int {
 	return n
 }
 
-func priceOfParse(args Operands, _ int) int { return parsePrice * LongestText(args) }
+// PriceOfParse returns the work to report that a string is invalid, which is more than the work to parse it.
+func PriceOfParse(args Operands, _ int) int { return parsePrice * LongestText(args) }
 
 // longestExponent is the maximum number of digits of the exponent of a quantity. quantity('1e2147483647') is parsed
 // quickly, but then a comparison writes two billion zeros.

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
-// expression returns the part that a error is about; nil if there is none.
+// expression returns the part that an error is about; nil if there is none.
 func (d *diagnosis) expression(c celError) ast.Expr {
 	if d.tree == nil {
 		return nil
@@ -24,7 +24,7 @@ func (d *diagnosis) expression(c celError) ast.Expr {
 	return nil
 }
 
-// loopVariable returns the variable of the innermost loop around the part that a error is about; empty if there is
+// loopVariable returns the variable of the innermost loop around the part that an error is about; empty if there is
 // none.
 func (d *diagnosis) loopVariable(c celError) (name string) {
 	for e := range syntax.All(d.tree.Expr()) {
@@ -40,7 +40,7 @@ func (d *diagnosis) loopVariable(c celError) (name string) {
 	return name
 }
 
-// call returns the call that a error is about; nil if there is none.
+// call returns the call that an error is about; nil if there is none.
 func (d *diagnosis) call(c celError) ast.Expr {
 	if e := d.expression(c); e != nil && e.Kind() == ast.CallKind {
 		return e

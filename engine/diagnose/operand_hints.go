@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
-// typesIn returns the types in a error about a call, such as (string, map(string, string)).
+// typesIn returns the types in an error about a call, such as (string, map(string, string)).
 func typesIn(list string) (all []string) {
 	depth, begin := 0, 0
 	list = strings.Trim(list, " ")

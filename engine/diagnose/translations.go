@@ -175,7 +175,7 @@ func (d *diagnosis) reserved(c celError) Finding {
 	return f
 }
 
-// fieldOf returns the path of the field that a error is about; empty if the error is not about a field of a
+// fieldOf returns the path of the field that an error is about; empty if the error is not about a field of a
 // variable.
 func (d *diagnosis) fieldOf(c celError) (path string) {
 	if e := d.expression(c); e != nil {

@@ -79,7 +79,7 @@ func (r *resolver) component(name string) spec.Schema {
 }
 
 func (r *resolver) resolve(s *spec.Schema) spec.Schema {
-	if ref := s.Ref.String(); ref != "" {
+	if ref := refOf(s); ref != "" {
 		return r.component(strings.TrimPrefix(ref, componentPrefix))
 	}
 	out := spec.Schema{}
@@ -106,30 +106,14 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 			out.AdditionalProperties.Schema = &values
 		}
 	}
-	for _, part := range s.AllOf {
-		merge(&out, r.resolve(&part))
-	}
 	return out
 }
 
-// merge adds the fields of another schema of the same value: OpenAPI v3 wraps references that have a default in allOf.
-func merge(s *spec.Schema, other spec.Schema) {
-	if len(s.Type) == 0 {
-		s.Type, s.Format = other.Type, other.Format
+// refOf returns the reference that a schema consists of; empty if it is no reference. OpenAPI v3 of Kubernetes uses allOf only
+// around a reference that has a default or a description.
+func refOf(s *spec.Schema) string {
+	if len(s.AllOf) == 1 {
+		s = &s.AllOf[0]
 	}
-	if s.Items == nil {
-		s.Items = other.Items
-	}
-	if s.AdditionalProperties == nil {
-		s.AdditionalProperties = other.AdditionalProperties
-	}
-	for name, property := range other.Properties {
-		if s.Properties == nil {
-			s.Properties = map[string]spec.Schema{}
-		}
-		s.Properties[name] = property
-	}
-	for name, value := range other.Extensions {
-		s.AddExtension(name, value)
-	}
+	return s.Ref.String()
 }

@@ -12,51 +12,12 @@ import (
 	"github.com/google/cel-go/parser"
 )
 
-// All returns an expression and all of its parts, each before its own parts, in the order of ast.PreOrderVisit. Unlike
-// that it allocates nothing, and stops when the loop does.
+// All returns an expression and all of its parts, each before its own parts.
 func All(e ast.Expr) iter.Seq[ast.Expr] {
-	return func(yield func(ast.Expr) bool) { visit(e, yield) }
-}
-
-func visit(e ast.Expr, yield func(ast.Expr) bool) (more bool) {
-	if !yield(e) {
-		return false
+	return func(yield func(ast.Expr) bool) {
+		more := true
+		ast.PreOrderVisit(e, ast.NewExprVisitor(func(part ast.Expr) { more = more && yield(part) }))
 	}
-	switch e.Kind() {
-	case ast.CallKind:
-		c := e.AsCall()
-		return (!c.IsMemberFunction() || visit(c.Target(), yield)) && visitAll(c.Args(), yield)
-	case ast.ComprehensionKind:
-		c := e.AsComprehension()
-		return visit(c.IterRange(), yield) && visit(c.AccuInit(), yield) && visit(c.LoopCondition(), yield) &&
-			visit(c.LoopStep(), yield) && visit(c.Result(), yield)
-	case ast.ListKind:
-		return visitAll(e.AsList().Elements(), yield)
-	case ast.MapKind:
-		for _, entry := range e.AsMap().Entries() {
-			if m := entry.AsMapEntry(); !visit(m.Key(), yield) || !visit(m.Value(), yield) {
-				return false
-			}
-		}
-	case ast.SelectKind:
-		return visit(e.AsSelect().Operand(), yield)
-	case ast.StructKind:
-		for _, field := range e.AsStruct().Fields() {
-			if !visit(field.AsStructField().Value(), yield) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func visitAll(list []ast.Expr, yield func(ast.Expr) bool) bool {
-	for _, e := range list {
-		if !visit(e, yield) {
-			return false
-		}
-	}
-	return true
 }
 
 // Function returns the function or operator that an expression calls; empty if it is not a call.

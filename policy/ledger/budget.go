@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -96,21 +97,13 @@ func spend(all []v1alpha1.LedgerSpending, now time.Time, n int64) []v1alpha1.Led
 	if n == 0 {
 		return all
 	}
-	s := v1alpha1.LedgerSpending{EndTime: metav1.NewMicroTime(roundUp(now)), Count: n}
+	s := v1alpha1.LedgerSpending{EndTime: metav1.NewMicroTime(policy.RoundUp(now, time.Microsecond)), Count: n}
 	if last := len(all) - 1; last >= 0 && !all[last].EndTime.Time.Before(s.EndTime.Time) {
 		all = slices.Clone(all)
 		all[last] = joined(all[last], s)
 		return all
 	}
 	return halve(append(slices.Clip(all), s))
-}
-
-// roundUp gives the next time that a MicroTime can represent.
-func roundUp(t time.Time) time.Time {
-	if down := t.UTC().Truncate(time.Microsecond); down.Before(t) {
-		return down.Add(time.Microsecond)
-	}
-	return t.UTC().Truncate(time.Microsecond)
 }
 
 // halve joins neighbours when there are too many.

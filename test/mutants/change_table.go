@@ -141,8 +141,8 @@ var changeTable = map[string]Mutant{
 	},
 	"the first change of a scope counts, not the latest one": {
 		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
-		Old: "if since.After(latest) {",
-		New: "if latest.IsZero() {",
+		Old: "\t\tlatest = Latest(latest, since)",
+		New: "\t\tif latest.IsZero() {\n\t\t\tlatest = since\n\t\t}",
 	},
 	"the percentage of an approval is rounded up": {
 		File: "policy/approval_gate.go", Test: "./policy TestApprovalExceeded",

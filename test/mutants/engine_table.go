@@ -41,12 +41,12 @@ var engineTable = map[string]Mutant{
 	},
 	"engine: the end condition that is listed last counts": {
 		File: "engine/conditions.go", Test: "./engine TestEnds",
-		Old: "\t\tlatest = later(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+		Old: "\t\tlatest = policy.Latest(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 		New: "\t\tlatest = t\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 	},
 	"engine: the first of several end conditions counts": {
 		File: "engine/conditions.go", Test: "./engine TestEnds",
-		Old: "\t\tlatest = later(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+		Old: "\t\tlatest = policy.Latest(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 		New: "\t\tif latest.IsZero() {\n\t\t\tlatest = t\n\t\t}\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 	},
 }

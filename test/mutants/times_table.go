@@ -26,7 +26,7 @@ var timesTable = map[string]Mutant{
 	},
 	"a missed subject is due since its first window": {
 		File: "policy/combine.go", Test: "./policy TestNextOpeningCounts",
-		Old: "due.Due = latest(v.due, opened(at, all.deferring...))",
+		Old: "due.Due = Latest(v.due, opened(at, all.deferring...))",
 		New: "due.Due = v.due",
 	},
 	"windows of an override replace those of the rule": {

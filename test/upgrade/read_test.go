@@ -51,11 +51,7 @@ func TestRecordingOfEachVersionIsRead(t *testing.T) {
 	}
 }
 
-var (
-	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	ledgerKind    = v1alpha1.GroupVersion.WithKind("RetentionLedger")
-	reportKind    = v1alpha1.GroupVersion.WithKind("NodeImageReport")
-)
+var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 // past is a recording with its policies as the current code reads them.
 type past struct {
@@ -119,7 +115,7 @@ func (p *past) marks(t *testing.T) {
 
 // ledger: open and spent entries count against limits, open entries are resolved, and totals continue.
 func (p *past) ledger(t *testing.T) {
-	l := as[v1alpha1.RetentionLedger](t, p.Of(ledgerKind)[0])
+	l := as[v1alpha1.RetentionLedger](t, p.Of(v1alpha1.RetentionLedgerKind)[0])
 	limits := p.policies["limited"].Limits
 	budget := &ledger.Budget{Max: limits.Max, Window: limits.Window}
 	k := ledger.New("today")
@@ -167,7 +163,7 @@ func (p *past) rules(t *testing.T) {
 
 // report: the controller sums up the report of an earlier agent, and the current agent continues its counts.
 func (p *past) report(t *testing.T) {
-	r := as[v1alpha1.NodeImageReport](t, p.Of(reportKind)[0])
+	r := as[v1alpha1.NodeImageReport](t, p.Of(v1alpha1.NodeImageReportKind)[0])
 	if r.Name != upgrade.Node || r.Removed.Images != 1 || len(r.Policies) != 1 || r.Policies[0].Hash != p.policies["images"].Hash {
 		t.Errorf("%+v", r)
 	}

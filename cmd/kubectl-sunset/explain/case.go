@@ -34,7 +34,7 @@ func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by prev
 	around := engine.Surroundings{Node: by.Node, References: in.References}
 	for i, r := range in.Evaluations {
 		id := r.Rule.ID
-		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)
+		in.Explanations[id] = by.Programs[r.Rule.Key].Explain(ctx, around, object)
 		if ranked, ok := c.Rankings[id]; ok {
 			in.Ranks[id] = RankOf(ranked.Self, ranked.Members, ranked.Ranking)
 		}

@@ -43,7 +43,7 @@ func explained(t testing.TB, policies, object string, change func(*explain.Input
 		for _, r := range page.Rules {
 			program := loader.Programs[r.Key]
 			in.Evaluations = append(in.Evaluations, policy.Evaluation{Rule: r, Facts: program.Facts(t.Context(), in.Object), Known: true})
-			in.Explanations[r.ID] = program.Explain(t.Context(), in.Object)
+			in.Explanations[r.ID] = program.Explain(t.Context(), engine.Surroundings{}, in.Object)
 		}
 	}
 	if change != nil {

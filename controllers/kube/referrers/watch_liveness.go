@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -127,17 +129,10 @@ func (c *watchLiveness) noteArrival() (done func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		now := c.clock.Now()
-		c.busy += now.Sub(later(came, c.began))
+		c.busy += now.Sub(policy.Latest(came, c.began))
 		c.reading, c.took, c.ended = time.Time{}, now.Sub(came), now
 		c.update(now)
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // update ends a span that is over. A listing is never behind: it is read as fast as it arrives.
@@ -148,7 +143,7 @@ func (c *watchLiveness) update(now time.Time) {
 	}
 	was, busy := c.behind, c.busy
 	if !c.reading.IsZero() {
-		busy += now.Sub(later(c.reading, c.began))
+		busy += now.Sub(policy.Latest(c.reading, c.began))
 	}
 	c.behind = c.open && busy > took*4/5
 	switch {

@@ -21,7 +21,7 @@ type Set struct {
 	changes    changes
 }
 
-// New returns an empty set. The ranking's Room is called when a namespace gets its first member, and otherwise only by
+// New returns an empty set. The ranking's Allowance is called when a namespace gets its first member, and otherwise only by
 // Use. It must not call the set.
 func New(ranking policy.Ranking) *Set {
 	return &Set{ranking: ranking, members: map[types.UID]*member{}, namespaces: map[string]*namespace{}, pool: newPool()}

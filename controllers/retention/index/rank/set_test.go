@@ -48,7 +48,7 @@ func TestSetReadsAllowancesWhenNeeded(t *testing.T) {
 	for _, step := range steps {
 		expect.Equal(t, step.name, step.changed, step.do())
 		if asked != step.asked {
-			t.Errorf("%s: Room was called %d times, want %d", step.name, asked, step.asked)
+			t.Errorf("%s: Allowance was called %d times, want %d", step.name, asked, step.asked)
 		}
 	}
 }

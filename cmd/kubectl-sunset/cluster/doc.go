@@ -4,5 +4,5 @@
 //
 // It lists page by page, and requests only metadata where that is enough; for Secrets it always is.
 //
-// The only write is to one annotation of an object, and only to the version that was read.
+// It writes only annotations, each to the version of the object that was read, and approvals.
 package cluster

@@ -131,7 +131,7 @@ func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *p
 	total, removed := r.counters.policies()
 	count := r.node.Total()
 	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.runtimeVersion(ctx), count.Images, count.Bytes, coarse(usage), total
-	report.PulledAgain = int64(len(r.history.PulledAgain()))
+	report.PulledAgain = r.history.PulledAgain()
 	if snapshot != nil && t != nil {
 		report.Policies = agentapi.Describe(snapshot.Policies(), t, r.brief, removed)
 	}

@@ -167,7 +167,7 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	at := n.Readings()
-	n.History.Removed(i.ID, i.Tags, at)
+	n.History.Removed(i.ID, at)
 	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }

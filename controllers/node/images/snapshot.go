@@ -23,7 +23,6 @@ type snapshot struct {
 	began    time.Time
 	since    time.Time // time of the oldest answer about which images are in use
 	youngest time.Time // when the youngest container or sandbox was created; zero without any
-	outcome  history.Outcome
 	images   []image
 	byID     map[string]*image
 }
@@ -138,15 +137,16 @@ func (n *Node) age(at history.Reading, l *snapshot) error {
 	for i := range l.images {
 		seen[i] = history.Seen{ID: l.images[i].ID, InUse: l.images[i].InUse}
 	}
-	if l.outcome = n.History.Observe(at, seen); l.outcome.Stale {
+	outcome := n.History.Observe(at, seen)
+	if outcome.Stale {
 		return errStale
 	}
 	n.save(at)
-	if l.outcome.Doubted {
+	if outcome.Doubted {
 		return errEmpty
 	}
-	if again := len(l.outcome.PulledAgain); again > 0 && n.PulledAgain != nil {
-		n.PulledAgain(again)
+	if outcome.PulledAgain > 0 && n.PulledAgain != nil {
+		n.PulledAgain(outcome.PulledAgain)
 	}
 	for i := range l.images {
 		n.date(&l.images[i])

@@ -84,7 +84,7 @@ func (n *Node) settle(ctx context.Context, l *snapshot) {
 		r := s.removal
 		r.At = n.Clock.Now()
 		log.FromContext(ctx).V(1).Info("image removed after a request without an answer", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
-		n.History.Removed(r.Subject.Name, []string{n.Summary(r.Subject.Name).Name}, n.Readings())
+		n.History.Removed(r.Subject.Name, n.Readings())
 		if n.Late != nil {
 			n.Late(r)
 		}

@@ -32,10 +32,10 @@ type Image struct {
 
 // Node is the node of an image, as rules see it.
 type Node struct {
-	Name   string
-	Labels map[string]string
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
 	// Filesystem is the filesystem of the images; nil while it is unknown.
-	Filesystem *v1alpha1.NodeImageFilesystem
+	Filesystem *v1alpha1.NodeImageFilesystem `json:"imageFs,omitempty"`
 }
 
 // Object returns the image as rules see it.

@@ -29,7 +29,7 @@ func (n *Node) DebugImages(ctx context.Context) (*debug.NodeImages, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &debug.NodeImages{Taken: l.began, Node: *node, Images: make([]engine.Image, len(l.images)), Uses: map[string]string{}}
+	s := &debug.NodeImages{Taken: l.began.UTC(), Node: *node, Images: make([]engine.Image, len(l.images)), Uses: map[string]string{}}
 	for i := range l.images {
 		image := &l.images[i]
 		s.Images[i] = image.Image

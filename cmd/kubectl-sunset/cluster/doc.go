@@ -4,5 +4,5 @@
 //
 // It lists page by page, and requests only metadata where that is enough; for Secrets it always is.
 //
-// It writes only annotations, each to the version of the object that was read, and approvals.
+// It removes one annotation, and creates approvals. It writes nothing else.
 package cluster

@@ -141,7 +141,7 @@ func TestUnmarkNeedsToKnowWhat(t *testing.T) {
 	s := newMarked(t)
 	wants(t, s.run(t, "", "unmark"), command.ExitError, "name one or more kinds, or use --all")
 	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitError, "name one or more kinds, or use --all")
-	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitError, `the cluster has no kind "bananas"`)
+	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitError, `the server doesn't have a resource type "bananas"`)
 }
 
 // TestUnmarkPassesNoWarningsOn: the API server warns of deprecated versions, but the user did not choose the versions.

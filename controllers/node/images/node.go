@@ -94,7 +94,7 @@ func New(o Options) *Node {
 		o.Interval = DefaultInterval
 	}
 	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]sentRemoval{}, changed: make(chan struct{})}
-	n.snapshots.take = n.takeSnapshot
+	n.snapshots.take, n.snapshots.clock = n.takeSnapshot, o.Clock
 	n.batcher = newBatcher(o.Clock, func() { n.snapshots.join() }) // a snapshot records the removed images and detects other changes
 	return n
 }

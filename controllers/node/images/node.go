@@ -51,7 +51,7 @@ type Options struct {
 	Compiler    *engine.Compiler
 	Failed      func(code string) // called with the code of each failed call of Remove; may be nil
 	PulledAgain func(n int)       // called with the number of images that were pulled again within a day after their removal; may be nil
-	Interval    time.Duration     // between two snapshots of the node; 0 means DefaultInterval
+	Interval    time.Duration     // between two snapshots of the node, such as DefaultInterval
 	// Late is called for each removal without an answer whose image is found to be gone; may be nil.
 	Late func(retention.Removal)
 }
@@ -90,9 +90,6 @@ type version struct {
 
 // New returns a Node. It does nothing until a Source runs.
 func New(o Options) *Node {
-	if o.Interval <= 0 {
-		o.Interval = DefaultInterval
-	}
 	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]sentRemoval{}, changed: make(chan struct{})}
 	n.snapshots.take, n.snapshots.clock = n.takeSnapshot, o.Clock
 	n.batcher = newBatcher(o.Clock, func() { n.snapshots.join() }) // a snapshot records the removed images and detects other changes

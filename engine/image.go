@@ -32,10 +32,10 @@ type Image struct {
 
 // Node is the node of an image, as rules see it.
 type Node struct {
-	Name   string
-	Labels map[string]string
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
 	// Filesystem is the filesystem of the images; nil while it is unknown.
-	Filesystem *v1alpha1.NodeImageFilesystem
+	Filesystem *v1alpha1.NodeImageFilesystem `json:"imageFs,omitempty"`
 }
 
 // Object returns the image as rules see it.
@@ -81,15 +81,17 @@ func (i *Image) Subject() policy.Subject {
 // ImageOf reads an image from its object, for example from a file. Invalid fields are errors.
 func ImageOf(object map[string]any) (*Image, error) {
 	metadata, spec, status := mapOf(object, "metadata"), mapOf(object, "spec"), mapOf(object, "status")
-	i := &Image{ID: textOf(metadata, "name"), RuntimeHandler: textOf(spec, "runtimeHandler")}
+	i := &Image{ID: textOf(metadata, "name")}
 	if i.ID == "" {
 		return nil, errors.New("metadata.name is missing: it is the ID of the image")
 	}
 	r := imageReader{}
 	i.Tags, i.Digests = r.texts(spec, "tags"), r.texts(spec, "digests")
-	i.Pinned, i.InUse = r.flag(spec, "pinned"), r.flag(status, "inUse")
+	i.Pinned = valueOf[bool](&r, spec, "pinned", "is neither true nor false")
+	i.InUse = valueOf[bool](&r, status, "inUse", "is neither true nor false")
 	i.FirstSeen, i.LastUsed, i.UnusedSince = r.time(status, "firstSeen"), r.time(status, "lastUsed"), r.time(status, "unusedSince")
-	i.SizeBytes, _ = spec["sizeBytes"].(int64)
+	i.SizeBytes = valueOf[int64](&r, spec, "sizeBytes", "is not an integer")
+	i.RuntimeHandler = valueOf[string](&r, spec, "runtimeHandler", "is not a string")
 	return i, r.err
 }
 
@@ -107,13 +109,18 @@ func (r *imageReader) fail(field string, err error) {
 	}
 }
 
-func (r *imageReader) texts(from map[string]any, field string) []string {
-	list, ok := from[field].([]any)
+// valueOf reads a field, which may be absent. mistake is the error if its value has another type.
+func valueOf[T any](r *imageReader, from map[string]any, field, mistake string) T {
+	value, ok := from[field].(T)
 	if !ok && from[field] != nil {
-		r.fail(field, errors.New("is not a list"))
+		r.fail(field, errors.New(mistake))
 	}
+	return value
+}
+
+func (r *imageReader) texts(from map[string]any, field string) []string {
 	var texts []string
-	for _, element := range list {
+	for _, element := range valueOf[[]any](r, from, field, "is not a list") {
 		text, ok := element.(string)
 		if !ok {
 			r.fail(field, fmt.Errorf("has an element that is not a string: %v", element))
@@ -121,14 +128,6 @@ func (r *imageReader) texts(from map[string]any, field string) []string {
 		texts = append(texts, text)
 	}
 	return texts
-}
-
-func (r *imageReader) flag(from map[string]any, field string) bool {
-	value, ok := from[field].(bool)
-	if !ok && from[field] != nil {
-		r.fail(field, errors.New("is neither true nor false"))
-	}
-	return value
 }
 
 func (r *imageReader) time(from map[string]any, field string) time.Time {

@@ -168,6 +168,9 @@ func TestImageThatCannotBeReadIsAnError(t *testing.T) {
 		`{metadata: {name: "1"}, spec: {tags: [1, 2]}}`:           "tags: has an element that is not a string: 1",
 		`{metadata: {name: "1"}, status: {firstSeen: yesterday}}`: `firstSeen: "yesterday" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`,
 		`{metadata: {name: "1"}, status: {inUse: "yes"}}`:         "inUse: is neither true nor false",
+		`{metadata: {name: "1"}, spec: {sizeBytes: "7"}}`:         "sizeBytes: is not an integer",
+		`{metadata: {name: "1"}, spec: {sizeBytes: 7.5}}`:         "sizeBytes: is not an integer",
+		`{metadata: {name: "1"}, spec: {runtimeHandler: 7}}`:      "runtimeHandler: is not a string",
 		`{metadata: {}}`: "metadata.name is missing: it is the ID of the image",
 	} {
 		if got := compiled.Facts(t.Context(), fixture.Decode(t, text)); got.Err == nil || got.Err.Error() != want || got.Eligible || !got.Selected {

@@ -131,7 +131,6 @@ var others = map[string]string{
 	"status.referred.doubt":               "made for each status",
 	"retention.Outcome.Err":               "one attempt",
 	"history.Outcome.Doubted":             "one listing; see history.History.doubted",
-	"history.Outcome.Paused":              "one listing",
 	"history.Outcome.Stale":               "one listing",
 	"history.content.Doubted":             "the saved part of history.History.doubted",
 	"ledgers.State.Doubtful":              "a number; docs/contributing/ledger.md says when entries leave this state",

@@ -75,6 +75,7 @@ func (b *imageBench) snapshotAndEvaluate(ctx context.Context, n *imageNode) (loo
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	node := images.New(images.Options{
 		Runtime: n.Runtime(), Cluster: lonely{}, History: kept, Readings: readings, Clock: clock.RealClock{}, Compiler: compiler,
+		Interval: images.DefaultInterval,
 	})
 	questions := retention.NewRuleSet(v1alpha1.ImageKind, []*engine.Program{rule}, nil)
 	for range imageSnapshots {

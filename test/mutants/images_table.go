@@ -46,8 +46,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: the outcome of a refused removal is unknown": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
-		Old: "if outcome.Unsure && outcome.Result != retention.Refused {",
-		New: "if outcome.Unsure {",
+		Old: "outcome.Unsure && outcome.Result != retention.Refused //",
+		New: "outcome.Unsure //",
 	},
 	"images: a removal is sent after checks of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestNoImageIsRemovedByOutdatedAnswers",
@@ -61,13 +61,13 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a retried removal counts twice": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
-		Old: "\tn.unacknowledged.take(t.Name)\n",
-		New: "",
+		Old: "\tn.remember(sent)\n\toutcome := n.remove(ctx, p.round, p.image)\n\tsent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer\n\tn.remember(sent)\n",
+		New: "\toutcome := n.remove(ctx, p.round, p.image)\n\tsent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer\n\tif sent.unanswered {\n\t\tn.remember(sent)\n\t}\n",
 	},
 	"images: an image that the agent removed once is never removed by others": {
-		File: "controllers/node/images/node.go", Test: "./controllers/node/images TestRanksCountOthers",
-		Old: "!(sent && n.Clock.Now().Sub(at) <= sentFor)",
-		New: "!(sent && !at.IsZero())",
+		File: "controllers/node/images/sent.go", Test: "./controllers/node/images TestRanksCountOthers",
+		Old: "answeredFor = time.Minute",
+		New: "answeredFor = time.Hour",
 	},
 	"images: a permit for another image removes the prepared image": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestPrepareOnlyTheImageOfThePermit",
@@ -145,8 +145,8 @@ var imagesTable = map[string]Mutant{
 		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},
 	"images: an image that disappears long after a removal counts as removed by it": {
-		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
-		Old: "case now.After(s.until):",
-		New: "case now.Before(s.until.Add(-unacknowledgedFor)):",
+		File: "controllers/node/images/sent.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
+		Old: "case age > unansweredFor,",
+		New: "case age > 2*unansweredFor,",
 	},
 }

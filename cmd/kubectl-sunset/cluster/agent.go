@@ -31,10 +31,7 @@ const (
 	agentPortDefault = 8080
 )
 
-var (
-	nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-)
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // NodeImages gets the images of a node from its agent, through the API server's proxy. The agents run in namespace; empty means
 // any. The error says how to fix it.
@@ -81,9 +78,9 @@ func (a agent) String() string { return "Pod " + a.Namespace + "/" + a.Name }
 
 // agent finds the agent of a node.
 func (c *Cluster) agent(ctx context.Context, node, namespace string) (agent, error) {
-	found, err := c.objects.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: agentLabel, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
-	})
+	found := &corev1.PodList{}
+	err := c.raw.Get().AbsPath("/api/v1").Namespace(namespace).Resource("pods").Param("labelSelector", agentLabel).
+		Param("fieldSelector", fields.OneTermEqualSelector("spec.nodeName", node).String()).Do(ctx).Into(found)
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; you need permission to list pods %s; --agent-namespace sets the namespace of the agents", err, where(namespace))
 	}
@@ -91,12 +88,9 @@ func (c *Cluster) agent(ctx context.Context, node, namespace string) (agent, err
 		return agent{}, fmt.Errorf("find the agent on node %s: %w", node, err)
 	}
 	var running, idle []string
-	one := &corev1.Pod{}
-	for _, item := range found.Items {
-		pod := &corev1.Pod{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, pod); err != nil {
-			return agent{}, fmt.Errorf("find the agent on node %s: %w", node, err)
-		}
+	var one *corev1.Pod
+	for i := range found.Items {
+		pod := &found.Items[i]
 		name := agent{pod}.String()
 		switch {
 		case pod.DeletionTimestamp != nil:

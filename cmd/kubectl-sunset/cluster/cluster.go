@@ -27,6 +27,7 @@ import (
 
 // Cluster is a live cluster. It is safe for concurrent use.
 type Cluster struct {
+	flags    genericclioptions.RESTClientGetter
 	objects  dynamic.Interface
 	metadata metadata.Interface
 	raw      *rest.RESTClient // does not cache responses, unlike the client of kinds
@@ -49,7 +50,7 @@ func Connect(flags genericclioptions.RESTClientGetter) (*Cluster, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsInARow
-	c := &Cluster{}
+	c := &Cluster{flags: flags}
 	if c.objects, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}

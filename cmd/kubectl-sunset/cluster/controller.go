@@ -8,8 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 // ControllerLabel is the label of the controller's Deployment.
@@ -28,8 +27,9 @@ type Controller struct {
 // Controller finds the Deployment of the controller in a namespace, or in all if namespace is empty. It returns nil if no
 // Deployment has the label.
 func (c *Cluster) Controller(ctx context.Context, namespace string) (*Controller, error) {
-	found, err := c.objects.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(namespace).
-		List(ctx, metav1.ListOptions{LabelSelector: ControllerLabel})
+	found := &appsv1.DeploymentList{}
+	err := c.raw.Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Param("labelSelector", ControllerLabel).
+		Do(ctx).Into(found)
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; you need permission to list deployments %s; -n sets the namespace of the controller", err, where(namespace))
 	}
@@ -39,13 +39,9 @@ func (c *Cluster) Controller(ctx context.Context, namespace string) (*Controller
 	if len(found.Items) == 0 {
 		return nil, nil
 	}
-	var deployment appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[0].Object, &deployment); err != nil {
-		return nil, fmt.Errorf("find the controller: %w", err)
-	}
-	controller := &Controller{Namespace: deployment.Namespace, Name: deployment.Name, Replicas: 1, Ready: deployment.Status.ReadyReplicas}
-	if replicas := deployment.Spec.Replicas; replicas != nil {
-		controller.Replicas = *replicas
+	deployment := &found.Items[0]
+	controller := &Controller{
+		Namespace: deployment.Namespace, Name: deployment.Name, Replicas: ptr.Deref(deployment.Spec.Replicas, 1), Ready: deployment.Status.ReadyReplicas,
 	}
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		if controller.Image == "" || container.Name == controllerContainer {

@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -36,18 +36,15 @@ func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, 
 	return created.Object, nil
 }
 
-var selfReviews = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
-
 // Username returns the name by which the API server knows the user; empty if it does not tell.
 func (c *Cluster) Username(ctx context.Context) (string, error) {
-	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
-	answer, err := c.objects.Resource(selfReviews).Create(ctx, review, metav1.CreateOptions{})
+	review := &authenticationv1.SelfSubjectReview{}
+	err := c.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").Body(review).Do(ctx).Into(review)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("ask for your user name: %w", err)
 	}
-	name, _, err := unstructured.NestedString(answer.Object, "status", "userInfo", "username")
-	return name, err
+	return review.Status.UserInfo.Username, nil
 }

@@ -4,5 +4,5 @@
 //
 // It lists page by page, and requests only metadata where that is enough; for Secrets it always is.
 //
-// The only write is to one annotation of an object, and only to the version that was read.
+// It removes one annotation, and creates approvals. It writes nothing else.
 package cluster

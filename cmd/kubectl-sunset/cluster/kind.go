@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -32,39 +33,11 @@ func kindOf(m *meta.RESTMapping) Kind {
 
 // Kind finds a kind as kubectl does: by resource, singular or short name, with or without group and version, or by kind.
 func (c *Cluster) Kind(name string) (Kind, error) {
-	for _, find := range []func(string) (*meta.RESTMapping, error){c.byResource, c.byKind} {
-		switch m, err := find(name); {
-		case err == nil:
-			return kindOf(m), nil
-		case !meta.IsNoMatchError(err):
-			return Kind{}, fmt.Errorf("find kind %s: %w", name, err)
-		}
-	}
-	return Kind{}, fmt.Errorf("the cluster has no kind %q", name)
-}
-
-func (c *Cluster) byResource(name string) (*meta.RESTMapping, error) {
-	full, group := schema.ParseResourceArg(name)
-	if full != nil {
-		if kind, err := c.mapper.KindFor(*full); err == nil {
-			return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		}
-	}
-	kind, err := c.mapper.KindFor(group.WithVersion(""))
+	m, err := resource.NewBuilder(c.flags).Unstructured().ResourceTypes(name).SelectAllParam(true).Do().ResourceMapping()
 	if err != nil {
-		return nil, err
+		return Kind{}, fmt.Errorf("find kind %s: %w", name, err)
 	}
-	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-}
-
-func (c *Cluster) byKind(name string) (*meta.RESTMapping, error) {
-	full, group := schema.ParseKindArg(name)
-	if full != nil {
-		if m, err := c.mapper.RESTMapping(full.GroupKind(), full.Version); err == nil {
-			return m, nil
-		}
-	}
-	return c.mapper.RESTMapping(group)
+	return kindOf(m), nil
 }
 
 // Preferred returns the version of a kind that the cluster prefers; zero if it does not serve the kind, or cannot be asked.

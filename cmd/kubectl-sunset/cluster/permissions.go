@@ -7,9 +7,6 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -19,25 +16,16 @@ import (
 // May reports whether a ServiceAccount has a verb for all objects of a resource: in a namespace, or in all if namespace is
 // empty.
 func (c *Cluster) May(ctx context.Context, who types.NamespacedName, verb string, resource schema.GroupResource, namespace string) (bool, error) {
-	question := &authorizationv1.SubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               serviceaccount.MakeUsername(who.Namespace, who.Name),
-			Groups:             append(serviceaccount.MakeGroupNames(who.Namespace), user.AllAuthenticated),
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource},
-		},
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(question)
-	if err != nil {
-		return false, err
-	}
-	answer, err := c.objects.Resource(authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")).
-		Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               serviceaccount.MakeUsername(who.Namespace, who.Name),
+		Groups:             append(serviceaccount.MakeGroupNames(who.Namespace), user.AllAuthenticated),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource},
+	}}
+	err := c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/subjectaccessreviews").Body(review).Do(ctx).Into(review)
 	if err != nil {
 		return false, fmt.Errorf("check the permissions of ServiceAccount %s: %w", who, err)
 	}
-	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-	return allowed, err
+	return review.Status.Allowed, nil
 }
 
 // Resource returns the resource of a kind; false if the cluster does not serve the kind.

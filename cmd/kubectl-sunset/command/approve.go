@@ -32,7 +32,7 @@ type approveCommand struct {
 	namespace  string
 	hash       string
 	yes        bool
-	expiresIn  lifetime
+	expiresIn  time.Duration
 	dryRun     choice
 	output     outputFlags
 	text       io.Writer // standard error, if standard output has the approval
@@ -51,34 +51,17 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&a.hash, "hash", "", "approve only the change with this hash, which condition ApprovalRequired shows")
 	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
-	flags.Var(&a.expiresIn, "expires-in", "how long the approval counts, such as 12h or 30d, then the policy waits again; without it, the approval does not expire")
+	const lifetime = "the approval counts for this `duration`, such as 12h or 30d, then the policy waits again; without it, the approval does not expire"
+	flags.Func("expires-in", lifetime, func(text string) (err error) {
+		a.expiresIn, err = policy.ParseTTL(text)
+		return err
+	})
 	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")
 	a.output.add(c, asNames)
 	a.connection.add(c, &a.namespace, "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	c.ValidArgsFunction = completePolicies(&a.connection)
 	return c
 }
-
-// lifetime is a flag with a duration as in policies, such as 30d.
-type lifetime time.Duration
-
-// Set implements pflag.Value.
-func (l *lifetime) Set(text string) error {
-	d, err := policy.ParseTTL(text)
-	*l = lifetime(d)
-	return err
-}
-
-// String implements pflag.Value.
-func (l *lifetime) String() string {
-	if *l == 0 {
-		return ""
-	}
-	return time.Duration(*l).String()
-}
-
-// Type implements pflag.Value.
-func (*lifetime) Type() string { return "duration" }
 
 func (a *approveCommand) run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
@@ -112,7 +95,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 			return fmt.Errorf("%s would now delete %d objects within 7 days, more than it showed; run the command again", p, p.pending.Due.Week)
 		}
 	}
-	approval, isNew := p.approval("", time.Duration(a.expiresIn)), true // without a user, because another user may create it
+	approval, isNew := p.approval("", a.expiresIn), true // without a user, because another user may create it
 	if a.dryRun.value != "client" {
 		user, err := c.Username(ctx)
 		if err != nil {
@@ -138,7 +121,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 // create creates an approval, or returns the one that the change has already. It uses another name if there is an approval that
 // no longer counts.
 func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *change, user string) (approval map[string]any, isNew bool, err error) {
-	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, time.Duration(a.expiresIn))
+	kind, object := cluster.ApprovalKind(a.namespace), p.approval(user, a.expiresIn)
 	meta := object["metadata"].(map[string]any)
 	name := meta["name"].(string)
 	for i := 2; ; i++ {

@@ -314,7 +314,7 @@ func TestExplainErrors(t *testing.T) {
 		"no name":                    {args: []string{"job/"}, wants: "name one object as KIND/NAME"},
 		"two names":                  {args: []string{"job", "a", "b"}, wants: "name one object as KIND/NAME"},
 		"a missing object":           {args: []string{"job/z"}, wants: "error: "},
-		"an unknown kind":            {args: []string{"banana/z"}, wants: `the cluster has no kind "banana"`},
+		"an unknown kind":            {args: []string{"banana/z"}, wants: `the server doesn't have a resource type "banana"`},
 		"objects and no policy":      {args: []string{"-f", "-"}, stdin: made("a", "dev", "web", 1), wants: "the files contain objects and no policy"},
 		"not in the files":           {args: []string{"job/z", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1), wants: "job z not found in the files"},
 		"two in the files":           {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("b", "dev", "web", 1), wants: "Job/a in dev, Job/b in dev"},

@@ -84,7 +84,7 @@ func TestExplainAnImageOfANode(t *testing.T) {
 	wants(t, s.explain(t, "", "images", "shop/cart:v3", "--node", "worker-1"), command.ExitOK, "stays: InUse", "in use by Pod shop/cart-0, as cart:v3")
 	wants(t, s.explain(t, "", "image/sha256:"+strings.Repeat("d", 64), "--node", "worker-1"), command.ExitOK, "stays: Unpullable", "example.com/loaded:v1, 67MB")
 	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitOK, "reason: Pinned", "pinned: true", "firstSeen:")
-	const asked = "GET " + agentsPath + " application/json fieldSelector=spec.nodeName%3Dworker-1&labelSelector=app.kubernetes.io%2Fname%3Dsunset-node-agent"
+	const asked = "GET " + agentsPath + " application/json, */* fieldSelector=spec.nodeName%3Dworker-1&labelSelector=app.kubernetes.io%2Fname%3Dsunset-node-agent"
 	if !strings.Contains(strings.Join(s.asked, "\n"), asked) {
 		t.Errorf("no request for only the agent's Pod:\n%s", strings.Join(s.asked, "\n"))
 	}

@@ -36,7 +36,7 @@ type previewCommand struct {
 	selector   string
 	images     imageFlags
 	connection connection
-	failOn     failOn
+	failAbove  *int // deletions; nil for any number
 }
 
 func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -52,7 +52,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	p.files.add(flags)
 	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
 	p.output.add(c, asNames, asWide)
-	flags.Var(&p.failOn, "fail-on", "end with exit code 1 if more objects are due at --at, such as deletions>100")
+	flags.Func("fail-on", "end with exit code 1 if more objects are due at --at: `deletions>N`, such as deletions>100", p.failOn)
 	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
@@ -86,9 +86,9 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	if err := p.print(result); err != nil {
 		return err
 	}
-	isOver := p.failOn.isOver(result)
+	isOver := p.isOver(result)
 	if isOver {
-		fmt.Fprintf(p.streams.ErrOut, "more than %d objects would be deleted at %s\n", *p.failOn.most, result.At.Format(time.RFC3339))
+		fmt.Fprintf(p.streams.ErrOut, "more than %d objects would be deleted at %s\n", *p.failAbove, result.At.Format(time.RFC3339))
 	}
 	if in.Problems() > 0 || len(result.Failures) > 0 || isOver {
 		return errFindings
@@ -96,40 +96,26 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// failOn is a flag with the number of deletions that a preview may show.
-type failOn struct{ most *int }
-
-// Set implements pflag.Value.
-func (f *failOn) Set(text string) error {
+// failOn sets the number of deletions that a preview may show.
+func (p *previewCommand) failOn(text string) error {
 	number, isDeletions := strings.CutPrefix(strings.ReplaceAll(text, " ", ""), "deletions>")
 	most, err := strconv.Atoi(number)
 	if err != nil || !isDeletions || most < 0 {
 		return errors.New("must be deletions>N, such as deletions>100")
 	}
-	f.most = &most
+	p.failAbove = &most
 	return nil
 }
 
-// String implements pflag.Value.
-func (f *failOn) String() string {
-	if f.most == nil {
-		return ""
-	}
-	return "deletions>" + strconv.Itoa(*f.most)
-}
-
-// Type implements pflag.Value.
-func (*failOn) Type() string { return "deletions>N" }
-
 // isOver reports whether a preview has more deletions.
-func (f *failOn) isOver(result *preview.Result) bool {
+func (p *previewCommand) isOver(result *preview.Result) bool {
 	deletions := 0
 	for i := range result.Rows {
 		if result.Rows[i].Verdict.Action == policy.Delete {
 			deletions++
 		}
 	}
-	return f.most != nil && deletions > *f.most
+	return p.failAbove != nil && deletions > *p.failAbove
 }
 
 // judge reads only the files if they contain objects, and the cluster otherwise.

@@ -13,9 +13,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// attempts is the number of attempts to change an object that others change at the same time.
-const attempts = 5
-
 // inFlight is the maximum number of concurrent changes.
 const inFlight = 16
 
@@ -34,7 +31,11 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 				continue
 			}
 			group.Go(func() error {
-				count.done(removeMark(ctx, c, kind, &page[i]))
+				err := c.RemoveAnnotation(ctx, kind, &page[i], v1alpha1.EligibleSinceAnnotation)
+				if apierrors.IsNotFound(err) {
+					err = nil
+				}
+				count.done(err)
 				return ctx.Err()
 			})
 		}
@@ -50,37 +51,13 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 	return nil
 }
 
-// removeMark removes the mark of one object. It succeeds if the object or its mark no longer exists.
-func removeMark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, version *cluster.Metadata) error {
-	var err error
-	for range attempts {
-		err = c.Annotate(ctx, kind, version, v1alpha1.EligibleSinceAnnotation, nil)
-		if !apierrors.IsConflict(err) {
-			break
-		}
-		fresh, getErr := c.GetMetadata(ctx, kind, version.Namespace, version.Name)
-		if getErr != nil {
-			err = getErr
-			break
-		}
-		if _, marked := fresh.Annotations[v1alpha1.EligibleSinceAnnotation]; !marked {
-			return nil
-		}
-		version = fresh
-	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 const unmarkHelp = `Remove annotation sunset-k8s.io/eligible-since from objects. Rules without startTime set it, to record since when an
 object is eligible. After you uninstall Sunset, nothing uses the annotation. If you remove it while Sunset runs, the TTL
 of these rules starts again.
 
-The command lists the metadata of objects, page by page, and patches each marked object in the version that it read. If an
-object changed since then, the command reads it again. If a kind cannot be listed or patched, the command continues
-with the other kinds. You need permission to list and patch these kinds, and to list policies.
+The command lists the metadata of objects, page by page, and removes only the annotation from each marked object. If a kind
+cannot be listed or patched, the command continues with the other kinds. You need permission to list and patch these
+kinds, and to list policies.
 
 While enforced rules without startTime target these kinds, the command fails, because the controller would mark objects
 again. First set their policies to mode DryRun or delete them, or stop the controller and use --force.

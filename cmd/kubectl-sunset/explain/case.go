@@ -8,7 +8,6 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // OfCase explains an object from its case and the input of the decision. more has the fields that only the caller can set:
@@ -17,13 +16,7 @@ func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by prev
 	in := more
 	in.At, in.Object, in.Namespace, in.Subject, in.Verdict, in.Evaluations = by.At, object, c.Namespace, c.Subject, c.Verdict, c.Evaluations
 	in.References = by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References()
-	in.Others = OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection)
-	if engine.IsMirror(object) {
-		in.Others = append(Mirrored(c.Applying), in.Others...)
-	}
-	if c.Kind == v1alpha1.ImageKind.GroupKind() {
-		in.Others = append(OnOtherNodes(by.Node, by.Policies), in.Others...)
-	}
+	in.Others = OthersOf(object, c, by)
 	if by.Node != nil {
 		in.Filesystem = by.Node.Filesystem
 	}

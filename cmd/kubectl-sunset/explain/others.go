@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -38,60 +38,46 @@ const (
 	MirrorPod            Why = "MirrorPod"            // deleting a mirror Pod has no effect
 )
 
-// Mirrored returns the rules for Pods that would select a mirror Pod.
-func Mirrored(rules []*policy.Rule) []Other {
-	var others []Other
-	for _, r := range rules {
-		others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it is a mirror Pod, which only its node can stop"})
-	}
-	return others
-}
-
-// OnOtherNodes returns the rules for images that do not apply to a node; nil is a node without labels.
-func OnOtherNodes(node *engine.Node, policies []*policy.Policy) []Other {
-	if node == nil {
-		node = &engine.Node{}
-	}
-	var others []Other
-	for _, p := range policies {
-		for _, r := range p.Rules {
-			if r.OnNodes() && !r.SelectsNode(node.Labels) {
-				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector is " + r.NodeSelector.String()})
-			}
+// OthersOf returns the rules for the kind of an object that do not select it because of its namespace or node, or because it is a
+// mirror Pod.
+func OthersOf(object map[string]any, c *preview.Case, by preview.Input) (others []Other) {
+	if engine.IsMirror(object) {
+		for _, r := range c.Applying {
+			others = append(others, Other{r.ID, r.Mode, MirrorPod, "it is a mirror Pod, which only its node can stop", r})
 		}
 	}
-	return others
-}
-
-// OthersIn returns the rules for a kind that do not apply in a namespace, in the order of policies. Cluster-scoped objects have
-// namespace "".
-func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, policies []*policy.Policy, protection policy.Protection) []Other {
-	var others []Other
-	for _, p := range policies {
+	for _, p := range by.Policies {
 		for _, r := range p.Rules {
-			if policy.StoredAs(r.Kind) != kind {
+			if policy.StoredAs(r.Kind) != c.Kind {
 				continue
 			}
-			if why, message := whyNot(p, namespace, n, protection); why != "" {
-				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: why, Message: message, rule: r})
+			if why, message := whyNot(p, r, c, by); why != "" {
+				others = append(others, Other{r.ID, r.Mode, why, message, r})
 			}
 		}
 	}
 	return others
 }
 
-// whyNot returns why the policy does not apply in the namespace; empty if it applies.
-func whyNot(p *policy.Policy, namespace string, n policy.Namespace, protection policy.Protection) (Why, string) {
+// whyNot returns why a rule does not apply to the namespace or node of an object; empty if it applies.
+func whyNot(p *policy.Policy, r *policy.Rule, c *preview.Case, by preview.Input) (Why, string) {
+	node := by.Node
+	if node == nil {
+		node = &engine.Node{} // without labels
+	}
+	namespace := c.Subject.Namespace
 	switch {
-	case protection.Namespace(namespace):
+	case by.Protection.Namespace(namespace):
 		return NamespaceProtected, "namespace " + namespace + " is protected from all policies"
 	case p.Namespace != "" && p.Namespace != namespace:
 		return OtherNamespace, "it applies to namespace " + p.Namespace
+	case r.OnNodes() && !r.SelectsNode(node.Labels):
+		return NodeNotSelected, "nodeSelector is " + r.NodeSelector.String()
 	case p.Namespace != "" || namespace == "":
 		return "", ""
 	case p.Excluded.Has(namespace):
 		return NamespaceExcluded, "excludeNamespaces contains " + namespace
-	case !p.Namespaces.Matches(n.Labels):
+	case !p.Namespaces.Matches(c.Namespace.Labels):
 		return NamespaceNotSelected, "namespaceSelector is " + p.Namespaces.String()
 	}
 	return "", ""

@@ -28,7 +28,7 @@ type Input struct {
 	// Explanations and Ranks are for the rules that select the object. A rule without ranking has no Rank.
 	Explanations map[policy.RuleID][]engine.Explanation
 	Ranks        map[policy.RuleID]Rank
-	// Others do not apply in the namespace: see OthersIn.
+	// Others do not apply in the namespace: see OthersOf.
 	Others []Other
 	// Status is the status of the cluster's policies by name. Policies in files have none.
 	Status map[string]v1alpha1.RetentionPolicyStatus

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -36,7 +37,7 @@ func about(p policy.Policy) *policy.Policy {
 	return &p
 }
 
-func TestOthersIn(t *testing.T) {
+func TestOthersOf(t *testing.T) {
 	dev, err := labels.Parse("env=dev")
 	expect.NoError(t, err)
 	all := []*policy.Policy{
@@ -64,7 +65,8 @@ func TestOthersIn(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]explain.Why{}
-			for _, o := range explain.OthersIn(tc.namespace, policy.Namespace{Labels: tc.labels}, fixture.Pods.GroupKind(), all, policy.DefaultProtection()) {
+			pod := &preview.Case{Kind: fixture.Pods.GroupKind(), Namespace: policy.Namespace{Labels: tc.labels}, Subject: policy.Subject{Namespace: tc.namespace}}
+			for _, o := range explain.OthersOf(nil, pod, preview.Input{Policies: all, Protection: policy.DefaultProtection()}) {
 				if o.Rule != "Pod" || o.Message == "" {
 					t.Errorf("got %+v", o)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -39,7 +40,8 @@ func explained(t testing.TB, policies, object string, change func(*explain.Input
 	for _, kind := range snapshot.Kinds() {
 		page := snapshot.Effective(kind, subject.Namespace)
 		in.Subject = page.WithHold(subject)
-		in.Others = explain.OthersIn(subject.Namespace, in.Namespace, kind, all, loader.Protection)
+		of := &preview.Case{Kind: kind, Namespace: in.Namespace, Subject: subject}
+		in.Others = explain.OthersOf(in.Object, of, preview.Input{Policies: all, Protection: loader.Protection})
 		for _, r := range page.Rules {
 			program := loader.Programs[r.Key]
 			in.Evaluations = append(in.Evaluations, policy.Evaluation{Rule: r, Facts: program.Facts(t.Context(), in.Object), Known: true})

@@ -46,7 +46,8 @@ func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metada
 	}
 	options.FieldSelector = c.FieldSelector
 	var body io.ReadCloser
-	err := retry.OnError(reconnects, isBroken, func() (err error) {
+	mayRetry := func(err error) bool { return ctx.Err() == nil && isBroken(err) }
+	err := retry.OnError(reconnects, mayRetry, func() (err error) {
 		request := c.Client.Get().AbsPath(c.Path...).SetHeader("Accept", accept).
 			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion)
 		if ptr.Deref(options.SendInitialEvents, false) {

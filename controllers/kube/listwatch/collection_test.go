@@ -4,10 +4,12 @@ package listwatch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,6 +138,27 @@ func TestExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	expect.Equal(t, "objects", 2, len(all.Items))
 	expect.Equal(t, "version", "11", all.ResourceVersion)
 	expect.Equal(t, "requests", 3, len(s.requests))
+}
+
+// hanging is a server that never answers.
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestRequestIsNotRetriedAfterTheDeadline: a shutdown must not wait for retries.
+func TestRequestIsNotRetriedAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deadline := time.Now().Add(time.Minute)
+		ctx, cancel := context.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		_, err := (&listwatch.Collection{Client: client(t, hanging{}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) {
+			t.Errorf("error %v at %s, deadline %s", err, time.Now(), deadline)
+		}
+	})
 }
 
 func client(t *testing.T, s http.RoundTripper) rest.Interface {

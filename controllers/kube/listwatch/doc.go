@@ -7,5 +7,7 @@
 //   - An incomplete listing is an error.
 //   - It keeps nothing of an object except what the Decoder returns.
 //
-// It refuses to interpret objects, and to retry a listing or a watch: a reflector does that.
+// It sends a request again only if the connection breaks before the response begins.
+//
+// It refuses to interpret objects, and to retry a listing or a watch that has begun: a reflector does that.
 package listwatch

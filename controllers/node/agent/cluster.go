@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
@@ -85,18 +86,11 @@ func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
 	return c.set(node), nil
 }
 
-// isOlder reports whether a node is an earlier version of another.
-func isOlder(node, than *corev1.Node) bool {
-	if node == nil || than == nil || node.UID != than.UID {
-		return false
-	}
-	return isEarlier(node.ResourceVersion, than.ResourceVersion)
-}
-
-// isEarlier reports whether a version is earlier than another of the same object; false if they cannot be compared.
-func isEarlier(version, than string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err == nil && order < 0
+// isOlder reports whether an object is an earlier version of another, as from a watch that lags behind; false if they cannot be
+// compared.
+func isOlder(object, than metav1.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), than.GetResourceVersion())
+	return err == nil && order < 0 && object.GetUID() == than.GetUID()
 }
 
 // set stores the current node; nil after its deletion. It ignores a version that is older than the stored one. It reports
@@ -105,7 +99,7 @@ func (c *cluster) set(node *corev1.Node) (relabelled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.node
-	if isOlder(node, before) {
+	if node != nil && before != nil && isOlder(node, before) {
 		return false
 	}
 	c.node = node

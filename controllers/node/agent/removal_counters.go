@@ -26,9 +26,6 @@ type removalCounters struct {
 	resumed bool
 	total   v1alpha1.ImageCount
 	removed []v1alpha1.NodeImagePolicyReport // by policy; names and removals only
-
-	reported         v1alpha1.ImageCount              // the part of total that the written report has
-	reportedByPolicy []v1alpha1.NodeImagePolicyReport // the part of removed that the written report has
 }
 
 // resumeOnce adds the counts of the first report that was read. It ignores later reports, which this agent has written.
@@ -45,31 +42,19 @@ func (d *removalCounters) resumeOnce(r *v1alpha1.NodeImageReport) {
 	}
 }
 
-// wrote records the counts of the report that was written.
-func (d *removalCounters) wrote(r *v1alpha1.NodeImageReport) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.reported = r.Removed
-	d.reportedByPolicy = nil
-	for i := range r.Policies {
-		d.reportedByPolicy = agentapi.AddRemoved(d.reportedByPolicy, &r.Policies[i])
-	}
-}
-
 // startOver subtracts the counts of a report that was deleted. The controller has added them up already, and counts a new
 // report from zero.
-func (d *removalCounters) startOver() {
+func (d *removalCounters) startOver(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.total = v1alpha1.ImageCount{Images: d.total.Images - d.reported.Images, Bytes: d.total.Bytes - d.reported.Bytes}
+	d.total = v1alpha1.ImageCount{Images: d.total.Images - r.Removed.Images, Bytes: d.total.Bytes - r.Removed.Bytes}
 	for i := range d.removed {
-		for k := range d.reportedByPolicy {
-			if d.reportedByPolicy[k].UID == d.removed[i].UID {
-				agentapi.TakeRemoved(&d.removed[i], &d.reportedByPolicy[k])
+		for k := range r.Policies {
+			if r.Policies[k].UID == d.removed[i].UID {
+				agentapi.TakeRemoved(&d.removed[i], &r.Policies[k])
 			}
 		}
 	}
-	d.reported, d.reportedByPolicy = v1alpha1.ImageCount{}, nil
 }
 
 // forget drops the counts of deleted policies, which the controller does not add up.

@@ -48,9 +48,8 @@ func FuzzRemovalCounters(f *testing.F) {
 		}
 		written := &v1alpha1.NodeImageReport{Removed: total}
 		_, written.Policies = d.policies()
-		d.wrote(written)
 		d.remove("p", "old")
-		d.startOver()
+		d.startOver(written)
 		if total, reports := d.policies(); total.Images != 1 || countOf(reports, "uid-p") != 1 {
 			t.Errorf("got %+v: %+v, want one removal since the report was deleted", total, reports)
 		}

@@ -40,8 +40,8 @@ type reporter struct {
 	version string    // name and version of the runtime; empty while unknown
 	asked   time.Time // when version was read
 
-	written *v1alpha1.NodeImageReport // as the API server has it; nil until the agent has read or created it
-	uid     types.UID                 // of the report that the agent wrote or read last
+	written *v1alpha1.NodeImageReport // as the API server has it; nil until the agent has read or created it, and after an error
+	last    *v1alpha1.NodeImageReport // that the agent has read, created or written; nil for none
 	next    time.Time                 // earliest time of the next write
 	refresh time.Time                 // latest time of the next write
 }
@@ -81,8 +81,7 @@ func (r *reporter) report(ctx context.Context, snapshot *policy.Snapshot, t *pol
 		r.failed(ctx, now, err)
 		return false
 	}
-	r.written = report
-	r.counters.wrote(report)
+	r.written, r.last = report, report
 	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
 	return true
 }
@@ -108,12 +107,11 @@ func (r *reporter) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.uid != "" && r.uid != report.UID {
-		r.counters.startOver()
+	if r.last != nil && r.last.UID != report.UID {
+		r.counters.startOver(r.last)
 	}
 	r.counters.resumeOnce(report)
-	r.counters.wrote(report)
-	r.written, r.uid = report, report.UID
+	r.written, r.last = report, report
 	return nil
 }
 
@@ -131,7 +129,7 @@ func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *p
 	total, removed := r.counters.policies()
 	count := r.node.Total()
 	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.runtimeVersion(ctx), count.Images, count.Bytes, coarse(usage), total
-	report.PulledAgain = int64(len(r.history.PulledAgain()))
+	report.PulledAgain = r.history.PulledAgain()
 	if snapshot != nil && t != nil {
 		report.Policies = agentapi.Describe(snapshot.Policies(), t, r.brief, removed)
 	}

@@ -44,12 +44,11 @@ type rules struct {
 	mu          sync.Mutex // held during a read, so that all waiting callers share it
 	received    agentapi.Received
 	programs    map[string]*engine.Program
-	version     string // resourceVersion of the received rules; empty without any
-	uid         types.UID
-	read        bool      // the rules were read, or found not to exist
-	confirmedAt time.Time // when the rules were last read from the API server
-	unread      error     // error of decoding the rules that were received last
-	confirmErr  error     // why the received rules must not remove images; nil if they may
+	version     metav1.ObjectMeta // UID and resourceVersion of the received rules; empty without any
+	read        bool              // the rules were read, or found not to exist
+	confirmedAt time.Time         // when the rules were last read from the API server
+	unread      error             // error of decoding the rules that were received last
+	confirmErr  error             // why the received rules must not remove images; nil if they may
 	snapshot    *policy.Snapshot
 }
 
@@ -88,7 +87,7 @@ func (r *rules) Settle(ctx context.Context) {
 	age := r.clock.Now().Sub(r.confirmedAt)
 	isOld := func(limit time.Duration) bool { return age < 0 || age >= limit }
 	wait := r.confirmedAt.IsZero() && !r.read || r.confirmErr != nil && isOld(settleAge) ||
-		!r.confirmedAt.IsZero() && r.version == "" && isOld(absentAge)
+		!r.confirmedAt.IsZero() && r.version.ResourceVersion == "" && isOld(absentAge)
 	r.mu.Unlock()
 	if wait {
 		_, _ = r.Check(ctx, "") // ConfirmError returns the error
@@ -155,11 +154,11 @@ func (r *rules) Use(ctx context.Context, object *unstructured.Unstructured) {
 // take decodes rules and puts them in force. If it cannot decode them the previous rules stay in force, but may not remove
 // images.
 func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) error {
-	version := ""
+	version := metav1.ObjectMeta{}
 	if object != nil {
-		version = object.GetResourceVersion()
+		version.UID, version.ResourceVersion = object.GetUID(), object.GetResourceVersion()
 	}
-	if r.read && (version == r.version || r.isOlder(object)) {
+	if r.read && (version.ResourceVersion == r.version.ResourceVersion || isOlder(&version, &r.version)) {
 		return r.unread
 	}
 	received := agentapi.Received{}
@@ -178,22 +177,10 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	for _, p := range received.Policies {
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
-	r.received, r.version, r.uid, r.read, r.confirmErr = received, version, uidOf(object), true, nil
-	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(received.Policies), "resourceVersion", version)
+	r.received, r.version, r.read, r.confirmErr = received, version, true, nil
+	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(received.Policies), "resourceVersion", version.ResourceVersion)
 	r.enforce()
 	return nil
-}
-
-// isOlder reports whether an object is an earlier version of the rules that were read: a watch may lag behind.
-func (r *rules) isOlder(object *unstructured.Unstructured) bool {
-	return object != nil && object.GetUID() == r.uid && isEarlier(object.GetResourceVersion(), r.version)
-}
-
-func uidOf(object *unstructured.Unstructured) types.UID {
-	if object == nil {
-		return ""
-	}
-	return object.GetUID()
 }
 
 // Republish puts the rules in force again, after the labels of the node or the room on the filesystem have changed.

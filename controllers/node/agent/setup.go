@@ -48,7 +48,7 @@ type Config struct {
 	SandboxImage string        // sandbox image of Pods, if the runtime does not report it
 	StateDir     string        // for this agent only; must survive restarts of the node
 	Interval     time.Duration // between two snapshots of the node; 0 means images.DefaultInterval
-	MaxInFlight  int           // maximum number of concurrent removals; 0 means 16
+	MaxInFlight  int           // maximum number of concurrent removals; 0 means that of retention.Options
 	ReportEvery  time.Duration // minimum time between two reports, plus a jitter of a tenth; 0 means a minute
 
 	Off []policy.Feature // features disabled by --feature-gates
@@ -63,8 +63,6 @@ type Config struct {
 
 // Features are the feature gates of an agent.
 var Features = []policy.Feature{policy.NodeImages}
-
-const defaultInFlight = 16
 
 // noAddress is the address that disables an endpoint.
 const noAddress = "0"
@@ -89,9 +87,6 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if c.Interval <= 0 {
 		c.Interval = images.DefaultInterval
-	}
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = defaultInFlight
 	}
 	if c.ReportEvery <= 0 {
 		c.ReportEvery = reportEvery

@@ -3,14 +3,13 @@
 package hub
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +43,7 @@ type RulePublisher struct {
 	missing  sets.Set[types.UID]
 	writeErr error
 
-	sent, stored []byte // the last written content, and the content that the API server stored for it
+	sent, stored map[string]any // the last written content, and the content that the API server stored for it
 }
 
 // Options are the dependencies of RulePublisher and ReportCollector.
@@ -231,15 +230,15 @@ func (p *RulePublisher) put(wanted map[string]any, object *unstructured.Unstruct
 	if err := write(); err != nil {
 		return fmt.Errorf("write NodeImageRules: %w", err)
 	}
-	p.sent, p.stored = textOf(wanted), textOf(content(object))
+	p.sent, p.stored = wanted, content(object)
 	return nil
 }
 
 // isUpToDate reports whether the object has the wanted content, or the content that the API server stored when that was written,
 // perhaps with a default added.
 func (p *RulePublisher) isUpToDate(object *unstructured.Unstructured, wanted map[string]any) bool {
-	is, should := textOf(content(object)), textOf(wanted)
-	return bytes.Equal(is, should) || bytes.Equal(should, p.sent) && bytes.Equal(is, p.stored)
+	is, equal := content(object), equality.Semantic.DeepEqual
+	return equal(is, wanted) || equal(wanted, p.sent) && equal(is, p.stored)
 }
 
 // contentOf returns the content of rules as unstructured objects hold it.
@@ -256,10 +255,4 @@ func content(object *unstructured.Unstructured) map[string]any {
 	fields := maps.Clone(object.Object)
 	maps.DeleteFunc(fields, func(key string, _ any) bool { return key == "apiVersion" || key == "kind" || key == "metadata" })
 	return fields
-}
-
-// textOf encodes fields; equal fields have equal encodings.
-func textOf(fields map[string]any) []byte {
-	text, _ := json.Marshal(fields) // the fields come from JSON
-	return text
 }

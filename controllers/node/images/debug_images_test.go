@@ -3,6 +3,7 @@
 package images_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -57,5 +58,24 @@ func TestDebugImagesTakesASnapshot(t *testing.T) {
 	m.clock.SetTime(m.clock.Now().Add(-time.Hour))
 	if _, err := m.DebugImages(t.Context()); err == nil {
 		t.Error("a snapshot with a time in the future counts as recent")
+	}
+}
+
+// TestDebugImagesWaitsForASnapshotInProgress: clients share it.
+func TestDebugImagesWaitsForASnapshotInProgress(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.during = func(call string) {
+		if call != "Uses" {
+			return
+		}
+		if _, err := m.DebugImages(gone); !errors.Is(err, context.Canceled) {
+			t.Errorf("a client that asks during a snapshot, and does not wait: %v", err)
+		}
+	}
+	if seen, err := m.DebugImages(t.Context()); err != nil || len(seen.Images) != 1 || m.lists != 1 {
+		t.Errorf("%+v, %v after %d snapshots", seen, err, m.lists)
 	}
 }

@@ -49,7 +49,10 @@ type Snapshots struct{ snapshots *snapshots }
 
 // NewSnapshots returns Snapshots. take returns the number of each snapshot.
 func NewSnapshots(take func() int) Snapshots {
-	return Snapshots{&snapshots{take: func(context.Context) (*snapshot, error) { return &snapshot{images: make([]image, take())}, nil }}}
+	return Snapshots{&snapshots{
+		clock: clock.RealClock{},
+		take:  func(context.Context) (*snapshot, error) { return &snapshot{images: make([]image, take())}, nil },
+	}}
 }
 
 // Fresh returns the number of a snapshot that began after the call; 0 after an error.

@@ -51,7 +51,7 @@ type Options struct {
 	Compiler    *engine.Compiler
 	Failed      func(code string) // called with the code of each failed call of Remove; may be nil
 	PulledAgain func(n int)       // called with the number of images that were pulled again within a day after their removal; may be nil
-	Interval    time.Duration     // between two snapshots of the node; 0 means DefaultInterval
+	Interval    time.Duration     // between two snapshots of the node, such as DefaultInterval
 	// Late is called for each removal without an answer whose image is found to be gone; may be nil.
 	Late func(retention.Removal)
 }
@@ -65,39 +65,33 @@ type Node struct {
 	snapshots snapshots
 	batcher   *batcher
 
-	mu            sync.Mutex
-	round         int64
-	versions      map[string]version // by ID
-	summaries     map[string]Summary // by ID, from the last snapshot
-	goneSummaries map[string]Summary // by ID, of images that are gone
-	total         v1alpha1.ImageCount
-	lastErr       error                      // error of the last snapshot; nil if it succeeded
-	away          time.Time                  // since when the runtime has been unreachable; zero if it is reachable
-	changed       chan struct{}              // closed and replaced when a snapshot differs from the one before
-	rules         map[string]*engine.Program // in force
-	received      map[types.UID]string       // images that the rules have received, with their versions
-	sent          map[string]time.Time       // when the removal of an image was sent, by ID; kept for sentFor
+	mu       sync.Mutex
+	round    int64
+	versions map[string]version     // by ID, from the last snapshot
+	sent     map[string]sentRemoval // by ID of the image
+	total    v1alpha1.ImageCount
+	lastErr  error                      // error of the last snapshot; nil if it succeeded
+	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
+	changed  chan struct{}              // closed and replaced when a snapshot differs from the one before
+	rules    map[string]*engine.Program // in force
+	received map[types.UID]string       // images that the rules have received, with their versions
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last saved, or needed no save
 	toSave bool      // a save is scheduled
-
-	unacknowledged unacknowledged
 }
 
-// version is the number of one form of an image.
+// version is one form of an image, with its number.
 type version struct {
 	form   string
 	number int64
+	Summary
 }
 
 // New returns a Node. It does nothing until a Source runs.
 func New(o Options) *Node {
-	if o.Interval <= 0 {
-		o.Interval = DefaultInterval
-	}
-	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, summaries: map[string]Summary{}, changed: make(chan struct{})}
-	n.snapshots.take = n.takeSnapshot
+	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]sentRemoval{}, changed: make(chan struct{})}
+	n.snapshots.take, n.snapshots.clock = n.takeSnapshot, o.Clock
 	n.batcher = newBatcher(o.Clock, func() { n.snapshots.join() }) // a snapshot records the removed images and detects other changes
 	return n
 }
@@ -128,27 +122,13 @@ func (n *Node) receivedByRules() map[types.UID]string {
 	return n.received
 }
 
-// sentFor is how long the Node remembers that it has sent a removal: until all decisions take its result into account.
-const sentFor = time.Minute
-
-// noteSent records that the removal of an image is sent.
-func (n *Node) noteSent(id string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := n.Clock.Now()
-	if len(n.sent) > remembered {
-		maps.DeleteFunc(n.sent, func(_ string, at time.Time) bool { return now.Sub(at) > sentFor })
-	}
-	n.sent[id] = now
-}
-
 // hasLost reports whether images that the rules have received are gone, and another client has removed them.
 func (n *Node) hasLost(received map[types.UID]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for uid := range received {
 		id := string(uid)
-		if at, sent := n.sent[id]; l.byID[id] == nil && !(sent && n.Clock.Now().Sub(at) <= sentFor) {
+		if l.byID[id] == nil && n.Clock.Now().Sub(n.sent[id].At) > answeredFor {
 			return true
 		}
 	}
@@ -175,14 +155,15 @@ type Summary struct {
 	Bytes int64
 }
 
-// Summary returns the summary of an image from recent snapshots; zero if it is unknown.
+// Summary returns the summary of an image in the last snapshot, or of one that the agent has removed since; zero if it is
+// neither.
 func (n *Node) Summary(id string) Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if summary, ok := n.summaries[id]; ok {
-		return summary
+	if known, ok := n.versions[id]; ok {
+		return known.Summary
 	}
-	return n.goneSummaries[id]
+	return n.sent[id].Summary
 }
 
 // Total returns the number of images in the last snapshot and the sum of their bytes.
@@ -214,44 +195,29 @@ func (n *Node) note(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.round++
-	versions, summaries := make(map[string]version, len(l.images)), make(map[string]Summary, len(l.images))
+	versions := make(map[string]version, len(l.images))
 	n.total = v1alpha1.ImageCount{Images: int64(len(l.images))}
 	for i := range l.images {
 		image := &l.images[i]
 		known, form := n.versions[image.ID], formOf(&image.Image)
 		if known.form != form {
-			known = version{form, n.round}
+			known = version{form, n.round, summaryOf(image)}
 		}
-		versions[image.ID], summaries[image.ID] = known, Summary{nameOf(image), image.SizeBytes}
+		versions[image.ID] = known
 		n.total.Bytes += image.SizeBytes
 		image.version = strconv.FormatInt(known.number, 10)
 	}
-	n.remember(summaries)
 	if !maps.Equal(versions, n.versions) {
 		close(n.changed)
 		n.changed = make(chan struct{})
 	}
-	n.versions, n.summaries = versions, summaries
+	n.versions = versions
 }
 
-// remembered is how many images that are gone have their summary kept, for the reports of their removal.
-const remembered = 1000
-
-// remember keeps the summaries of images that are no longer in a snapshot.
-func (n *Node) remember(now map[string]Summary) {
-	if len(n.goneSummaries) > remembered || n.goneSummaries == nil {
-		n.goneSummaries = map[string]Summary{}
-	}
-	for id, summary := range n.summaries {
-		if _, there := now[id]; !there {
-			n.goneSummaries[id] = summary
-		}
-	}
-}
-
-func nameOf(i *image) string {
+func summaryOf(i *image) Summary {
+	s := Summary{Bytes: i.SizeBytes}
 	if names := slices.Concat(i.Tags, i.Digests); len(names) > 0 {
-		return names[0]
+		s.Name = names[0]
 	}
-	return ""
+	return s
 }

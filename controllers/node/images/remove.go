@@ -92,11 +92,11 @@ func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target,
 	if !preflight.Fresh(n.Clock.Now(), since) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}
-	n.unacknowledged.take(t.Name)
+	sent := sentBy(w, p.image)
+	n.remember(sent)
 	outcome := n.remove(ctx, p.round, p.image)
-	if outcome.Unsure && outcome.Result != retention.Refused { // a refusal is an answer
-		n.unacknowledged.put(n.sentFor(w))
-	}
+	sent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer
+	n.remember(sent)
 	return outcome
 }
 
@@ -158,7 +158,6 @@ func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err
 }
 
 func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
-	n.noteSent(i.ID)
 	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
@@ -167,7 +166,7 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	at := n.Readings()
-	n.History.Removed(i.ID, i.Tags, at)
+	n.History.Removed(i.ID, at)
 	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
@@ -23,7 +24,6 @@ type snapshot struct {
 	began    time.Time
 	since    time.Time // time of the oldest answer about which images are in use
 	youngest time.Time // when the youngest container or sandbox was created; zero without any
-	outcome  history.Outcome
 	images   []image
 	byID     map[string]*image
 }
@@ -138,15 +138,16 @@ func (n *Node) age(at history.Reading, l *snapshot) error {
 	for i := range l.images {
 		seen[i] = history.Seen{ID: l.images[i].ID, InUse: l.images[i].InUse}
 	}
-	if l.outcome = n.History.Observe(at, seen); l.outcome.Stale {
+	outcome := n.History.Observe(at, seen)
+	if outcome.Stale {
 		return errStale
 	}
 	n.save(at)
-	if l.outcome.Doubted {
+	if outcome.Doubted {
 		return errEmpty
 	}
-	if again := len(l.outcome.PulledAgain); again > 0 && n.PulledAgain != nil {
-		n.PulledAgain(again)
+	if outcome.PulledAgain > 0 && n.PulledAgain != nil {
+		n.PulledAgain(outcome.PulledAgain)
 	}
 	for i := range l.images {
 		n.date(&l.images[i])
@@ -238,15 +239,16 @@ func formOf(i *engine.Image) string {
 
 // snapshots takes one snapshot at a time. All callers that asked before it began share it.
 type snapshots struct {
-	take func(context.Context) (*snapshot, error)
+	take  func(context.Context) (*snapshot, error)
+	clock clock.PassiveClock
 
 	mu            sync.Mutex
 	running, next *singleflight
 	last          *singleflight // the last one that has ended
-	debugged      time.Time     // when the last one for a client of the debug endpoint began
 }
 
 type singleflight struct {
+	began    time.Time
 	done     chan struct{}
 	snapshot *snapshot
 	err      error
@@ -257,13 +259,23 @@ const snapshotTimeout = 2 * time.Minute
 
 // fresh returns a snapshot that began after the call. The error is that of the snapshot, or of ctx.
 func (l *snapshots) fresh(ctx context.Context) (*snapshot, error) {
-	f := l.join()
+	return l.join().wait(ctx)
+}
+
+func (f *singleflight) wait(ctx context.Context) (*snapshot, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-f.done:
 		return f.snapshot, f.err
 	}
+}
+
+// latest returns the last snapshot that has ended and the one in progress; nil without one.
+func (l *snapshots) latest() (last, running *singleflight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.running
 }
 
 func (l *snapshots) join() *singleflight {
@@ -284,7 +296,7 @@ func (l *snapshots) join() *singleflight {
 // start begins the next snapshot. The caller holds mu.
 func (l *snapshots) start() {
 	f := l.next
-	l.running, l.next = f, nil
+	l.running, l.next, f.began = f, nil, l.clock.Now()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
 		defer cancel()

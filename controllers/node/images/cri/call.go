@@ -48,25 +48,14 @@ func Code(err error) string {
 	case errors.Is(err, ErrNotFullID):
 		return "NotFullID"
 	}
-	var known interface{ GRPCStatus() *status.Status }
-	if err != nil && !errors.As(err, &known) {
-		return status.FromContextError(unwrapContext(err)).Code().String()
-	}
 	code := status.Code(err)
-	if code > codes.Unauthenticated {
+	switch {
+	case code == codes.Unknown:
+		code = status.FromContextError(err).Code() // also Unknown, unless err wraps an error of a context
+	case code > codes.Unauthenticated:
 		code = codes.Unknown // an undefined code, of which there are four billion
 	}
 	return code.String()
-}
-
-// unwrapContext returns the context error that err wraps, or err.
-func unwrapContext(err error) error {
-	for _, of := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, of) {
-			return of
-		}
-	}
-	return err
 }
 
 // ask makes one call with a deadline. name is the name of the call, for the error.

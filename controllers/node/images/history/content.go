@@ -46,7 +46,6 @@ type savedImage struct {
 
 type savedRemoval struct {
 	ID          string    `json:"id"`
-	Tags        []string  `json:"tags,omitempty"`
 	At          time.Time `json:"at"`
 	Since       int64     `json:"since"` // observed since then
 	PulledAgain time.Time `json:"pulledAgain,omitzero"`
@@ -109,7 +108,7 @@ func (c content) check() error {
 		}
 	}
 	for _, r := range c.Removals {
-		if !isSane(r.ID) || r.Since < 0 || r.Since > maxAge || len(r.Tags) > maxTags {
+		if !isSane(r.ID) || r.Since < 0 || r.Since > maxAge {
 			return fmt.Errorf("the removal of image %.64q is invalid", r.ID)
 		}
 	}
@@ -134,10 +133,11 @@ func (h *History) content() (content, uint64) {
 		c.Images = append(c.Images, image)
 	}
 	slices.SortFunc(c.Images, func(a, b savedImage) int { return strings.Compare(a.ID, b.ID) })
-	for _, r := range h.removalsInOrder() {
+	for id, r := range h.removals {
 		since := (h.observed - r.when).Milliseconds()
-		c.Removals = append(c.Removals, savedRemoval{ID: r.ID, Tags: r.Tags, At: r.At, Since: since, PulledAgain: r.PulledAgain})
+		c.Removals = append(c.Removals, savedRemoval{ID: id, At: r.reading.Wall, Since: since, PulledAgain: r.pulledAgain})
 	}
+	slices.SortFunc(c.Removals, func(a, b savedRemoval) int { return strings.Compare(a.ID, b.ID) })
 	return c, h.changes
 }
 
@@ -153,9 +153,7 @@ func (h *History) restore(c content) {
 		h.images[i.ID] = r
 	}
 	for _, r := range c.Removals {
-		h.removals[r.ID] = &removal{
-			Removal: Removal{ID: r.ID, Tags: r.Tags, At: r.At, PulledAgain: r.PulledAgain},
-			when:    -time.Duration(r.Since) * time.Millisecond,
-		}
+		since := time.Duration(r.Since) * time.Millisecond
+		h.removals[r.ID] = &removal{reading: Reading{Wall: r.At}, when: -since, pulledAgain: r.PulledAgain}
 	}
 }

@@ -196,19 +196,20 @@ func (h *handle) Sync() error {
 
 func (h *handle) Close() error { return h.step("close") }
 
+// told is so late that the time since prepare does not count.
+var told = reading(9 * interval)
+
 // tale returns what a store on a disk reports about two images, after one more listing without changes.
-func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
+func tale(t *testing.T, d *disk) (a, b history.Record) {
 	t.Helper()
-	at := reading(9 * interval) // so late that the time in between does not count
-	s := openOn(t, d, at)
+	s := openOn(t, d, told)
 	if s.AgesReset() != nil {
 		t.Errorf("a crash has left a bad file: %v", s.AgesReset())
 	}
-	known = s.Len() > 0
-	s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})
+	s.Observe(told, []history.Seen{{ID: "a"}, {ID: "b"}})
 	a, _ = s.Of("a")
 	b, _ = s.Of("b")
-	return a, b, known
+	return a, b
 }
 
 // prepare returns a store that knows two images. It has observed a use of one of them that is not saved.
@@ -221,7 +222,7 @@ func prepare(t *testing.T) (*disk, *history.Store) {
 		s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})
 		expect.NoError(t, s.Save(at))
 	}
-	s.Removed("gone", nil, reading(2*interval)) // also saves the new ages
+	s.Removed("gone", reading(2*interval)) // also saves the new ages
 	expect.NoError(t, s.Save(reading(2*interval)))
 	s.Observe(reading(3*interval), []history.Seen{{ID: "a", InUse: true}, {ID: "b"}})
 	d.steps = 0
@@ -238,9 +239,9 @@ func TestCrashAtEveryStep(t *testing.T) {
 			d.crashAt(step)
 			err := s.Save(reading(3 * interval))
 			d.crash(rand.New(rand.NewPCG(seed, 0)))
-			a, b, known := tale(t, d)
-			isOld := known && a.UnusedFor == oldA && b.UnusedFor == oldB && a.LastUsed.IsZero()
-			isNew := known && a.UnusedFor == newA && b.UnusedFor == oldB+interval && !a.LastUsed.IsZero()
+			a, b := tale(t, d)
+			isOld := unused(a, told) == oldA && unused(b, told) == oldB && a.LastUsed.IsZero()
+			isNew := unused(a, told) == newA && unused(b, told) == oldB+interval && !a.LastUsed.IsZero()
 			if !isOld && !isNew || err == nil && isOld {
 				t.Errorf("step %d, seed %d: neither the old nor the new state: %+v and %+v after %v", step, seed, a, b, err)
 			}
@@ -274,13 +275,13 @@ func TestSaveErrorLeavesNoOutdatedAge(t *testing.T) {
 		if !errors.Is(err, errFull) || !errors.Is(s.SaveError(), errFull) {
 			t.Errorf("step %d: %v", step, err)
 		}
-		if a, ok := s.Of("b"); !ok || a.UnusedFor != 3*interval {
+		if a, ok := s.Of("b"); !ok || unused(a, reading(3*interval)) != 3*interval {
 			t.Errorf("step %d: the store has lost its state: %+v", step, a)
 		}
 		for seed := range uint64(50) {
 			d.crash(rand.New(rand.NewPCG(seed, 0)))
-			if a, _, _ := tale(t, d); a.UnusedFor != 0 {
-				t.Errorf("step %d: a used image is reported as unused for %v", step, a.UnusedFor)
+			if a, _ := tale(t, d); unused(a, told) != 0 {
+				t.Errorf("step %d: a used image is reported as unused for %v", step, unused(a, told))
 			}
 			d.locked = false
 		}
@@ -296,7 +297,7 @@ func TestSaveIsRetriedAfterAFullDisk(t *testing.T) {
 	d.fail = nil
 	expect.NoError(t, errors.Join(s.Save(reading(3*interval)), s.SaveError()))
 	d.crash(rand.New(rand.NewPCG(1, 1)))
-	if a, b, known := tale(t, d); !known || a.UnusedFor != newA || b.UnusedFor != oldB+interval {
+	if a, b := tale(t, d); unused(a, told) != newA || unused(b, told) != oldB+interval {
 		t.Errorf("%+v and %+v", a, b)
 	}
 }

@@ -77,13 +77,14 @@ func checkFile(t *testing.T, data []byte) {
 			t.Errorf("%v, but the file was not set aside unchanged: %v", s.AgesReset(), aside)
 		}
 	}
+	var at history.Reading
 	for i := range 3 {
-		at := reading(time.Hour + time.Duration(i)*interval)
+		at = reading(time.Hour + time.Duration(i)*interval)
 		s.Observe(at, listed("a b*"))
 		expect.NoError(t, s.Save(at))
 	}
 	r, known := s.Of("a")
-	if used, ok := s.Of("b"); !known || !ok || used.UnusedFor != 0 || r.UnusedFor < 0 || s.AgesReset() != nil && r.UnusedFor > 2*interval {
+	if used, ok := s.Of("b"); !known || !ok || unused(used, at) != 0 || unused(r, at) < 0 || s.AgesReset() != nil && unused(r, at) > 2*interval {
 		t.Errorf("a is %+v, b is %+v; ages lost: %v", r, used, s.AgesReset())
 	}
 	expect.NoError(t, s.Close())
@@ -91,9 +92,9 @@ func checkFile(t *testing.T, data []byte) {
 	again := openOn(t, d, after)
 	again.Observe(after, listed("a b*"))
 	next, _ := again.Of("a")
-	switch {
-	case r.UnusedFor > 100*365*24*time.Hour: // the store does not use such a file
-	case again.AgesReset() != nil, next.UnusedFor-r.UnusedFor > interval, next.UnusedFor < r.UnusedFor-time.Millisecond:
+	switch age, grown := at.Wall.Sub(r.UnusedSince()), after.Wall.Sub(next.UnusedSince()); {
+	case age > 100*365*24*time.Hour-slack: // the store does not use such a file
+	case again.AgesReset() != nil, grown > age+interval+slack, grown < age-slack:
 		t.Errorf("a was %+v and is %+v after it was written and read; ages lost: %v", r, next, again.AgesReset())
 	}
 }

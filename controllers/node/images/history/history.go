@@ -34,16 +34,8 @@ type Outcome struct {
 	Stale bool
 	// Doubted means that the listing was empty although there were images; see History.Observe.
 	Doubted bool
-	// Paused means that the time since the last listing does not count: it was too long, or that listing was in another boot.
-	Paused bool
-	// The ages of all images start again, because an empty listing has turned out to be correct.
-	AgesReset bool
-	// Moved means that the times of all images have changed, not only those of images used since.
-	Moved bool
-	// Untracked is the number of images without a record: there are MaxImages already, or their ID is invalid.
-	Untracked int
-	// PulledAgain are images that have come back within a day after their removal. Each is reported once.
-	PulledAgain []Removal
+	// PulledAgain is the number of images that have come back within a day after their removal. Each is reported once.
+	PulledAgain int
 }
 
 // History is what listings have shown of the images of one node. It is safe for concurrent use.
@@ -90,16 +82,15 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 		h.doubt()
 		return Outcome{Doubted: true}
 	}
-	var o Outcome
-	o.Paused, o.Moved = h.pass(at)
+	h.pass(at)
 	missing, hasNew := h.match(seen)
-	o.AgesReset = missing && (h.doubted || isEmpty)
-	h.begun, h.doubted = true, false
-	if o.AgesReset {
+	if missing && (h.doubted || isEmpty) {
 		h.resetAges()
 	}
+	h.begun, h.doubted = true, false
+	var o Outcome
 	if hasNew {
-		h.welcome(seen, at, &o)
+		o.PulledAgain = h.welcome(seen, at)
 	}
 	h.expire()
 	return o
@@ -116,18 +107,15 @@ func (h *History) doubt() {
 func (h *History) shorten() { h.shortens = h.changes }
 
 // pass adds the time since the last listing, if it counts.
-func (h *History) pass(at Reading) (paused, moved bool) {
-	passed, ok := at.since(h.last)
-	isFirst := h.last == Reading{}
-	if ok = ok && 0 <= passed && passed <= h.gap && !h.doubted; ok {
+func (h *History) pass(at Reading) {
+	if passed, ok := at.since(h.last); ok && 0 <= passed && passed <= h.gap && !h.doubted {
 		h.observed += passed
 	}
 	h.last = at
 	zero := at.Wall.Add(-h.observed)
 	if zero.After(h.zero) || zero.Before(h.zero.Add(-slack)) {
-		h.zero, moved = zero.Truncate(time.Second).Add(time.Second), true
+		h.zero = zero.Truncate(time.Second).Add(time.Second)
 	}
-	return !ok && !isFirst, moved
 }
 
 // match updates the records of listed images and deletes the other records. It reports whether there were any of these, and
@@ -163,24 +151,25 @@ func (h *History) resetAges() {
 	}
 }
 
-// welcome adds records for new images while there is room.
-func (h *History) welcome(seen []Seen, at Reading, o *Outcome) {
+// welcome adds records for new images while there is room. It returns how many of them were pulled again.
+func (h *History) welcome(seen []Seen, at Reading) (again int) {
 	for _, s := range seen {
 		if r, ok := h.images[s.ID]; ok {
 			r.see(h.round, h.observed, s.InUse) // another line about a new image
 			continue
 		}
-		switch again, isStale := h.pulledAgain(s.ID, at); {
-		case isStale:
-		case len(h.images) >= MaxImages || !isSane(s.ID):
-			o.Untracked++
-		default:
-			o.PulledAgain = append(o.PulledAgain, again...)
-			r := &record{inUse: s.InUse, round: h.round}
-			r.begin(h.observed)
-			h.images[strings.Clone(s.ID)] = r
+		isAgain, isStale := h.pulledAgain(s.ID, at)
+		if isStale || len(h.images) >= MaxImages || !isSane(s.ID) {
+			continue
 		}
+		if isAgain {
+			again++
+		}
+		r := &record{inUse: s.InUse, round: h.round}
+		r.begin(h.observed)
+		h.images[strings.Clone(s.ID)] = r
 	}
+	return again
 }
 
 // isSane reports whether id can be the ID of an image, and can be saved.
@@ -195,12 +184,9 @@ func (h *History) Of(id string) (Record, bool) {
 	if !ok || !h.begun || h.doubted {
 		return Record{}, false
 	}
-	told := Record{FirstSeen: h.zero.Add(r.first), InUse: r.inUse}
+	told := Record{FirstSeen: h.zero.Add(r.first)}
 	if r.used {
 		told.LastUsed = h.zero.Add(r.last)
-	}
-	if !r.inUse {
-		told.UnusedFor = h.observed - r.start()
 	}
 	return told, true
 }
@@ -210,11 +196,4 @@ func (h *History) observedSoFar() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.observed
-}
-
-// Len returns the number of images with a record.
-func (h *History) Len() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.images)
 }

@@ -33,6 +33,11 @@ func reading(since time.Duration) history.Reading {
 	return history.Reading{Wall: start.Add(since), BootID: "boot", Boot: time.Hour + since}
 }
 
+// unused returns how long an image is unused at a reading, to the nearest interval: the times of a record may be late by slack.
+func unused(r history.Record, at history.Reading) time.Duration {
+	return at.Wall.Sub(r.UnusedSince()).Round(interval)
+}
+
 // life is a simulated node, with everything that was observed.
 type life struct {
 	*testing.T
@@ -193,15 +198,12 @@ func (l *life) check() {
 			continue
 		}
 		known, unused := l.observed(id)
-		byWall, knownByWall := at.Wall.Sub(r.UnusedSince()), at.Wall.Sub(r.FirstSeen)
+		unusedFor, knownFor := at.Wall.Sub(r.UnusedSince()), at.Wall.Sub(r.FirstSeen)
 		switch {
-		case r.UnusedFor > unused || byWall > unused || knownByWall > known:
-			l.Fatalf("%s is reported as unused for %v, %v by the wall clock, and known for %v; observed: unused %v, known %v",
-				id, r.UnusedFor, byWall, knownByWall, unused, known)
-		case byWall > r.UnusedFor || byWall < r.UnusedFor-slack:
-			l.Fatalf("%s: unused for %v by the wall clock, %v observed", id, byWall, r.UnusedFor)
-		case l.exact && (r.UnusedFor < unused-lost || knownByWall < known-slack-lost):
-			l.Fatalf("%s is reported as unused for only %v, known for %v; observed: %v, %v", id, r.UnusedFor, knownByWall, unused, known)
+		case unusedFor > unused || knownFor > known:
+			l.Fatalf("%s is reported as unused for %v, known for %v; observed: %v, %v", id, unusedFor, knownFor, unused, known)
+		case l.exact && (unusedFor < unused-slack-lost || knownFor < known-slack-lost):
+			l.Fatalf("%s is reported as unused for only %v, known for %v; observed: %v, %v", id, unusedFor, knownFor, unused, known)
 		}
 	}
 }
@@ -247,7 +249,7 @@ func (l *life) happen() {
 
 // remove is a removal by the agent, which the store learns at once.
 func (l *life) remove(id string) {
-	l.store.Removed(id, nil, l.reading())
+	l.store.Removed(id, l.reading())
 	delete(l.images, id)
 	if last := l.believed(); last != nil {
 		last.removed[id] = true

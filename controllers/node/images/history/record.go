@@ -15,10 +15,6 @@ type Record struct {
 	// LastUsed is the first listing that showed the image unused again, or the last listing while it is in use. It is zero for
 	// an image that was never seen in use.
 	LastUsed time.Time
-	// InUse reports whether the last listing showed the image in use.
-	InUse bool
-	// UnusedFor is how long the image was observed unused until the last listing. It does not depend on the wall clock.
-	UnusedFor time.Duration
 }
 
 // UnusedSince returns when the age of an image begins: the later of FirstSeen and LastUsed.
@@ -60,12 +56,4 @@ func (r *record) begin(observed time.Duration) {
 	if r.inUse {
 		r.last = observed
 	}
-}
-
-// start returns when the age begins.
-func (r *record) start() time.Duration {
-	if r.used {
-		return max(r.first, r.last)
-	}
-	return r.first
 }

@@ -16,94 +16,65 @@ const (
 	// Thrash is how long a History remembers a removal. If an image is pulled again within that time, its removal was a
 	// mistake.
 	Thrash = 24 * time.Hour
-
-	maxTags = 8
-	maxTag  = 512
 )
 
-// Removal is an image that the agent removed.
-type Removal struct {
-	ID string
-	// Tags are the first few tags of the image, sorted.
-	Tags []string
-	// At is when it was removed, by the wall clock at that time.
-	At time.Time
-	// PulledAgain is when a listing first showed it again; zero if none did.
-	PulledAgain time.Time
-}
-
+// removal is an image that the agent removed.
 type removal struct {
-	Removal
-	when    time.Duration // in observed time
-	reading Reading       // empty if it comes from a file
+	reading     Reading       // from after the removal; only the wall clock if it comes from a file
+	when        time.Duration // in observed time
+	pulledAgain time.Time     // when a listing first showed the image again; zero if none did
 }
 
 // Removed records that the agent removed an image, with a reading from after the removal. The image has no record from then on.
-func (h *History) Removed(id string, tags []string, at Reading) {
+func (h *History) Removed(id string, at Reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at = at.plain()
 	h.changes++
 	h.shorten()
 	delete(h.images, id)
 	if !isSane(id) {
 		return
 	}
-	h.removals[id] = &removal{Removal{ID: strings.Clone(id), Tags: few(tags), At: at.Wall}, h.observed, at}
+	h.removals[strings.Clone(id)] = &removal{reading: at.plain(), when: h.observed}
 	if len(h.removals) > MaxRemovals {
-		delete(h.removals, h.removalsInOrder()[0].ID)
+		delete(h.removals, slices.MinFunc(slices.Collect(maps.Keys(h.removals)), h.compareRemovals))
 	}
 }
 
-// few returns the tags to remember.
-func few(tags []string) []string {
-	var kept []string
-	for _, tag := range tags {
-		if len(tag) <= maxTag {
-			kept = append(kept, strings.Clone(tag))
-		}
-	}
-	slices.Sort(kept)
-	return kept[:min(len(kept), maxTags)]
+// compareRemovals orders the IDs of removed images by the time of their removal.
+func (h *History) compareRemovals(a, b string) int {
+	x, y := h.removals[a], h.removals[b]
+	return cmp.Or(cmp.Compare(x.when, y.when), x.reading.Wall.Compare(y.reading.Wall))
 }
 
-func (r *removal) compare(other *removal) int {
-	return cmp.Or(cmp.Compare(r.when, other.when), r.At.Compare(other.At), cmp.Compare(r.ID, other.ID))
-}
-
-// PulledAgain returns the images that were pulled again within Thrash after the agent removed them, until that time is over.
-// They are in the order of their removal.
-func (h *History) PulledAgain() []Removal {
+// PulledAgain returns the number of images that were pulled again within Thrash after the agent removed them. They count until
+// that time is over.
+func (h *History) PulledAgain() (again int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var again []Removal
-	for _, r := range h.removalsInOrder() {
-		if !r.PulledAgain.IsZero() {
-			again = append(again, r.Removal)
+	for _, r := range h.removals {
+		if !r.pulledAgain.IsZero() {
+			again++
 		}
 	}
 	return again
 }
 
-func (h *History) removalsInOrder() []*removal {
-	return slices.SortedFunc(maps.Values(h.removals), (*removal).compare)
-}
-
-// pulledAgain returns the removal of an image that is new in a listing, if this listing is the first to show it again. A
+// pulledAgain reports whether an image that is new in a listing was removed, and this listing is the first to show it again. A
 // listing that began before the removal is stale and does not count.
-func (h *History) pulledAgain(id string, at Reading) (again []Removal, isStale bool) {
+func (h *History) pulledAgain(id string, at Reading) (again, isStale bool) {
 	r, ok := h.removals[id]
-	if !ok || !r.PulledAgain.IsZero() {
-		return nil, false
+	if !ok || !r.pulledAgain.IsZero() {
+		return false, false
 	}
 	if passed, ok := at.since(r.reading); ok && passed <= 0 {
-		return nil, true
+		return false, true
 	}
 	if h.isOver(r) {
-		return nil, false
+		return false, false
 	}
-	r.PulledAgain = at.Wall
-	return []Removal{r.Removal}, false
+	r.pulledAgain = at.Wall
+	return true, false
 }
 
 // expire forgets removals once their time is over.
@@ -113,5 +84,5 @@ func (h *History) expire() {
 
 // isOver uses the clock that is ahead: observed time stops without listings, and the wall clock may step back.
 func (h *History) isOver(r *removal) bool {
-	return h.observed-r.when > Thrash || h.last.Wall.Sub(r.At) > Thrash
+	return h.observed-r.when > Thrash || h.last.Wall.Sub(r.reading.Wall) > Thrash
 }

@@ -5,6 +5,7 @@ package images_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
@@ -77,7 +79,10 @@ func TestRemovalsWithoutAnswerAreCountedLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, w := permitted(t)
 			var late []retention.Removal
-			m.Late = func(r retention.Removal) { late = append(late, r) }
+			m.Late = func(r retention.Removal) {
+				late = append(late, r)
+				expect.Equal(t, "bytes", 7, m.Summary(r.Subject.Name).Bytes)
+			}
 			m.remove = func(string) error { return test.answer }
 			if o := m.removeBy(w); !o.Unsure || o.Unsent {
 				t.Fatalf("%+v", o)
@@ -90,12 +95,51 @@ func TestRemovalsWithoutAnswerAreCountedLate(t *testing.T) {
 				t.Fatalf("counted %d times, want %d", len(late), test.late)
 			}
 			for _, r := range late {
-				if r.Subject.Name != id("a") || r.Rule.ID.Rule != "r" || r.Reason != policy.Expired || m.Summary(id("a")).Bytes != 7 {
+				if r.Subject.Name != id("a") || r.Rule.ID.Rule != "r" || r.Reason != policy.Expired {
 					t.Errorf("%+v", r)
 				}
 			}
 		})
 	}
+}
+
+// TestRemovalThatIsCountedLateHasItsBytes: many other images may disappear before the removal is counted.
+func TestRemovalThatIsCountedLateHasItsBytes(t *testing.T) {
+	m, w := permitted(t)
+	var late []int64
+	m.Late = func(r retention.Removal) { late = append(late, m.Summary(r.Subject.Name).Bytes) }
+	m.remove = func(id string) error {
+		delete(m.listed, id)
+		return context.DeadlineExceeded
+	}
+	m.Node.Failed = func(string) { // called before the agent checks whether the image is gone
+		for _, change := range []func(id string){
+			func(id string) { m.listed[id] = cri.Image{ID: id} },
+			func(id string) { delete(m.listed, id) },
+			func(string) {},
+		} {
+			m.mu.Lock() // a snapshot may be in progress
+			for i := range 1100 {
+				change(fmt.Sprint(i))
+			}
+			m.mu.Unlock()
+			expect.NoError(t, m.takeSnapshot())
+		}
+		m.answer(errors.New("away"))
+	}
+	if o := m.removeBy(w); !o.Unsure {
+		t.Fatalf("%+v", o)
+	}
+	m.answer(nil)
+	expect.NoError(t, m.takeSnapshot())
+	expect.Equal(t, "bytes of the removals that were counted late", []int64{7}, late)
+}
+
+// answer sets the error of requests for images; nil if they succeed.
+func (m *machine) answer(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = err
 }
 
 // TestErrPodsIsNoErrorOfTheRuntime: an API server that does not list the Pods is not an error of the runtime. No

@@ -70,6 +70,8 @@ type Config struct {
 
 	Webhook admission.Serving // the zero value disables it
 
+	AuditRecords string // format of audit.Writer; empty for no records
+
 	TracingEndpoint   string // of an OTLP collector; empty for no traces
 	TracingPerMillion int    // number of traces to export of a million
 
@@ -226,6 +228,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	})
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
 		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Audit:       c.audit().Write,
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})

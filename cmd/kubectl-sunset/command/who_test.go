@@ -27,7 +27,6 @@ func logOf(lines ...string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-
 func TestWhoInFiles(t *testing.T) {
 	owned := strings.Replace(deletionLine("x", "deleted", ""), `"propagationPolicy"`,
 		`"owner":{"apiVersion":"batch/v1","kind":"CronJob","namespace":"shop","name":"nightly","uid":"o1","resourceVersion":"9"},"propagationPolicy"`, 1)

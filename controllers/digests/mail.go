@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package digests
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/smtp"
+	"strings"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// smtps is the port at which a connection begins with TLS (RFC 8314).
+const smtps = "465"
+
+// tlsConfig returns the configuration of a client that trusts a bundle, or the system if it is empty.
+func tlsConfig(bundle []byte) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(bundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(bundle) {
+			return nil, errors.New("no certificate in PEM")
+		}
+	}
+	return config, nil
+}
+
+// mail sends a message over SMTP, always with TLS.
+func (s *sender) mail(ctx context.Context, to *v1alpha1.DigestMail, m message, id string) error {
+	config, err := tlsConfig(to.CABundle)
+	if err != nil {
+		return fmt.Errorf("spec.mail.caBundle: %w", err)
+	}
+	host, port, err := net.SplitHostPort(to.Server)
+	if err != nil {
+		return err
+	}
+	config.ServerName = host
+	var auth smtp.Auth
+	if from := to.CredentialsFrom; from != nil {
+		username, err := s.secrets.value(ctx, from.Name, "username")
+		if err != nil {
+			return err
+		}
+		password, err := s.secrets.value(ctx, from.Name, "password")
+		if err != nil {
+			return err
+		}
+		auth = smtp.PlainAuth("", username, password, host)
+	}
+	raw, err := s.dial(ctx, "tcp", to.Server)
+	if err != nil {
+		return fmt.Errorf("connect to the SMTP server: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
+	defer func() { _ = raw.Close() }()
+	connection := raw
+	if port == smtps {
+		connection = tls.Client(raw, config)
+	}
+	if err := deliver(connection, config, port != smtps, auth, to, s.compose(to, m, id)); err != nil {
+		return fmt.Errorf("send mail: %w", err)
+	}
+	return nil
+}
+
+// deliver sends one mail over a connection.
+func deliver(connection net.Conn, config *tls.Config, startTLS bool, auth smtp.Auth, to *v1alpha1.DigestMail, mail []byte) error {
+	client, err := smtp.NewClient(connection, config.ServerName)
+	if err != nil {
+		return err
+	}
+	if startTLS {
+		if err := client.StartTLS(config); err != nil {
+			return err
+		}
+	}
+	if auth != nil {
+		if err := client.Auth(auth); err != nil {
+			return err
+		}
+	}
+	if err := client.Mail(to.From); err != nil {
+		return err
+	}
+	for _, address := range to.To {
+		if err := client.Rcpt(address); err != nil {
+			return err
+		}
+	}
+	body, err := client.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := body.Write(mail); err != nil {
+		return err
+	}
+	if err := body.Close(); err != nil { // the server has accepted the mail if there is no error
+		return err
+	}
+	_ = client.Quit()
+	return nil
+}
+
+// compose returns a mail as text in UTF-8. Its Message-ID is the same each time that the digest is sent.
+func (s *sender) compose(to *v1alpha1.DigestMail, m message, id string) []byte {
+	_, domain, _ := strings.Cut(to.From, "@")
+	var mail bytes.Buffer
+	for _, header := range [][2]string{
+		{"From", to.From}, {"To", strings.Join(to.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", m.subject)},
+		{"Date", s.now().UTC().Format(time.RFC1123Z)}, {"Message-ID", "<" + strings.ReplaceAll(id, ":", ".") + "@" + domain + ">"}, {"MIME-Version", "1.0"},
+		{"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"}, {"Auto-Submitted", "auto-generated"},
+	} {
+		mail.WriteString(header[0] + ": " + header[1] + "\r\n")
+	}
+	mail.WriteString("\r\n")
+	body := quotedprintable.NewWriter(&mail)
+	_, _ = io.WriteString(body, m.text)
+	_ = body.Close()
+	return mail.Bytes()
+}

@@ -22,7 +22,7 @@ type Content struct {
 	ScheduledTime time.Time  `json:"scheduledTime"`        // when it was due
 	Time          time.Time  `json:"time"`                 // when everything was counted
 	Since         *time.Time `json:"since,omitempty"`      // the time from which deletions are counted; nil in the first digest, which counts none
-	Ahead         string     `json:"ahead"`                // the period that Due covers: 1h, 24h or 7d
+	Ahead         string     `json:"ahead"`                // the period that Due covers: 1h, 1d or 7d
 	Namespaces    []string   `json:"namespaces,omitempty"` // to which the digest is limited; empty for no limit
 	DueNow        int64      `json:"dueNow"`               // objects that are due, of enforced policies
 	Due           int64      `json:"due"`                  // objects that become due within Ahead, including DueNow

@@ -27,6 +27,15 @@ func (n *Notifier) ConnectTo(address string) {
 	}
 }
 
+// ConnectToPipes connects to pipes that nothing reads.
+func (n *Notifier) ConnectToPipes() {
+	n.sender.proxy = nil
+	n.sender.dial = func(context.Context, string, string) (net.Conn, error) {
+		connection, _ := net.Pipe()
+		return connection, nil
+	}
+}
+
 // Dial connects as to a receiver.
 func Dial(ctx context.Context, address string) error {
 	connection, err := dialer().DialContext(ctx, "tcp", address)

@@ -40,6 +40,7 @@ type harness struct {
 	t        *testing.T
 	clock    *clocktesting.FakeClock
 	receiver *httptest.Server
+	created  time.Time // of the digests
 
 	mu       sync.Mutex
 	digests  []*unstructured.Unstructured
@@ -59,7 +60,7 @@ type request struct {
 }
 
 func newHarness(t *testing.T) *harness {
-	h := &harness{t: t, clock: clocktesting.NewFakeClock(created.Add(time.Minute)), secrets: map[string]string{}}
+	h := &harness{t: t, clock: clocktesting.NewFakeClock(created.Add(time.Minute)), created: created, secrets: map[string]string{}}
 	h.receiver = httptest.NewTLSServer(http.HandlerFunc(h.receive))
 	t.Cleanup(h.receiver.Close)
 	h.restart()
@@ -98,11 +99,13 @@ func (h *harness) received() []request {
 // add adds a digest, every hour to the receiver.
 func (h *harness) add(name string, edit ...func(*v1alpha1.DigestSpec)) {
 	d := &v1alpha1.RetentionDigest{Spec: v1alpha1.DigestSpec{Schedule: "@hourly", Webhook: &v1alpha1.DigestWebhook{
-		URL:      "https://example.com/" + name, // the name in the certificate of httptest
-		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw}),
+		URL: "https://example.com/" + name, // the name in the certificate of httptest
 	}}}
+	if h.receiver != nil {
+		d.Spec.Webhook.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw})
+	}
 	d.APIVersion, d.Kind = v1alpha1.RetentionDigestKind.ToAPIVersionAndKind()
-	d.Name, d.UID, d.Generation, d.CreationTimestamp = name, types.UID("uid-"+name), 1, metav1.Time{Time: created}
+	d.Name, d.UID, d.Generation, d.CreationTimestamp = name, types.UID("uid-"+name), 1, metav1.Time{Time: h.created}
 	for _, e := range edit {
 		e(&d.Spec)
 	}

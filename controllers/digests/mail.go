@@ -105,7 +105,7 @@ func deliver(connection net.Conn, config *tls.Config, startTLS bool, auth smtp.A
 	if _, err := body.Write(mail); err != nil {
 		return err
 	}
-	if err := body.Close(); err != nil { // the server has accepted the mail if there is no error
+	if err := body.Close(); err != nil { // without an error, the server has accepted the mail
 		return err
 	}
 	_ = client.Quit()

@@ -53,7 +53,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestDial: Sunset connects to no loopback address, whatever name a receiver has.
+// TestDial: Sunset connects to no loopback address, even if the name of a receiver resolves to one.
 func TestDial(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)

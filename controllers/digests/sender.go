@@ -49,7 +49,7 @@ type sender struct {
 	now       func() time.Time
 }
 
-// dialer connects to no forbidden address, whatever a name resolves to.
+// dialer connects to no forbidden address, even if a name resolves to one.
 func dialer() *net.Dialer {
 	return &net.Dialer{Timeout: stepTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

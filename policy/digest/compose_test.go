@@ -166,7 +166,7 @@ func TestNamespaces(t *testing.T) {
 	expect.Equal(t, "not known", int64(1), c.Uncounted)
 }
 
-// TestBounded: whatever policies exist, a digest has a limited size.
+// TestBounded: a digest has a limited size, with any number of policies.
 func TestBounded(t *testing.T) {
 	var sources []digest.Source
 	long := strings.Repeat("x", 30_000)

@@ -118,7 +118,7 @@ Without -f, it searches the Events about the object, which Sunset writes for rul
 that the RetentionLedgers record at this moment. It also says whether an object of that name exists now. You need permission
 to list Events in the namespace; without permission to list RetentionLedgers, the command leaves them out.
 
-Exit codes: 0 a deletion was found; 1 none was found; 2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const whoExamples = `  # Which rule deleted this Job? Search the logs of all replicas
   kubectl logs -n sunset-system deploy/sunset-controller --all-pods | kubectl sunset who job/report -n shop -f -

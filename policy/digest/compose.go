@@ -105,6 +105,9 @@ func (d *Digest) about(s *Source, in Input) Policy {
 	p := Policy{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Mode: cmp.Or(string(s.Mode), string(v1alpha1.DryRun))}
 	if in.Stats == nil || s.Namespace != "" {
 		p.DueNow, p.Due = s.Status.Due.Now, within(s.Status.Due, d.Spec.Ahead)
+		if images := s.Status.NodeImages; images != nil {
+			p.DueBytes = bytesWithin(images.Due, d.Spec.Ahead)
+		}
 		if next := s.Status.NextDueTime; next != nil {
 			p.NextDueTime = &next.Time
 		}
@@ -143,6 +146,10 @@ func within(c v1alpha1.DueCounts, ahead v1alpha1.DigestPeriod) int64 {
 	default:
 		return c.Day
 	}
+}
+
+func bytesWithin(c v1alpha1.ImageDueCounts, ahead v1alpha1.DigestPeriod) int64 {
+	return within(v1alpha1.DueCounts{Now: c.Now.Bytes, Hour: c.Hour.Bytes, Day: c.Day.Bytes, Week: c.Week.Bytes}, ahead)
 }
 
 func (d *Digest) addSoonest(p *Policy, s *Source, rule string, soonest []v1alpha1.DueSample, now time.Time) {

@@ -42,6 +42,7 @@ type Policy struct {
 	Mode        string     `json:"mode"`   // DryRun, Enforce or Suspend
 	DueNow      int64      `json:"dueNow"` // in a dry run: objects that would be deleted
 	Due         int64      `json:"due"`
+	DueBytes    int64      `json:"dueBytes,omitempty"` // size of the images among Due
 	NextDueTime *time.Time `json:"nextDueTime,omitempty"`
 	Soonest     []Sample   `json:"soonest,omitempty"`  // at most three of the objects that are due within Ahead
 	Deleted     int64      `json:"deleted"`            // 0 if Uncounted

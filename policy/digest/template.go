@@ -5,6 +5,7 @@ package digest
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -28,7 +29,7 @@ var (
 const builtIn = `Sunset digest {{.Digest}}: {{.Summary}}
 {{- range .Policies}}
 
-{{.Title}}: {{.DueNow}} due now, {{.Due}} within {{$.Ahead}}
+{{.Title}}: {{.DueNow}} due now, {{.Due}} within {{$.Ahead}}{{if .DueBytes}} ({{size .DueBytes}} of images){{end}}
 {{- if .Deleted}}, {{if not .Exact}}about {{end}}{{.Deleted}} deleted{{end}}{{if .Gone}}, {{.Gone}} gone{{end}}
 {{- range .Soonest}}
 - {{date .DueTime}}: {{.Explain}}{{end}}
@@ -57,7 +58,7 @@ func parseTemplate(written string, zone *time.Location) (*template.Template, err
 	return t, nil
 }
 
-// functions replaces the functions of the library that may return long texts, and adds date and json.
+// functions replaces the functions of the library that may return long texts, and adds date, json and size.
 func functions(zone *time.Location) template.FuncMap {
 	return template.FuncMap{
 		"print":    bounded(func(a ...any) (string, error) { return fmt.Sprint(a...), nil }),
@@ -67,8 +68,18 @@ func functions(zone *time.Location) template.FuncMap {
 		"urlquery": bounded(func(a ...any) (string, error) { return template.URLQueryEscaper(a...), nil }),
 		"printf":   func(string, ...any) (string, error) { return "", errNoPrintf },
 		"json":     func(v any) (string, error) { return bounded(func(a ...any) (string, error) { return text(a[0]) })(v) },
+		"size":     size,
 		"date":     func(t time.Time) string { return t.In(zone).Format("Mon 2 Jan 15:04 MST") },
 	}
+}
+
+// size is a number of bytes for people, such as 1.5 GB.
+func size(bytes int64) string {
+	n, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
+	for n >= 1000 && len(units) > 1 {
+		n, units = n/1000, units[1:]
+	}
+	return strconv.FormatFloat(n, 'g', 3, 64) + " " + units[0]
 }
 
 func bounded(f func(...any) (string, error)) func(...any) (string, error) {

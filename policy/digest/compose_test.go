@@ -86,6 +86,9 @@ func TestDeletions(t *testing.T) {
 func TestComposeOfStatus(t *testing.T) {
 	status := withLedger(0, 0)
 	status.Due = v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 3, Week: 4}
+	status.NodeImages = &v1alpha1.NodeImagesStatus{Due: v1alpha1.ImageDueCounts{
+		Hour: v1alpha1.ImageCount{Bytes: 20}, Day: v1alpha1.ImageCount{Bytes: 30}, Week: v1alpha1.ImageCount{Bytes: 40},
+	}}
 	status.Rules = []v1alpha1.RuleStatus{
 		{Name: "jobs", Soonest: []v1alpha1.DueSample{
 			{Namespace: "b", Name: "later", DueTime: metav1.Time{Time: now.Add(2 * time.Hour)}},
@@ -106,6 +109,7 @@ func TestComposeOfStatus(t *testing.T) {
 		c, _ := d.Compose(digest.Input{Now: now, Sources: []digest.Source{dry, source("p", status), source("silent", withLedger(0, 0))}, Last: last()})
 		expect.Equal(t, "due", due, c.Due)
 		expect.Equal(t, "due now", int64(1), c.DueNow)
+		expect.Equal(t, "bytes", 10*due, c.Policies[0].DueBytes)
 		expect.Equal(t, "stuck", int64(1), c.Stuck)
 		expect.Equal(t, "policies", "p dry", c.Policies[0].Name+" "+c.Policies[1].Name)
 		expect.Equal(t, "mode", "DryRun", c.Policies[1].Mode)

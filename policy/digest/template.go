@@ -5,6 +5,7 @@ package digest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/template"
@@ -79,7 +80,7 @@ func size(bytes int64) string {
 	for n >= 1000 && len(units) > 1 {
 		n, units = n/1000, units[1:]
 	}
-	return strconv.FormatFloat(n, 'g', 3, 64) + " " + units[0]
+	return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) + " " + units[0]
 }
 
 func bounded(f func(...any) (string, error)) func(...any) (string, error) {

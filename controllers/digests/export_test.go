@@ -53,5 +53,5 @@ func BodyOf(d *digest.Digest, c *digest.Content) (body, contentType string, err 
 
 // MailOf returns a digest as a mail.
 func (n *Notifier) MailOf(to *v1alpha1.DigestMail, subject, text string) string {
-	return string(n.sender.compose(to, message{subject: subject, text: text}, "id"))
+	return string(n.sender.encode(to, message{subject: subject, text: text}, "id"))
 }

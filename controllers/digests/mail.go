@@ -14,6 +14,7 @@ import (
 	"mime/quotedprintable"
 	"net"
 	"net/smtp"
+	"net/textproto"
 	"strings"
 	"time"
 
@@ -35,61 +36,59 @@ func tlsConfig(bundle []byte) (*tls.Config, error) {
 	return config, nil
 }
 
-// mail sends a message over SMTP, always with TLS.
+// mail sends a message over SMTP, always with TLS. The error does not contain the texts of responses.
 func (s *sender) mail(ctx context.Context, to *v1alpha1.DigestMail, m message, id string) error {
-	config, err := tlsConfig(to.CABundle)
-	if err != nil {
-		return fmt.Errorf("spec.mail.caBundle: %w", err)
-	}
-	host, port, err := net.SplitHostPort(to.Server)
-	if err != nil {
-		return err
-	}
-	config.ServerName = host
-	var auth smtp.Auth
-	if from := to.CredentialsFrom; from != nil {
-		username, err := s.secrets.value(ctx, from.Name, "username")
-		if err != nil {
-			return err
-		}
-		password, err := s.secrets.value(ctx, from.Name, "password")
-		if err != nil {
-			return err
-		}
-		auth = smtp.PlainAuth("", username, password, host)
-	}
 	raw, err := s.dial(ctx, "tcp", to.Server)
 	if err != nil {
 		return fmt.Errorf("connect to the SMTP server: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
 	defer func() { _ = raw.Close() }()
+	client, err := s.login(ctx, raw, to)
+	if err == nil {
+		err = deliver(client, to, s.encode(to, m, id))
+	}
+	if refused := (&textproto.Error{}); errors.As(err, &refused) {
+		return fmt.Errorf("the SMTP server responds with code %d", refused.Code)
+	}
+	if errors.As(err, new(textproto.ProtocolError)) {
+		return errors.New("the response of the SMTP server is not SMTP")
+	}
+	return err
+}
+
+// login begins TLS on a connection, and authenticates if there are credentials.
+func (s *sender) login(ctx context.Context, raw net.Conn, to *v1alpha1.DigestMail) (*smtp.Client, error) {
+	config, err := tlsConfig(to.CABundle)
+	if err != nil {
+		return nil, fmt.Errorf("spec.mail.caBundle: %w", err)
+	}
+	host, port, _ := strings.Cut(to.Server, ":")
+	config.ServerName = host
 	connection := raw
 	if port == smtps {
 		connection = tls.Client(raw, config)
 	}
-	if err := deliver(connection, config, port != smtps, auth, to, s.compose(to, m, id)); err != nil {
-		return fmt.Errorf("send mail: %w", err)
+	client, err := smtp.NewClient(connection, host)
+	if err == nil && port != smtps {
+		err = client.StartTLS(config)
 	}
-	return nil
+	if err != nil || to.CredentialsFrom == nil {
+		return client, err
+	}
+	username, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "username")
+	if err != nil {
+		return nil, err
+	}
+	password, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "password")
+	if err != nil {
+		return nil, err
+	}
+	return client, client.Auth(smtp.PlainAuth("", username, password, host))
 }
 
-// deliver sends one mail over a connection.
-func deliver(connection net.Conn, config *tls.Config, startTLS bool, auth smtp.Auth, to *v1alpha1.DigestMail, mail []byte) error {
-	client, err := smtp.NewClient(connection, config.ServerName)
-	if err != nil {
-		return err
-	}
-	if startTLS {
-		if err := client.StartTLS(config); err != nil {
-			return err
-		}
-	}
-	if auth != nil {
-		if err := client.Auth(auth); err != nil {
-			return err
-		}
-	}
+// deliver sends one mail. Without an error, the server has accepted it.
+func deliver(client *smtp.Client, to *v1alpha1.DigestMail, mail []byte) error {
 	if err := client.Mail(to.From); err != nil {
 		return err
 	}
@@ -105,15 +104,15 @@ func deliver(connection net.Conn, config *tls.Config, startTLS bool, auth smtp.A
 	if _, err := body.Write(mail); err != nil {
 		return err
 	}
-	if err := body.Close(); err != nil { // without an error, the server has accepted the mail
+	if err := body.Close(); err != nil {
 		return err
 	}
 	_ = client.Quit()
 	return nil
 }
 
-// compose returns a mail as text in UTF-8. Its Message-ID is the same each time that the digest is sent.
-func (s *sender) compose(to *v1alpha1.DigestMail, m message, id string) []byte {
+// encode returns a mail as text in UTF-8. Its Message-ID is the same each time that the digest is sent.
+func (s *sender) encode(to *v1alpha1.DigestMail, m message, id string) []byte {
 	_, domain, _ := strings.Cut(to.From, "@")
 	var mail bytes.Buffer
 	for _, header := range [][2]string{

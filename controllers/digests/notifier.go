@@ -22,10 +22,11 @@ import (
 
 const (
 	tickEvery    = 5 * time.Second
-	listTimeout  = 4 * time.Second // of reading the RetentionDigests from the cache, which waits for the first list
-	absentPause  = time.Minute     // before another attempt to watch them, if the API server does not have the kind
-	atOnce       = 4               // digests that are composed or sent at the same time
-	workTimeout  = time.Minute     // of composing and sending one digest
+	listTimeout  = 4 * time.Second  // of reading the RetentionDigests from the cache, which waits for the first list
+	absentPause  = time.Minute      // before another attempt to watch them, if the API server does not have the kind
+	atOnce       = 4                // digests that are composed or sent at the same time
+	workTimeout  = time.Minute      // of composing and sending one digest
+	writeTimeout = 10 * time.Second // of its status, also while the process ends
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 10 * time.Minute
 )

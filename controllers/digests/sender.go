@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -78,14 +78,13 @@ func (s *sender) post(ctx context.Context, w *v1alpha1.DigestWebhook, m message)
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
-	if asked := (&url.Error{}); errors.As(err, &asked) {
+	if asked := (&url.Error{}); errors.As(err, &asked) && !strings.Contains(err.Error(), "malformed") { // net/http quotes what it cannot parse
 		return fmt.Errorf("send to the webhook: %w", asked.Err)
 	}
 	if err != nil {
-		return errors.New("send to the webhook: no response")
+		return errors.New("send to the webhook: the response is not HTTP")
 	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, response.Body, maxHeaders)
+	_ = response.Body.Close()
 	if response.StatusCode/100 == 2 {
 		return nil
 	}

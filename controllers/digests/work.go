@@ -90,18 +90,19 @@ func (n *Notifier) work(ctx context.Context, j *job) {
 		failing = 1
 	}
 	metrics.DigestFailing.WithLabelValues(j.written.Name).Set(failing)
-	if failed := n.write(ctx, j); failed != nil && err == nil {
+	if failed := n.write(context.WithoutCancel(ctx), j); failed != nil && err == nil {
 		err = failed // the next attempt only writes: end remembers what was accepted
 	}
 	n.end(j.written.UID, &j.status, err)
 }
 
-func text(problems []policy.Problem) string {
-	lines := make([]string, len(problems))
+// lines joins problems for a message.
+func lines(problems []policy.Problem) string {
+	all := make([]string, len(problems))
 	for i, p := range problems {
-		lines[i] = p.String()
+		all[i] = p.String()
 	}
-	return strings.Join(lines, "; ")
+	return strings.Join(all, "; ")
 }
 
 // sendIfDue sends a digest that is due, and sets what the next one continues from.
@@ -160,14 +161,14 @@ func (j *job) describe(s *v1alpha1.DigestStatus, now time.Time, err error) {
 	s.ObservedGeneration, s.NextScheduleTime = j.written.Generation, nil
 	switch {
 	case j.digest == nil:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, Invalid, text(j.problems)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, Invalid, lines(j.problems)
 	case j.digest.Spec.Suspend:
 		ready.Reason, ready.Message = Suspended, "suspended: no digest is sent; to resume, set spec.suspend to false"
 	default:
 		s.NextScheduleTime = &metav1.Time{Time: j.digest.Schedule.Next(now).UTC()}
 		ready.Reason, ready.Message = Scheduled, "the next digest is sent at nextScheduleTime"
 		if err != nil {
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, NotAccepted, err.Error()+"; Sunset retries at least every ten minutes"
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, NotAccepted, err.Error()+"; Sunset retries"
 		}
 	}
 	ready.Message = policy.Shorten(ready.Message, policy.MaxConditionMessage)
@@ -185,6 +186,8 @@ func (n *Notifier) write(ctx context.Context, j *job) error {
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.RetentionDigestKind.Kind,
 		"metadata": map[string]any{"name": j.written.Name, "uid": j.written.UID}, "status": j.status,

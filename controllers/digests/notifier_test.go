@@ -172,7 +172,7 @@ func TestStates(t *testing.T) {
 	expect.Equal(t, "requests", 0, len(h.received()))
 	h.wantReady("suspended", "Suspended", "to resume, set spec.suspend to false")
 	h.wantReady("invalid", "Invalid", "spec.schedule: ")
-	h.wantReady("misspelt", "Invalid", `unknown field "spec.namespace"`)
+	h.wantReady("misspelt", "Invalid", "spec.namespace: unknown field")
 	expect.Equal(t, "next of a suspended digest", true, h.status("suspended").NextScheduleTime == nil)
 	expect.Equal(t, "writes", 3, h.writes)
 }

@@ -42,8 +42,13 @@ func Parse(data []byte) (*v1alpha1.RetentionDigest, []policy.Problem) {
 	}
 	var problems []policy.Problem
 	for _, err := range strict {
-		if text := err.Error(); !strings.Contains(text, `"metadata.`) && !strings.Contains(text, `"status.`) {
-			problems = append(problems, policy.Problem{Path: "document", Message: text})
+		path := "document"
+		if field, ok := err.(sigsjson.FieldError); ok {
+			path = field.FieldPath()
+		}
+		if !strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "status.") {
+			message, _, _ := strings.Cut(err.Error(), ` "`) // unknown field, or duplicate field
+			problems = append(problems, policy.Problem{Path: path, Message: message})
 		}
 	}
 	return d, problems

@@ -91,7 +91,7 @@ func TestLoad(t *testing.T) {
 func TestParse(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"all fields":              {`{"metadata":{"name":"d","newField":1},"spec":{"schedule":"@daily"},"status":{"newField":1}}`, ""},
-		"a misspelt field":        {`{"metadata":{"name":"d"},"spec":{"schedule":"@daily","namespace":["a"]}}`, `unknown field "spec.namespace"`},
+		"a misspelt field":        {`{"metadata":{"name":"d"},"spec":{"schedule":"@daily","namespace":["a"]}}`, "spec.namespace: unknown field"},
 		"a field of another type": {`{"metadata":{"name":"d"},"spec":{"schedule":1}}`, "document: "},
 	} {
 		t.Run(name, func(t *testing.T) {

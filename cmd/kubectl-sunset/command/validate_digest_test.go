@@ -16,7 +16,7 @@ func TestValidateDigest(t *testing.T) {
 	invalid := digestHead + "  schedule: 0 25 * * *\n  namespace: [shop]\n  webhook: {url: 'https://169.254.169.254/'}\n"
 	got := run(t, invalid, "validate", "-f", "-")
 	wants(t, got, command.ExitFindings, "stdin:5: weekly: spec.schedule: ", "hint: write minute, hour, day of month, month and day of week",
-		"stdin:7: weekly: spec.webhook.url: loopback, link-local and metadata addresses are not allowed", `unknown field "spec.namespace"`)
+		"stdin:7: weekly: spec.webhook.url: loopback, link-local and metadata addresses are not allowed", "stdin:6: weekly: spec.namespace: unknown field")
 	wants(t, run(t, invalid, "validate", "-f", "-", "-o", "json"), command.ExitFindings, `"digests": 1`, `"policies": 0`, `"policy": "weekly"`)
 	wants(t, run(t, valid, "preview", "-f", "-", "-f", samples+"/finished-jobs"), command.ExitOK, "finished-jobs/jobs")
 }

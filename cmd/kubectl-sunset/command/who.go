@@ -11,7 +11,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -62,7 +61,7 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	report.Sort()
-	if err := w.output.print(w.streams.Out, report, report.WriteText, &metav1.PartialObjectMetadata{}); err != nil {
+	if err := w.output.print(w.streams.Out, report, report.WriteText); err != nil {
 		return err
 	}
 	if len(report.Deletions) == 0 {

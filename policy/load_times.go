@@ -4,13 +4,9 @@ package policy
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -75,38 +71,12 @@ func (p *Policy) loadWindow(path string, written *v1alpha1.Window) *Window {
 	case w.Duration < shortestOpening || w.Duration > longestOpening:
 		p.problem(path+".duration", fmt.Sprintf("%q is out of range", written.Duration), "1m to 366d")
 	}
-	zone, err := time.LoadLocation(w.TimeZone)
-	if err != nil || w.TimeZone == "Local" {
-		p.problem(path+".timeZone", fmt.Sprintf("%q is not a time zone", w.TimeZone), "write a name of the tz database, such as Europe/Berlin, or leave it out for UTC")
-		return w
-	}
-	if w.starts, err = parseSchedule(w.Schedule, zone); err != nil {
-		p.problem(path+".schedule", err.Error(), `write minute, hour, day of month, month and day of week, such as "0 22 * * 1-5"`)
+	var problems []Problem
+	w.starts, problems = LoadSchedule(path, w.Schedule, w.TimeZone)
+	for _, problem := range problems {
+		p.problem(problem.Path, problem.Message, problem.Hint)
 	}
 	return w
-}
-
-// parseSchedule reads a schedule as the CronJob controller does.
-func parseSchedule(text string, zone *time.Location) (*cron.SpecSchedule, error) {
-	if text == "" {
-		return nil, errors.New("missing")
-	}
-	if strings.Contains(text, "TZ") {
-		return nil, errors.New("the time zone belongs in timeZone")
-	}
-	parsed, err := cron.ParseStandard(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", text, err)
-	}
-	schedule, ok := parsed.(*cron.SpecSchedule)
-	if !ok {
-		return nil, fmt.Errorf("%q is an interval, which has no fixed times", text)
-	}
-	schedule.Location = zone
-	if leapYear := time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC); schedule.Next(leapYear).IsZero() {
-		return nil, fmt.Errorf("%q never occurs", text)
-	}
-	return schedule, nil
 }
 
 func (p *Policy) loadFreeze(path string, written *v1alpha1.Freeze, hasRules bool) Freeze {

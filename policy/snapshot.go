@@ -115,6 +115,9 @@ func StoredAs(kind schema.GroupVersionKind) schema.GroupKind {
 // Policies are all policies, by name.
 func (b *Snapshot) Policies() []*Policy { return b.policies }
 
+// Policy is a policy by name; nil if there is none.
+func (b *Snapshot) Policy(name string) *Policy { return b.named[name] }
+
 // Kinds are the kinds that rules target, in no particular order.
 func (b *Snapshot) Kinds() []schema.GroupKind {
 	return slices.Collect(maps.Keys(b.kinds))

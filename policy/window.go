@@ -10,9 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // names of time zones do not depend on the machine
-
-	"github.com/robfig/cron/v3"
 )
 
 // Window opens at the times of a cron schedule, for a duration.
@@ -20,7 +17,7 @@ type Window struct {
 	Schedule string
 	TimeZone string // empty for UTC
 	Duration time.Duration
-	starts   *cron.SpecSchedule
+	starts   *Schedule
 }
 
 // String is the window for users.
@@ -32,33 +29,15 @@ func (w *Window) String() string {
 	return fmt.Sprintf("%q for %s in %s", w.Schedule, FormatTTL(w.Duration), zone)
 }
 
-// longestPause is longer than any time between two starts of a schedule: from 29 February 2096 to 29 February 2104 it is eight
-// years.
-const longestPause = 9 * 366 * Day
-
-// next is the first start after a time; lastTime if there is none.
-func (w *Window) next(t time.Time) time.Time {
-	t = t.UTC()
-	for range 2 {
-		if start := w.starts.Next(t); !start.IsZero() {
-			return start
-		}
-		t = t.AddDate(4, 0, 0) // cron searches five years
-	}
-	return lastTime
-}
-
 // earliest is the start of the first opening that is not over at t. The window is open at t if that is not after t.
-func (w *Window) earliest(t time.Time) time.Time { return w.next(t.Add(-w.Duration)) }
+func (w *Window) earliest(t time.Time) time.Time { return w.starts.Next(t.Add(-w.Duration)) }
 
 // closed is the end of the last opening that begins before t. Zero if there is none.
-func (w *Window) closed(t time.Time) (end time.Time) {
-	for back := time.Hour; end.IsZero() && back < longestPause; back *= 2 {
-		for start := w.next(t.Add(-back)); start.Before(t); start = w.next(start) {
-			end = start.Add(w.Duration)
-		}
+func (w *Window) closed(t time.Time) time.Time {
+	if start := w.starts.Last(t); !start.IsZero() {
+		return start.Add(w.Duration)
 	}
-	return end
+	return time.Time{}
 }
 
 // Windows are the windows of a policy or an override. Deletions are allowed while at least one of them is open. They do not

@@ -121,6 +121,8 @@ var pure = map[string][]string{
 	"policy/rbac":     {"k8s.io/apimachinery"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},
+	"policy/audit":    {"k8s.io/apimachinery"},
+	"policy/digest":   {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"engine":          nil, // homes lists them
 	"engine/cost":     {"github.com/google/cel-go"},
 	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},
@@ -138,6 +140,7 @@ var pure = map[string][]string{
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/status":     {"k8s.io/apimachinery"},
 	"cmd/kubectl-sunset/text":       {},
+	"cmd/kubectl-sunset/who":        {"k8s.io/apimachinery"},
 }
 
 // io are the packages of the standard library that do I/O.

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
@@ -52,6 +53,18 @@ const configFlag, versionFlag = "config", "version"
 // AddGates adds the flag that enables and disables features.
 func (f *Flags) AddGates(gates features.Gates) {
 	f.Var(gates, "feature-gates", "features to enable or disable, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
+}
+
+const auditFlag = "audit-records"
+
+// AddAudit adds the flag for audit records.
+func (f *Flags) AddAudit(format *string) {
+	f.StringVar(format, auditFlag, audit.Log, "how to write an audit record of each deletion: Log writes a line to the log, CloudEvents writes a CloudEvent to standard output, None writes nothing")
+}
+
+// Audit demands a format of audit records.
+func Audit(format string) Demand {
+	return Demand{auditFlag, slices.Contains(audit.Formats(), format), strings.Join(audit.Formats(), ", ")}
 }
 
 // addLog adds the logging flags. By default only panics have stack traces, because errors state their context in words.

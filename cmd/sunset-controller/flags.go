@@ -47,6 +47,7 @@ func newOptions() *options {
 	}
 	f, c := o.Flags, &o.config
 	f.AddGates(o.gates)
+	f.AddAudit(&c.AuditRecords)
 	f.BoolVar(&c.DryRun, "dry-run", false, "evaluate policies and update their status, but do not delete or mark any object; policies in mode Enforce act as dry runs")
 	f.StringVar(&c.Namespace, "namespace", c.Namespace, "namespace of Sunset, which contains the Lease; policies never delete objects in it")
 	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "elect a leader among the replicas; only the leader deletes objects")
@@ -84,6 +85,7 @@ func (o *options) check() error {
 	perSecond := c.MaxPerSecond
 	return o.Check(
 		program.Namespaces("namespace", c.Namespace),
+		program.Audit(c.AuditRecords),
 		program.Namespaces("protected-namespaces", o.protected...),
 		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration > e.RenewDeadline, Want: "more than leader-elect-renew-deadline"},
 		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration%time.Second == 0, Want: "whole seconds"}, // client-go truncates to whole seconds

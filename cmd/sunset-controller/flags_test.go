@@ -81,6 +81,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"a high port":                 {"--webhook-bind-address=:94430", "--webhook-bind-address: want a host"},
 		"a URL of a collector":        {"--tracing-endpoint=http://localhost:4318", "--tracing-endpoint: "},
 		"a rate above a million":      {"--tracing-sampling-rate-per-million=1000001", "--tracing-sampling-rate-per-million: want 0 to 1000000"},
+		"an unknown format":           {"--audit-records=json", `--audit-records: want Log, CloudEvents, None, not "json"`},
 		"no namespace":                {"--namespace=", "--namespace: want valid namespace names"},
 		"a pattern":                   {"--protected-namespaces=kube-*", "--protected-namespaces: want valid namespace names"},
 		"no cluster":                  {"--leader-elect=false", "find the API server: the program does not run in a Pod"},

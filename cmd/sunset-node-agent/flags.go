@@ -37,6 +37,7 @@ func newOptions() *options {
 	o := &options{Flags: program.NewFlags("sunset-node-agent", "NodeAgentConfig"), gates: features.New(agent.Features...)}
 	f, c := o.Flags, &o.config
 	f.AddGates(o.gates)
+	f.AddAudit(&c.AuditRecords)
 	f.StringVar(&c.Node, "node-name", os.Getenv("NODE_NAME"), "name of the node; the default is the value of the environment variable NODE_NAME")
 	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "CRI endpoint of the container runtime, in the format of the kubelet's containerRuntimeEndpoint")
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "sandbox (pause) image of Pods, if the container runtime does not report it; the agent never removes this image")
@@ -56,6 +57,7 @@ func (o *options) check() error {
 	return o.Check(
 		program.Demand{Setting: "interval", Holds: o.config.Interval >= shortest, Want: "at least " + shortest.String()},
 		program.Demand{Setting: "max-in-flight", Holds: o.config.MaxInFlight > 0, Want: "at least 1"},
+		program.Audit(o.config.AuditRecords),
 		program.Address("metrics-bind-address", o.config.MetricsAddress),
 		program.Address("health-probe-bind-address", o.config.ProbeAddress),
 	)

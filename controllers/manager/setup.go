@@ -9,16 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -28,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/controllers/digests"
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
@@ -71,6 +68,8 @@ type Config struct {
 	PprofAddress   string // empty for none
 
 	Webhook admission.Serving // the zero value disables it
+
+	AuditRecords string // format of audit.Writer; empty for no records
 
 	TracingEndpoint   string // of an OTLP collector; empty for no traces
 	TracingPerMillion int    // number of traces to export of a million
@@ -227,6 +226,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	})
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
 		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Audit:       c.audit().Write,
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
@@ -264,7 +264,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		{Name: "schemas", Use: checker.Use},
 		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Refresh() }},
 	}
-	for _, runnable := range []manager.Runnable{reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector} {
+	notifier := digests.New(digests.Options{
+		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
+		Clock: c.Clock, Namespace: c.Namespace,
+	})
+	for _, runnable := range []manager.Runnable{
+		reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector, notifier,
+	} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -276,23 +282,6 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	return policies.Setup(mgr)
-}
-
-func (c *Config) newPermissionChecker(mgr manager.Manager) (*permissions.Checker, error) {
-	reviews, err := authorizationclient.NewForConfigAndClient(c.Rest, mgr.GetHTTPClient())
-	if err != nil {
-		return nil, err
-	}
-	return permissions.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
-}
-
-// discover returns a function that asks the API server which kinds it serves.
-func (c *Config) discover(mgr manager.Manager) (func(context.Context) (meta.RESTMapper, error), error) {
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.Rest, mgr.GetHTTPClient())
-	return func(ctx context.Context) (meta.RESTMapper, error) {
-		served, err := restmapper.GetAPIGroupResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
-		return restmapper.NewDiscoveryRESTMapper(served), err
-	}, err
 }
 
 // references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.
@@ -321,14 +310,6 @@ func (c *Config) liveClient(policies *policyset.Reconciler) (rest.Interface, err
 	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return policies.ObserveDates(next) })
 	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	return rest.UnversionedRESTClientFor(live)
-}
-
-func (c *Config) checker() (*policyset.SchemaChecker, error) {
-	d, err := discovery.NewDiscoveryClientForConfig(c.Rest)
-	if err != nil {
-		return nil, err
-	}
-	return policyset.NewSchemaChecker(d.OpenAPIV3(), c.Clock), nil
 }
 
 // Run starts a manager. It returns when ctx has ended and all work in flight is finished.

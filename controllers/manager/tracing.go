@@ -4,12 +4,19 @@ package manager
 
 import (
 	"context"
+	"os"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/process/tracing"
 )
+
+// audit returns what writes the audit records.
+func (c *Config) audit() *audit.Writer {
+	return &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName("audit"), Out: os.Stdout, Controller: c.Identity}
+}
 
 // startTracing starts to export traces, if there is an endpoint.
 func (c *Config) startTracing(ctx context.Context) (err error) {

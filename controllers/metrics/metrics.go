@@ -41,6 +41,16 @@ var (
 		Help: "Upper bound of the difference between the clocks of the API server and of the leader. It can be too high by 1s plus the duration of the request.",
 	})
 
+	DigestAttempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_digest_attempts_total",
+		Help: "Attempts to send a digest, by result: accepted or failed.",
+	}, []string{"digest", "result"})
+
+	DigestFailing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sunset_digest_failing",
+		Help: "1 while a RetentionDigest is invalid or its latest digest was not accepted, otherwise 0.",
+	}, []string{"digest"})
+
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
@@ -165,7 +175,7 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

@@ -73,6 +73,8 @@ type Options struct {
 	IgnoreKind func(schema.GroupKind) bool
 	// Heartbeat beats at every step of the loop that enqueues due subjects; nil for none.
 	Heartbeat *liveness.Heartbeat
+	// Audit is called for each DELETE request that deleted a subject or may have; nil for none. It must not block.
+	Audit func(Removal)
 	// Tracer records one trace for each attempt to delete; nil for none.
 	Tracer trace.Tracer
 
@@ -88,7 +90,7 @@ type Observer interface {
 	Attempted(Result)
 }
 
-// Removal is one subject that was deleted.
+// Removal is one subject that was deleted, or that may be deleted.
 type Removal struct {
 	Kind    schema.GroupVersionKind
 	Subject policy.Subject
@@ -98,6 +100,14 @@ type Removal struct {
 	Outcome string // result of the rule's outcome expression; empty without one
 	Due     time.Time
 	At      time.Time // when the answer arrived
+
+	// Policy is the policy of the rule as it was in force; nil if that is not known.
+	Policy *policy.Policy
+	// Target is the version that the request named: of the subject or of its owner.
+	Target policy.Target
+	// Unsure: the request had no definite answer.
+	Unsure  bool
+	TraceID string // empty if the attempt is not traced
 }
 
 const defaultInFlight = 16

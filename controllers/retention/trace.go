@@ -30,8 +30,8 @@ func (f *attempt) traced(ctx context.Context) *Outcome {
 	ctx, root := f.reconciler.Tracer.Start(ctx, "delete object", trace.WithNewRoot(), trace.WithTimestamp(f.waited.due),
 		trace.WithAttributes(attributesOf(likely.Permit)...))
 	defer root.End()
-	if sampled := root.SpanContext(); sampled.IsSampled() {
-		ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("traceID", sampled.TraceID().String()))
+	if id := traceID(ctx); id != "" {
+		ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("traceID", id))
 	}
 	ctx = context.WithValue(ctx, rootKey{}, root)
 	f.waited.record(ctx, now)
@@ -70,6 +70,14 @@ func attributesOf(w policy.DeletePermit) []attribute.KeyValue {
 		all = append(all, attribute.String("sunset.outcome", outcome))
 	}
 	return all
+}
+
+// traceID identifies the trace of an attempt; empty if it is not exported.
+func traceID(ctx context.Context) string {
+	if sampled := trace.SpanContextFromContext(ctx); sampled.IsSampled() {
+		return sampled.TraceID().String()
+	}
+	return ""
 }
 
 // record records what a subject has waited for.

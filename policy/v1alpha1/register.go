@@ -26,6 +26,9 @@ var RetentionApprovalKind = GroupVersion.WithKind("RetentionApproval")
 // RetentionLedgerKind is the kind of a RetentionLedger.
 var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
 
+// RetentionDigestKind is the kind of a RetentionDigest.
+var RetentionDigestKind = GroupVersion.WithKind("RetentionDigest")
+
 // NodeImageRulesKind is the kind of the NodeImageRules.
 var NodeImageRulesKind = GroupVersion.WithKind("NodeImageRules")
 
@@ -40,7 +43,8 @@ var ImageKind = schema.GroupVersionKind{Group: "node.sunset-k8s.io", Version: "v
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
 		&ClusterRetentionApproval{}, &ClusterRetentionApprovalList{}, &RetentionApproval{}, &RetentionApprovalList{},
-		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{})
+		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{},
+		&RetentionDigest{}, &RetentionDigestList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -24,6 +24,7 @@ var harmless = map[string][]string{
 	"nodeimagerules." + v1alpha1.GroupVersion.Group:                       {"update"}, // agents need a permission to read them
 	"clusterretentionpolicies/status." + v1alpha1.GroupVersion.Group:      {"patch"},
 	"retentionpolicies/status." + v1alpha1.GroupVersion.Group:             {"patch"},
+	"retentiondigests/status." + v1alpha1.GroupVersion.Group:              {"patch"},
 	"leases.coordination.k8s.io sunset-controller":                        {"update"},
 	"secrets sunset-webhook":                                              {"update"},
 	"validatingwebhookconfigurations.admissionregistration.k8s.io sunset": {"update"},

@@ -37,6 +37,7 @@ var all = merged(
 	indexTable,
 	engineTable,
 	imagesTable,
+	digestsTable,
 	retentionTable,
 	ledgerTable,
 	policysetTable,

@@ -65,7 +65,7 @@ var timesTable = map[string]Mutant{
 		New: "doubt != nil && p.namespaced {",
 	},
 	"a schedule that never occurs is valid": {
-		File: "policy/load_times.go", Test: "./policy TestLoadFindsProblemsOfWindowsAndFreezes",
+		File: "policy/schedule.go", Test: "./policy TestLoadFindsProblemsOfWindowsAndFreezes",
 		Old: "schedule.Next(leapYear).IsZero() {",
 		New: "schedule.Next(leapYear).IsZero() && false {",
 	},

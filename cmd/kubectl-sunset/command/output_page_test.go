@@ -22,6 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -49,11 +50,12 @@ var documents = []struct {
 	{"test", "TestReport", command.TestReport{}},
 	{"validate", "ValidationReport", command.ValidationReport{}},
 	{"version", "VersionInfo", command.VersionInfo{}},
+	{"who", "DeletionReport", who.Report{}},
 }
 
 // TestOutputPage: docs/reference/kubectl-sunset-output.md has the kinds of all documents and their fields.
 func TestOutputPage(t *testing.T) {
-	c := readComments(t, "../check", "../explain", "../preview", "../status", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
+	c := readComments(t, "../check", "../explain", "../preview", "../status", "../who", "../../../policy/audit", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
 	var page strings.Builder
 	page.WriteString(outputHead)
 	for _, d := range documents {

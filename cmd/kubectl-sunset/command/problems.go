@@ -66,6 +66,7 @@ type ValidationReport struct {
 	metav1.TypeMeta `json:",inline"`
 	Files           int           `json:"files"`
 	Policies        int           `json:"policies"`
+	Digests         int           `json:"digests,omitempty"`
 	Version         string        `json:"kubernetesVersion"` // the Kubernetes version whose kinds and fields are known
 	Skipped         int           `json:"skipped"`           // number of objects that are not policies
 	Problems        []Problem     `json:"problems"`
@@ -85,7 +86,7 @@ type Problem struct {
 func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationReport {
 	v := &ValidationReport{
 		TypeMeta: preview.TypeMeta("ValidationReport"),
-		Files:    files, Policies: len(in.Policies), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion,
+		Files:    files, Policies: len(in.Policies), Digests: len(in.Digests), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion,
 	}
 	for _, err := range in.Unreadable {
 		v.Problems = append(v.Problems, Problem{File: err.File, FileLine: err.Line, Problem: policy.Problem{Message: err.Err.Error()}})
@@ -93,7 +94,7 @@ func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationR
 	for _, name := range in.WithoutPolicy {
 		v.Problems = append(v.Problems, Problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
 	}
-	for _, p := range in.Policies {
+	for _, p := range in.Documents() {
 		for _, found := range p.InOrder() {
 			v.Problems = append(v.Problems, newProblem(p, found))
 		}
@@ -133,7 +134,11 @@ func writeSummary(w io.Writer, files int, in *load.Contents, missing int) {
 	if n := in.Problems(); n > 0 {
 		problems = style.Bad(preview.Count(n, "problem"))
 	}
-	fmt.Fprintf(w, "%s in %s: %s", countPolicies(len(in.Policies)), preview.Count(files, "file"), problems)
+	checked := countPolicies(len(in.Policies))
+	if n := len(in.Digests); n > 0 {
+		checked += " and " + preview.Count(n, "digest")
+	}
+	fmt.Fprintf(w, "%s in %s: %s", checked, preview.Count(files, "file"), problems)
 	if n := in.Warnings(); n > 0 {
 		fmt.Fprintf(w, "; %s", style.Warning(preview.Count(n, "warning")))
 	}

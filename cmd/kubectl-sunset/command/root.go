@@ -62,7 +62,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	})
 	addLogFlags(root.PersistentFlags())
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
 	}
@@ -113,6 +113,9 @@ const rootExamples = `  # Is this policy valid?
 
   # What is deleted next, and what stops deletions?
   kubectl sunset status
+
+  # Who deleted this Job?
+  kubectl sunset who job/report -n team-a
 
   # Approve the change of a policy that waits for approval
   kubectl sunset approve batch

@@ -21,6 +21,7 @@ import (
 // Contents holds the objects of the files.
 type Contents struct {
 	Policies      []Policy
+	Digests       []Policy                      // the RetentionDigests: names and problems only
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
 	Nodes         []engine.Node                 // the Node objects
 	Images        bool                          // the other objects include images of nodes
@@ -97,12 +98,19 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 		return
 	}
 	in.relevant[item.File] = true
+	if isDigest(object) {
+		in.Digests = append(in.Digests, Policy{Policy: loadDigest(object), File: item.File, Document: item.Document, item: item})
+		return
+	}
 	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, item: item, ignored: outsideNamespace(object)}
 	for _, slip := range item.Ambiguities() {
 		p.addAmbiguity(slip)
 	}
 	in.Policies = append(in.Policies, p)
 }
+
+// Documents returns everything that validate checks: policies and digests.
+func (in *Contents) Documents() []Policy { return slices.Concat(in.Policies, in.Digests) }
 
 // CheckNames adds a problem to each policy that has the name of an earlier policy: in any file, or only in its own file. Files
 // that are alternatives may use the same names.
@@ -182,7 +190,7 @@ func NameLabel(namespace string) labels.Set {
 // Problems returns the number of problems of all policies and files.
 func (in *Contents) Problems() int {
 	n := len(in.Unreadable) + len(in.WithoutPolicy)
-	for _, p := range in.Policies {
+	for _, p := range in.Documents() {
 		n += len(p.Problems)
 	}
 	return n

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
@@ -50,6 +52,8 @@ type Config struct {
 	Interval     time.Duration // between two snapshots of the node; 0 means images.DefaultInterval
 	MaxInFlight  int           // maximum number of concurrent removals; 0 means that of retention.Options
 	ReportEvery  time.Duration // minimum time between two reports, plus a jitter of a tenth; 0 means a minute
+
+	AuditRecords string // format of audit.Writer; empty for no records
 
 	Off []policy.Feature // features disabled by --feature-gates
 
@@ -182,10 +186,14 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	removals, reports := liveness.New("removals", c.Clock), liveness.New("reports", c.Clock)
 	loop := &pressureLoop{clock: c.Clock, node: node, disk: disk, metrics: c.registered, pulse: reports}
 	counters := &removalCounters{summary: node.Summary, pressed: loop.pressed, metrics: c.registered}
-	node.Late = counters.Removed
+	records := &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName("audit"), Out: os.Stdout, Controller: c.Node, Node: c.Node}
+	node.Late = func(r retention.Removal) {
+		records.Write(r)
+		counters.Removed(r)
+	}
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: loop.bound}
 	reconciler := retention.New(retention.Options{
-		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: counters, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
+		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: counters, Audit: records.Write, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
 	})
 	rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)

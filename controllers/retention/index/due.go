@@ -79,6 +79,7 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 type Decision struct {
 	Verdict policy.Verdict
 	Permit  policy.DeletePermit       // permits to delete it; not valid unless the verdict is Delete
+	Policy  *policy.Policy            // the policy of the rule that decided, as it was in force; nil if the permit is not valid
 	Marking policy.EligibleSincePatch // the mark to write otherwise; not valid if the subject has the right mark
 
 	// Expected is the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is
@@ -121,7 +122,9 @@ func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 func (x *Index) decide(row *FactRow, now time.Time) (j Decision) {
 	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	j.Verdict, j.Permit = policy.Decide(subject, evaluations, now)
-	if !j.Permit.Valid() {
+	if j.Permit.Valid() {
+		j.Policy = x.snapshot.Policy(j.Verdict.Rule.Policy)
+	} else {
 		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)
 	}
 	j.Expected = row.expected(subject, evaluations, now)

@@ -141,6 +141,10 @@ var tries = map[string]map[string]try{
 		"nothing waits":              {`sunset_ledger_waiting{policy="p"} 0x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 		"the limit allows more":      {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 	},
+	"SunsetDigestNotAccepted": {
+		"for half an hour": {`sunset_digest_failing{digest="d"} 1x2000`, time.Hour, []string{`{digest="d"}`}},
+		"once":             {`sunset_digest_failing{digest="d"} 0x30 1x10 0x100`, time.Hour, nil},
+	},
 	"SunsetNodesStale": {
 		"a node is silent": {`sunset_image_policy_nodes{policy="p",state="stale"} 1x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
 		"all report":       {`sunset_image_policy_nodes{policy="p",state="stale"} 0x2000` + "\n" + `sunset_image_policy_nodes{policy="p",state="counted"} 9x2000`, 2 * time.Hour, nil},

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
+)
+
+// whoCommand is the command who.
+type whoCommand struct {
+	streams    genericiooptions.IOStreams
+	files      []string
+	namespace  string
+	output     outputFlags
+	connection connection
+}
+
+func newWho(streams genericiooptions.IOStreams) *cobra.Command {
+	w := &whoCommand{streams: streams}
+	c := &cobra.Command{
+		Use:     "who KIND/NAME [-n NAMESPACE] [-f FILE...]",
+		Short:   "Find who deleted an object, and by which rule",
+		Long:    whoHelp,
+		Example: whoExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
+	}
+	c.Flags().StringArrayVarP(&w.files, "filename", "f", nil, `file with a log of Sunset, CloudEvents of it, or an audit log of the API server; "-" for standard input; can be repeated`)
+	w.output.add(c)
+	w.connection.add(c, &w.namespace, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace with -f")
+	c.ValidArgsFunction = completeObject(&w.connection)
+	return c
+}
+
+func (w *whoCommand) run(ctx context.Context, args []string) error {
+	named, err := parseObjectName(args)
+	switch {
+	case err != nil:
+		return err
+	case named.name == "":
+		return errors.New("name one object as KIND/NAME, such as job/report")
+	}
+	report := &who.Report{TypeMeta: preview.TypeMeta("DeletionReport"), Deletions: []who.Deletion{}}
+	report.Object = who.Name{Kind: named.kind, Namespace: w.namespace, Name: named.name}
+	if len(w.files) > 0 {
+		err = w.read(report)
+	} else {
+		err = w.ask(ctx, report)
+	}
+	if err != nil {
+		return err
+	}
+	report.Sort()
+	if err := w.output.print(w.streams.Out, report, report.WriteText); err != nil {
+		return err
+	}
+	if len(report.Deletions) == 0 {
+		fmt.Fprint(w.streams.ErrOut, w.hint())
+		return errFindings
+	}
+	return nil
+}
+
+// hint says where else to look.
+func (w *whoCommand) hint() string {
+	if len(w.files) > 0 {
+		return "The files have no record about this object. Records about objects that garbage collection deleted name their owner.\n"
+	}
+	return "Events exist for an hour by default, and only for rules with events: PerObject. Search the log of Sunset, or the audit log of the API server, with -f.\n"
+}
+
+// read searches files.
+func (w *whoCommand) read(report *who.Report) error {
+	for _, name := range w.files {
+		if err := w.readFile(report, name); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (w *whoCommand) readFile(report *who.Report, name string) error {
+	var from io.Reader = w.streams.In
+	if name == "-" {
+		name = "standard input"
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	const longest = 16 << 20 // an event of the API server may have the whole object twice
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, longest)
+	for n := 1; lines.Scan(); n++ {
+		report.FindInLine(lines.Bytes(), fmt.Sprintf("line %d of %s", n, name))
+	}
+	return lines.Err()
+}
+
+const whoHelp = `Find who deleted an object. With -f, the command searches files: audit records in a log of Sunset or in CloudEvents, and
+DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. It does not read the cluster.
+
+Without -f, it searches the Events about the object, which Sunset writes for rules with events: PerObject, and the deletions
+that the RetentionLedgers record at this moment. It also says whether an object of that name exists now. You need permission
+to list Events in the namespace; without permission to list RetentionLedgers, the command leaves them out.
+
+Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
+
+const whoExamples = `  # Which rule deleted this Job? Search the logs of all replicas
+  kubectl logs -n sunset-system deploy/sunset-controller --all-pods | kubectl sunset who job/report -n shop -f -
+
+  # Search an audit log of the API server, which also has the deletions of other users
+  kubectl sunset who job/report -n shop -f /var/log/kubernetes/audit.log
+
+  # Search the Events and ledgers of the cluster
+  kubectl sunset who job/report -n shop`

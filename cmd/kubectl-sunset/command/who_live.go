@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
+)
+
+// ask searches the cluster.
+func (w *whoCommand) ask(ctx context.Context, report *who.Report) error {
+	c, err := w.connection.connect()
+	if err != nil {
+		return err
+	}
+	kind, err := c.Kind(report.Object.Kind)
+	if err != nil {
+		return err
+	}
+	report.Object.Namespace = ""
+	if kind.Namespaced {
+		if report.Object.Namespace, _, err = w.connection.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return err
+		}
+	}
+	report.Object.Kind = strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		report.Object.Kind += "." + kind.Group
+	}
+	switch object, err := c.GetMetadata(ctx, kind, report.Object.Namespace, report.Object.Name); {
+	case err == nil:
+		report.ExistsSince = &object.CreationTimestamp.Time
+	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		return err
+	}
+	events, err := c.EventsAbout(ctx, report.Object.Namespace, report.Object.Name)
+	if err != nil {
+		return fmt.Errorf("list Events: %w", err)
+	}
+	for i := range events {
+		addEvent(report, &events[i])
+	}
+	return addOpen(ctx, c, report)
+}
+
+// addEvent adds an Event that Sunset wrote about a deletion.
+func addEvent(report *who.Report, e *eventsv1.Event) {
+	about := audit.Object{
+		APIVersion: e.Regarding.APIVersion, Kind: e.Regarding.Kind, Namespace: e.Regarding.Namespace,
+		Name: e.Regarding.Name, UID: e.Regarding.UID, ResourceVersion: e.Regarding.ResourceVersion,
+	}
+	deletes := e.Reason == string(policy.Expired) || e.Reason == string(policy.OverCapacity)
+	if e.ReportingController != "sunset" || e.Action != "Delete" || !deletes || !report.Object.Is(about) {
+		return
+	}
+	report.Add(who.Deletion{Time: e.EventTime.UTC(), By: who.Sunset, Result: audit.Deleted, Object: about, Note: e.Note, Source: "Event " + e.Name})
+}
+
+// addOpen adds the deletions that ledgers record and whose result Sunset does not know yet.
+func addOpen(ctx context.Context, c *cluster.Cluster, report *who.Report) error {
+	ledgers, err := c.Ledgers(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list RetentionLedgers: %w", err)
+	}
+	for _, l := range ledgers {
+		for _, open := range l.Open {
+			for _, line := range open.Objects {
+				fields := strings.Fields(line) // NAME UID RESOURCEVERSION
+				if len(fields) != 3 {
+					continue
+				}
+				about := audit.Object{
+					APIVersion: open.APIVersion, Kind: open.Kind, Namespace: open.Namespace, Name: fields[0], UID: types.UID(fields[1]), ResourceVersion: fields[2],
+				}
+				if report.Object.Is(about) {
+					report.Add(who.Deletion{
+						By: who.Sunset, Result: audit.Unknown, Object: about, Source: "RetentionLedger " + l.Name,
+						Note: fmt.Sprintf("rule %s of policy %s", open.Rule, l.Policy.Name),
+					})
+				}
+			}
+		}
+	}
+	return nil
+}

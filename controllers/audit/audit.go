@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit writes a record of each deletion: to the log, or as a CloudEvent to standard output. Writing is all that it
+// does, so the caller waits no longer than for a line of the log. A record whose line cannot be written is lost; the audit log
+// of the API server still has the request.
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/cloudevents"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
+)
+
+// The values of Writer.Format.
+const (
+	Log         = "Log"
+	CloudEvents = "CloudEvents"
+	None        = "None"
+)
+
+// Formats returns all values of Writer.Format.
+func Formats() []string { return []string{Log, CloudEvents, None} }
+
+// Writer writes records. It is safe for concurrent use.
+type Writer struct {
+	Format     string      // Log, CloudEvents or None; empty means None
+	Log        logr.Logger // for Log
+	Out        io.Writer   // for CloudEvents, one line each
+	Controller string      // identity of this process
+	Node       string      // of an agent; empty otherwise
+
+	mu sync.Mutex // of Out
+}
+
+// Write writes the record of a deletion.
+func (w *Writer) Write(r retention.Removal) {
+	switch w.Format {
+	case Log:
+		w.Log.Info(message(r), audit.Key, w.record(r))
+	case CloudEvents:
+		if err := w.event(w.record(r)); err != nil {
+			w.Log.Error(err, "audit record not written")
+		}
+	}
+}
+
+func message(r retention.Removal) string {
+	if r.Unsure {
+		return "object may be deleted"
+	}
+	return "object deleted"
+}
+
+// mostApprovals is the maximum number of approvals in a record.
+const mostApprovals = 16
+
+func (w *Writer) record(r retention.Removal) audit.Record {
+	record := audit.Record{
+		Time: r.At.UTC(), Result: audit.Deleted, Object: audit.ObjectOf(policy.TargetOf(r.Kind, r.Subject)), Propagation: string(r.Rule.Propagation),
+		Policy: r.Rule.ID.Policy, PolicyUID: r.Rule.PolicyUID, Rule: r.Rule.ID.Rule, ServiceAccount: r.Rule.ServiceAccount,
+		Reason: string(r.Reason), DueTime: r.Due.UTC(), Outcome: r.Outcome, Controller: w.Controller, Node: w.Node, TraceID: r.TraceID,
+	}
+	if r.Unsure {
+		record.Result = audit.Unknown
+	}
+	if r.Owner != nil {
+		owner := audit.ObjectOf(r.Target)
+		record.Owner = &owner
+	}
+	if p := r.Policy; p != nil {
+		approvals := sets.List(p.Approved)
+		record.Generation, record.Hash, record.Approvals = p.Generation, p.Hash, slices.Clip(approvals[:min(len(approvals), mostApprovals)])
+	}
+	return record
+}
+
+// event writes a record as a CloudEvent.
+func (w *Writer) event(r audit.Record) error {
+	id := fmt.Sprintf("%s-%s", r.Object.UID, r.Time.Format(time.RFC3339Nano))
+	e := cloudevents.New("sunset-k8s.io/"+w.Controller, id, audit.EventType, r.Time, r)
+	e.Subject = r.Object.String()
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err = w.Out.Write(append(line, '\n'))
+	return err
+}

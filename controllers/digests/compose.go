@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package digests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/digest"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// pageSize is the number of policies that are read at a time.
+const pageSize = 100
+
+// compose reads the policies of a digest and counts objects.
+func (n *Notifier) compose(ctx context.Context, d *digest.Digest, scheduled time.Time, last *v1alpha1.DigestStatus) (*digest.Content, []v1alpha1.DigestCount, error) {
+	in := digest.Input{Scheduled: scheduled, Now: n.Clock.Now(), Last: last}
+	var err error
+	if d.Namespaces() != nil {
+		if in.Stats, err = n.count(d.Namespaces(), in.Now); err != nil {
+			return nil, nil, err
+		}
+	}
+	if in.Sources, err = n.sources(ctx, d); err != nil {
+		return nil, nil, err
+	}
+	content, counts := d.Compose(in)
+	return content, counts, nil
+}
+
+// count counts the objects in some namespaces.
+func (n *Notifier) count(namespaces sets.Set[string], now time.Time) (*policy.Stats, error) {
+	if n.Complete != nil && !n.Complete() {
+		return nil, errors.New("the policies are not read yet")
+	}
+	stats := policy.NewStats(now)
+	for _, k := range n.State.Kinds() {
+		if _, synced := k.Index.Len(); !synced && k.Lost == nil {
+			return nil, fmt.Errorf("the objects of kind %s are not listed yet", k.Kind.Kind)
+		}
+		k.Index.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, was policy.Was) {
+			if namespaces.Has(s.Namespace) {
+				stats.AddAfter(s, evaluations, was)
+			}
+		})
+	}
+	return stats, nil
+}
+
+// sources reads the policies that a digest selects, with their status, and the ledgers that it needs.
+func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.Source, err error) {
+	cluster := &v1alpha1.ClusterRetentionPolicyList{}
+	err = n.pages(ctx, cluster, "", func() {
+		for i := range cluster.Items {
+			if p := &cluster.Items[i]; d.Selects("", p.Name) {
+				all = append(all, digest.Source{
+					Kind: v1alpha1.ClusterRetentionPolicyKind.Kind, Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time,
+					Mode: p.Spec.Mode, Rules: p.Spec.Rules, Status: p.Status,
+				})
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	namespaces := []string{""}
+	if d.Namespaces() != nil {
+		namespaces = sets.List(d.Namespaces())
+	}
+	for _, namespace := range namespaces {
+		own := &v1alpha1.RetentionPolicyList{}
+		err := n.pages(ctx, own, namespace, func() {
+			for i := range own.Items {
+				if p := &own.Items[i]; d.Selects(p.Namespace, p.Name) {
+					all = append(all, digest.Source{
+						Kind: v1alpha1.RetentionPolicyKind.Kind, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time,
+						Mode: p.Spec.Mode, Rules: p.Spec.Rules, Status: p.Status,
+					})
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, n.addLedgers(ctx, d, all)
+}
+
+// pages reads a list page by page. take gets each page.
+func (n *Notifier) pages(ctx context.Context, list client.ObjectList, namespace string, take func()) error {
+	for next := ""; ; {
+		err := n.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
+		if err != nil {
+			return fmt.Errorf("list policies: %w", err)
+		}
+		take()
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// addLedgers reads the ledgers of ClusterRetentionPolicies for a digest about namespaces: the status has only totals.
+func (n *Notifier) addLedgers(ctx context.Context, d *digest.Digest, sources []digest.Source) error {
+	if d.Namespaces() == nil {
+		return nil
+	}
+	for i := range sources {
+		s := &sources[i]
+		if s.Namespace != "" || s.Status.Ledger == nil {
+			continue
+		}
+		l := &v1alpha1.RetentionLedger{}
+		switch err := n.Live.Get(ctx, types.NamespacedName{Name: s.Status.Ledger.Name}, l); {
+		case err == nil:
+			s.Ledger = l
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("read RetentionLedger %s: %w", s.Status.Ledger.Name, err)
+		}
+	}
+	return nil
+}

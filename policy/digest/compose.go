@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package digest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Source is a policy with what is known about it.
+type Source struct {
+	Kind, Namespace, Name string
+	UID                   types.UID
+	Created               time.Time
+	Mode                  v1alpha1.Mode
+	Rules                 []v1alpha1.Rule
+	Status                v1alpha1.RetentionPolicyStatus
+	Ledger                *v1alpha1.RetentionLedger // of a ClusterRetentionPolicy, for a digest about namespaces; nil if it has none
+}
+
+// Input is everything that the content of a digest depends on.
+type Input struct {
+	Scheduled, Now time.Time
+	Sources        []Source // the policies that the digest selects
+	// Stats are the counts in the namespaces to which the digest is limited; nil for a digest without that limit.
+	Stats *policy.Stats
+	Last  *v1alpha1.DigestStatus // of the last digest that was accepted
+}
+
+// Compose returns the content of a digest, and the counts from which the next one continues if this one is accepted. It counts the
+// deletions of the first v1alpha1.MaxDigestPolicies policies by name.
+func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
+	c := &Content{
+		Digest: d.Name, ScheduledTime: in.Scheduled.UTC(), Time: in.Now.UTC(), Ahead: policy.FormatTTL(d.Ahead), Namespaces: d.Spec.Namespaces, Policies: []Policy{},
+	}
+	if in.Last.CountedTime != nil {
+		since := in.Last.CountedTime.UTC()
+		c.Since = &since
+	}
+	last := map[types.UID]v1alpha1.LedgerCount{}
+	for _, counted := range in.Last.Counted {
+		last[counted.PolicyUID] = counted.LedgerCount
+	}
+	sources := slices.SortedFunc(slices.Values(in.Sources), func(a, b Source) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	var counts []v1alpha1.DigestCount
+	for i := range sources {
+		s := &sources[i]
+		p := d.about(s, in)
+		total, known := d.deletions(s)
+		p.Exact = s.Status.Ledger != nil
+		switch before, counted := last[s.UID]; {
+		case !known || c.Since == nil || !counted && !s.Created.After(*c.Since) || less(total, before):
+			p.Uncounted = true
+		default:
+			p.Deleted, p.Gone = total.Deleted-before.Deleted, total.Gone-before.Gone
+		}
+		if known && len(counts) < v1alpha1.MaxDigestPolicies {
+			counts = append(counts, v1alpha1.DigestCount{PolicyUID: s.UID, LedgerCount: total})
+		}
+		c.add(p)
+	}
+	slices.SortStableFunc(c.Policies, func(a, b Policy) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.Problems)), min(1, len(a.Problems))), cmp.Compare(b.Due, a.Due), cmp.Compare(b.Deleted, a.Deleted))
+	})
+	if more := len(c.Policies) - mostPolicies; more > 0 {
+		c.Policies, c.MorePolicies = c.Policies[:mostPolicies:mostPolicies], int64(more)
+	}
+	return c, counts
+}
+
+func less(a, b v1alpha1.LedgerCount) bool { return a.Deleted < b.Deleted || a.Gone < b.Gone }
+
+// add adds a policy, unless it has nothing to say.
+func (c *Content) add(p Policy) {
+	if p.Mode == string(v1alpha1.Enforce) {
+		c.DueNow, c.Due = c.DueNow+p.DueNow, c.Due+p.Due
+	}
+	c.Deleted, c.Gone = c.Deleted+p.Deleted, c.Gone+p.Gone
+	if p.Uncounted && c.Since != nil {
+		c.Uncounted++
+	}
+	if len(p.Problems) > 0 {
+		c.Stuck++
+	}
+	if p.Due+p.Deleted+p.Gone > 0 || len(p.Problems) > 0 {
+		c.Policies = append(c.Policies, p)
+	}
+}
+
+// about returns what a policy deletes next, and what stops it. About a ClusterRetentionPolicy, a digest about namespaces uses only
+// the counts in these namespaces: the status may be about others.
+func (d *Digest) about(s *Source, in Input) Policy {
+	p := Policy{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Mode: cmp.Or(string(s.Mode), string(v1alpha1.DryRun))}
+	if in.Stats == nil || s.Namespace != "" {
+		p.DueNow, p.Due = s.Status.Due.Now, within(s.Status.Due, d.Spec.Ahead)
+		if images := s.Status.NodeImages; images != nil {
+			p.DueBytes = bytesWithin(images.Due, d.Spec.Ahead)
+		}
+		if next := s.Status.NextDueTime; next != nil {
+			p.NextDueTime = &next.Time
+		}
+		for i := range s.Status.Rules {
+			d.addSoonest(&p, s, s.Status.Rules[i].Name, s.Status.Rules[i].Soonest, in.Now)
+		}
+		for i := range s.Status.Conditions {
+			if c := &s.Status.Conditions[i]; v1alpha1.StopsDeletions(c) {
+				p.addProblem(c.Reason, c.Message)
+			}
+		}
+	} else if stats := in.Stats.Policies[s.Name]; stats != nil {
+		p.DueNow, p.Due = stats.Due.Now, within(stats.Due, d.Spec.Ahead)
+		if !stats.NextDue.IsZero() {
+			p.NextDueTime = &stats.NextDue
+		}
+		for name, rule := range stats.Rules {
+			d.addSoonest(&p, s, name, rule.Soonest, in.Now)
+		}
+		p.addCounts(stats)
+	}
+	slices.SortFunc(p.Soonest, func(a, b Sample) int {
+		return cmp.Or(a.DueTime.Compare(b.DueTime), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Rule, b.Rule))
+	})
+	p.Soonest = slices.CompactFunc(p.Soonest, func(a, b Sample) bool { return a.Explain == b.Explain })
+	p.Soonest = p.Soonest[:min(len(p.Soonest), mostSamples):min(len(p.Soonest), mostSamples)]
+	return p
+}
+
+func within(c v1alpha1.DueCounts, ahead v1alpha1.DigestPeriod) int64 {
+	switch ahead {
+	case v1alpha1.DigestHour:
+		return c.Hour
+	case v1alpha1.DigestWeek:
+		return c.Week
+	default:
+		return c.Day
+	}
+}
+
+func bytesWithin(c v1alpha1.ImageDueCounts, ahead v1alpha1.DigestPeriod) int64 {
+	return within(v1alpha1.DueCounts{Now: c.Now.Bytes, Hour: c.Hour.Bytes, Day: c.Day.Bytes, Week: c.Week.Bytes}, ahead)
+}
+
+func (d *Digest) addSoonest(p *Policy, s *Source, rule string, soonest []v1alpha1.DueSample, now time.Time) {
+	i := slices.IndexFunc(s.Rules, func(r v1alpha1.Rule) bool { return r.Name == rule })
+	if i < 0 {
+		return
+	}
+	kind := schema.FromAPIVersionAndKind(s.Rules[i].Target.APIVersion, s.Rules[i].Target.Kind)
+	for _, o := range soonest {
+		if o.DueTime.After(now.Add(d.Ahead)) {
+			continue
+		}
+		command := "kubectl sunset explain " + strings.ToLower(kind.GroupKind().String()) + "/" + o.Name
+		if o.Namespace != "" {
+			command += " -n " + o.Namespace
+		}
+		p.Soonest = append(p.Soonest, Sample{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, DueTime: o.DueTime.UTC(), Rule: rule, Explain: rbac.Line(command)})
+	}
+}
+
+// addProblem adds a problem, unless there is one with the same reason.
+func (p *Policy) addProblem(reason, message string) {
+	if len(p.Problems) < mostProblems && !slices.ContainsFunc(p.Problems, func(o Problem) bool { return o.Reason == reason }) {
+		p.Problems = append(p.Problems, Problem{reason, policy.Shorten(rbac.Line(message), maxMessage)})
+	}
+}
+
+// addCounts adds the problems that counts show.
+func (p *Policy) addCounts(stats *policy.PolicyStats) {
+	for _, of := range []struct {
+		reason policy.Reason
+		count  int64
+		why    string
+	}{
+		{policy.EvaluationFailed, stats.Errors, "an expression fails on %d objects, which stay"},
+		{policy.IsUnapproved, stats.Pending.Due, "%d objects wait for an approval"},
+		{v1alpha1.ConditionBlocked, stats.Blocked.Subjects, "rules of other policies keep %d objects that are due"},
+		{policy.ReferencesUnknown, stats.Doubted, "the references to %d objects are not known, so they stay"},
+	} {
+		if of.count > 0 {
+			p.addProblem(string(of.reason), fmt.Sprintf(of.why, of.count))
+		}
+	}
+}
+
+// deletions returns how many objects a policy has deleted in the namespaces of the digest; known is false if that is not known.
+func (d *Digest) deletions(s *Source) (total v1alpha1.LedgerCount, known bool) {
+	switch {
+	case d.namespaces != nil && s.Namespace == "":
+		return d.deletionsIn(s.Ledger)
+	case s.Status.Ledger != nil:
+		return s.Status.Ledger.LedgerCount, true
+	default:
+		return v1alpha1.LedgerCount{Deleted: s.Status.Deleted}, true
+	}
+}
+
+// deletionsIn adds up the counters of namespaces in a ledger. Namespaces without a counter of their own may be in the common one.
+func (d *Digest) deletionsIn(l *v1alpha1.RetentionLedger) (total v1alpha1.LedgerCount, known bool) {
+	if l == nil {
+		return total, false
+	}
+	own := 0
+	for _, n := range l.Namespaces {
+		if d.namespaces.Has(n.Name) {
+			total.Deleted, total.Gone = total.Deleted+n.Deleted, total.Gone+n.Gone
+			own++
+		}
+	}
+	hasRest := slices.ContainsFunc(l.Namespaces, func(n v1alpha1.LedgerNamespace) bool { return n.Name == "*" })
+	return total, !hasRest || own == d.namespaces.Len()
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package digest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy/digest"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+func content() *digest.Content {
+	since := now.Add(-24 * 3600e9)
+	return &digest.Content{
+		Digest: "daily", Time: now, Since: &since, Ahead: "24h", DueNow: 1, Due: 7, Deleted: 3, Gone: 1, Stuck: 1, Uncounted: 1, MorePolicies: 2,
+		Policies: []digest.Policy{
+			{
+				Kind: "ClusterRetentionPolicy", Name: "batch", Mode: "Enforce", DueNow: 1, Due: 7, Deleted: 3, Gone: 1, Exact: true,
+				Soonest:  []digest.Sample{{Kind: "Job", Namespace: "shop", Name: "report", DueTime: now, Rule: "jobs", Explain: "kubectl sunset explain job.batch/report -n shop"}},
+				Problems: []digest.Problem{{Reason: "Delayed", Message: "Job shop/x: refused"}},
+			},
+			{Kind: "RetentionPolicy", Namespace: "shop", Name: "own", Mode: "DryRun", Due: 2, DueBytes: 1_530_000_000, Deleted: 5},
+		},
+	}
+}
+
+func TestBuiltInTemplate(t *testing.T) {
+	text, err := loaded(t, with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.TimeZone = "Europe/Berlin" })).Text(content())
+	expect.NoError(t, err)
+	expect.Equal(t, "text", `Sunset digest daily: 7 due within 24h, 3 deleted, 1 policy has problems
+
+ClusterRetentionPolicy batch: 1 due now, 7 within 24h, 3 deleted, 1 gone
+- Sun 1 Mar 13:00 CET: kubectl sunset explain job.batch/report -n shop
+! Delayed: Job shop/x: refused
+
+RetentionPolicy shop/own (DryRun): 0 due now, 2 within 24h (1.53 GB of images), about 5 deleted
+
+Policies that are not listed: 2
+
+Policies whose deletions are not known: 1
+`, text)
+}
+
+// TestTemplateIsBounded: no template runs for long, or returns a long text.
+func TestTemplateIsBounded(t *testing.T) {
+	for name, test := range map[string]struct{ template, want string }{
+		"own text":                {`{"text": {{json .Summary}}}`, `{"text": "7 due within 24h, 3 deleted, 1 policy has problems"}`},
+		"a defined template":      {`{{define "p"}}{{.Name}};{{end}}{{range .Policies}}{{template "p" .}}{{end}}`, "batch;own;"},
+		"break and continue":      {`{{range .Policies}}{{if eq .Name "batch"}}{{continue}}{{end}}{{.Name}}{{break}}{{end}}`, "own"},
+		"else":                    {`{{range .Namespaces}}{{.}}{{else}}all{{end}}`, "all"},
+		"a long loop":             {`{{range 1000000000000}}{{end}}`, "error: the template has more than 10000 iterations"},
+		"a loop in a loop":        {`{{range 1000000}}{{range 1000000}}{{end}}{{end}}`, "error: the template has more than 10000 iterations"},
+		"a loop in conditions":    {`{{if true}}{{with .}}{{range 1000000000}}{{end}}{{end}}{{end}}`, "error: the template has more than 10000 iterations"},
+		"a loop in an else":       {`{{if false}}{{else if true}}{{range 1000000000}}{{end}}{{end}}`, "error: the template has more than 10000 iterations"},
+		"recursion":               {`{{define "r"}}{{template "r" .}}{{template "r" .}}{{end}}{{template "r" .}}`, "error: the template has more than 10000 iterations"},
+		"a text that doubles":     {`{{$s := "xxxxxxxx"}}{{range 60}}{{$s = print $s $s}}{{end}}`, "error: the text is longer than 262144 bytes"},
+		"a text that is escaped":  {`{{$s := "<<<<<<<<"}}{{range 60}}{{$s = html $s}}{{$s = urlquery $s}}{{end}}`, "error: the text is longer than 262144 bytes"},
+		"a wide number":           {`{{printf "%999999d" 1}}`, "error: printf is not available; use print"},
+		"a long text":             {`{{range 9000}}12345678901234567890123456789012{{end}}`, "error: the text is longer than 262144 bytes"},
+		"a field that is unknown": {`{{.Nothing}}`, "error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := loaded(t, with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Template = test.template }))
+			for range 2 { // the second execution begins from zero
+				text, err := d.Text(content())
+				if err != nil {
+					text = "error: " + err.Error()
+				}
+				failure, fails := strings.CutPrefix(test.want, "error: ")
+				if fails && (err == nil || !strings.Contains(err.Error(), failure)) || !fails && text != test.want {
+					t.Errorf("%s, want %s", text, test.want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/manager"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// address is an address of this machine that other machines can use; nil if there is none.
+func address(t *testing.T) net.IP {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	expect.NoError(t, err)
+	for _, a := range all {
+		if of, ok := a.(*net.IPNet); ok && of.IP.To4() != nil && of.IP.IsGlobalUnicast() {
+			return of.IP
+		}
+	}
+	return nil
+}
+
+// receiver serves https at an address, and passes the data of CloudEvents to a channel.
+func receiver(t *testing.T, at net.IP) (url string, bundle []byte, events chan map[string]any) {
+	t.Helper()
+	bundle, key, err := cert.GenerateSelfSignedCertKey(at.String(), []net.IP{at}, nil)
+	expect.NoError(t, err)
+	pair, err := tls.X509KeyPair(bundle, key)
+	expect.NoError(t, err)
+	events = make(chan map[string]any, 10)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var event struct{ Data map[string]any }
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+			t.Error(err)
+		}
+		events <- event.Data
+	}))
+	expect.NoError(t, server.Listener.Close())
+	server.Listener, err = net.Listen("tcp", net.JoinHostPort(at.String(), "0"))
+	expect.NoError(t, err)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, bundle, events
+}
+
+func newDigest(name, url string) *v1alpha1.RetentionDigest {
+	return &v1alpha1.RetentionDigest{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.DigestSpec{Schedule: "* * * * *", Webhook: &v1alpha1.DigestWebhook{URL: url}},
+	}
+}
+
+// TestDigest: a digest about a namespace is sent when a minute begins, and its status records that it was accepted.
+func TestDigest(t *testing.T) {
+	at := address(t)
+	if at == nil {
+		t.Skip("this machine has only loopback addresses, to which Sunset sends nothing")
+	}
+	w := newEnv(t)
+	url, bundle, events := receiver(t, at)
+	d := newDigest(w.namespace, url)
+	d.Spec.Webhook.CABundle, d.Spec.Namespaces = bundle, []string{w.namespace}
+	w.temporary(d)
+	clock := &bubble.Clock{}
+	clock.Set(50*time.Second - time.Duration(time.Now().Second())*time.Second) // ten seconds before a minute begins
+	w.sunset(func(c *manager.Config) { c.Clock = clock })
+	select {
+	case data := <-events:
+		expect.Equal(t, "digest", any(w.namespace), data["digest"])
+		expect.Equal(t, "due", any(0.0), data["due"])
+	case <-time.After(patience):
+		t.Fatal("no digest")
+	}
+	cluster.Eventually(t, patience, func() error {
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			return err
+		}
+		return cluster.Want(d.Status.AcceptedTime != nil && meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.ConditionReady), "status: %+v", d.Status)
+	})
+}
+
+// TestDigestsThatTheAPIServerRefuses: the schema has the checks that protect other programs in the cluster.
+func TestDigestsThatTheAPIServerRefuses(t *testing.T) {
+	w := newEnv(t)
+	const fine = "https://receiver.example.com/x"
+	for name, test := range map[string]struct {
+		url  string
+		edit func(*v1alpha1.DigestSpec)
+		want string
+	}{
+		"https":                            {fine, nil, ""},
+		"a Service":                        {"http://receiver.monitoring.svc:8080/x", nil, ""},
+		"a name like a link-local address": {"https://feast.example.com", nil, ""},
+		"http elsewhere":                   {"http://receiver.example.com/x", nil, "must begin with https://"},
+		"no URL":                           {"receiver", nil, "must begin with https://"},
+		"a loopback address":               {"https://127.0.0.1:6443", nil, "loopback or link-local"},
+		"a link-local address":             {"https://169.254.169.254/latest", nil, "loopback or link-local"},
+		"a link-local IPv6 address":        {"https://[fe80::1]/", nil, "loopback or link-local"},
+		"localhost":                        {"https://localhost/", nil, "loopback or link-local"},
+		"two URLs": {fine, func(s *v1alpha1.DigestSpec) {
+			s.Webhook.URLFrom = &v1alpha1.SecretKey{SecretName: v1alpha1.SecretName{Name: "a"}, Key: "b"}
+		}, "either url or urlFrom"},
+		"two receivers": {fine, func(s *v1alpha1.DigestSpec) {
+			s.Mail = &v1alpha1.DigestMail{Server: "a:25", From: "a@b.c", To: []string{"a@b.c"}}
+		}, "either webhook or mail"},
+		"no receiver": {fine, func(s *v1alpha1.DigestSpec) { s.Webhook = nil }, "either webhook or mail"},
+		"a header in an address": {fine, func(s *v1alpha1.DigestSpec) {
+			s.Webhook, s.Mail = nil, &v1alpha1.DigestMail{Server: "a:25", From: "a@b.c\nBcc: d@e.f", To: []string{"a@b.c"}}
+		}, "spec.mail.from"},
+		"an interval":       {fine, func(s *v1alpha1.DigestSpec) { s.Schedule = "@every 1m" }, "must not be an interval"},
+		"an unknown period": {fine, func(s *v1alpha1.DigestSpec) { s.Ahead = "Month" }, "spec.ahead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDigest("refused", test.url)
+			if test.edit != nil {
+				test.edit(&d.Spec)
+			}
+			err := w.Create(t.Context(), d, client.DryRunAll)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutants
+
+// digestsTable changes digests and audit records.
+var digestsTable = map[string]Mutant{
+	"a digest about a namespace uses the status of ClusterRetentionPolicies": {
+		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",
+		Old: "if in.Stats == nil || s.Namespace != \"\" {",
+		New: "if in.Stats != nil || s.Namespace != \"\" {",
+	},
+	"a digest about a namespace counts the deletions in all namespaces": {
+		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",
+		Old: "case d.namespaces != nil && s.Namespace == \"\":",
+		New: "case false:",
+	},
+	"deletions are known without a counter of the namespace": {
+		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",
+		Old: "return total, !hasRest || own == d.namespaces.Len()",
+		New: "return total, true",
+	},
+	"a digest counts the deletions before it selected a policy": {
+		File: "policy/digest/compose.go", Test: "./policy/digest TestDeletions",
+		Old: "!counted && !s.Created.After(*c.Since) ||",
+		New: "!counted && false ||",
+	},
+	"a template has no limit of steps": {
+		File: "policy/digest/template.go", Test: "./policy/digest TestTemplateIsBounded",
+		Old: "*steps > maxSteps {",
+		New: "*steps > 1000*maxSteps {",
+	},
+	"a link-local address in IPv6 form is allowed": {
+		File: "policy/digest/address.go", Test: "./policy/digest TestForbidden",
+		Old: "a = a.Unmap().WithZone(\"\")",
+		New: "a = a.WithZone(\"\")",
+	},
+	"redirects are followed": {
+		File: "controllers/digests/sender.go", Test: "./controllers/digests TestSecrets",
+		Old: "return http.ErrUseLastResponse",
+		New: "return nil",
+	},
+	"an error has the URL of the webhook": {
+		File: "controllers/digests/sender.go", Test: "./controllers/digests TestSecrets",
+		Old: "return fmt.Errorf(\"send to the webhook: %w\", asked.Err)",
+		New: "return fmt.Errorf(\"send to the webhook: %w\", asked)",
+	},
+	"a digest is sent by a process that does not lead": {
+		File: "controllers/digests/work.go", Test: "./controllers/digests TestOnlyTheLeaderSends",
+		Old: "\t\treturn err\n\t}\n\tif n.Leadership != nil {",
+		New: "\t\treturn err\n\t}\n\tif false {",
+	},
+	"a digest that was not accepted counts as accepted": {
+		File: "controllers/digests/work.go", Test: "./controllers/digests TestReceiverRefuses",
+		Old: "\tif err != nil {\n\t\tmetrics.DigestAttempts",
+		New: "\tif false {\n\t\tmetrics.DigestAttempts",
+	},
+	"a process forgets what was accepted if the write fails": {
+		File: "controllers/digests/notifier.go", Test: "./controllers/digests TestCrashAfterAcceptance",
+		Old: "s.working, s.status = false, status",
+		New: "s.working, s.status = false, nil",
+	},
+	"a request without an answer has no record": {
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAudit",
+		Old: "(o.Result == Removed || o.Unsure)",
+		New: "o.Result == Removed",
+	},
+}

@@ -20,6 +20,11 @@ func MetadataOf(object map[string]any) (*Metadata, error) {
 	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(object, m)
 }
 
+// GetMetadata gets the metadata of one object.
+func (c *Cluster) GetMetadata(ctx context.Context, kind Kind, namespace, name string) (*Metadata, error) {
+	return c.metadata.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
 // EachMetadata yields the metadata of the objects of a kind page by page: of one namespace, or of all if namespace is empty. It
 // stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) EachMetadata(ctx context.Context, kind Kind, namespace string, yield func([]Metadata) error) error {

@@ -102,7 +102,7 @@ func TestComposeOfStatus(t *testing.T) {
 		{Type: "Enforcing", Status: "True", Reason: "Enforcing"},
 		{Type: "Delayed", Status: "True", Reason: "Refused", Message: strings.Repeat("x", 1000)},
 	}
-	dry := source("dry", v1alpha1.RetentionPolicyStatus{Due: v1alpha1.DueCounts{Now: 100, Day: 100}})
+	dry := source("dry", v1alpha1.RetentionPolicyStatus{Due: v1alpha1.DueCounts{Now: 100, Hour: 100, Day: 100, Week: 100}})
 	dry.Mode = ""
 	for ahead, due := range map[v1alpha1.DigestPeriod]int64{v1alpha1.DigestHour: 2, "": 3, v1alpha1.DigestWeek: 4} {
 		d := loaded(t, with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Ahead = ahead }))

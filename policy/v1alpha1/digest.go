@@ -117,7 +117,6 @@ type DigestWebhook struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'https' || url(self).getScheme() == 'http' && (url(self).getHostname().endsWith('.svc') || url(self).getHostname().endsWith('.svc.cluster.local')))",message="must begin with https://, or with http:// for a Service of the cluster such as http://receiver.monitoring.svc"
-	// +kubebuilder:validation:XValidation:rule="!isURL(self) || !url(self).getHostname().matches('^((127|169[.]254|0[.]0)[.][0-9.]+|::.*|[fF][eE][89abAB][0-9a-fA-F]:.*|localhost[.]?)$')",message="must not have a loopback or link-local address"
 	URL string `json:"url,omitempty"`
 	// urlFrom reads the url from a Secret.
 	// +optional

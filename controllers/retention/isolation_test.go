@@ -546,7 +546,7 @@ func TestThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 				for _, free := range rows("free", test.free, w.began.Add(-2*time.Hour), in("team-b")) {
 					w.source(0).apply(free)
 				}
-				bubble.Pass(10 * time.Second)
+				bubble.Pass(20 * time.Second) // 5 to 11 seconds, by the jitter of the retries
 				expect.Equal(t, "removed", test.free, len(w.removed()))
 			})
 		})

@@ -56,10 +56,6 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/worker_slots.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
 		Test: "./controllers/retention TestThrottledNamespaceRecordsOneDeletionAtATime",
 	},
-	"throttle: a retried deletion with a ledger entry postpones all others": {
-		File: "controllers/retention/throttle_turns.go", Old: "kept = isRecorded && !l.recorded[key]; kept", New: "kept = isRecorded && len(l.recorded) == 0; kept",
-		Test: "./controllers/retention TestThrottledNamespaceDeletesWhatItCan",
-	},
 	"throttle: an attempt that hangs stops its namespace": {
 		File: "controllers/retention/throttle_turns.go", Old: "l.underWay-stuck[namespace] >= l.window", New: "l.underWay-0*stuck[namespace] >= l.window",
 		Test: "./controllers/retention TestAttemptThatHangsStopsItsNamespaceForAWhileOnly",

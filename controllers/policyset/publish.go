@@ -161,6 +161,8 @@ func (l *Reconciler) endStandby() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.snapshot, l.cluster, l.namespaced = nil, store[*entry]{}, store[*entry]{}
+	l.complete = true // so that Reconcile waits no longer
+	l.compiling.changed()
 }
 
 // republish makes a new snapshot although no change affects which objects are kept. The caller holds publishing.

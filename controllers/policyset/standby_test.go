@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -36,4 +38,38 @@ func TestStandbyEndsBeforeTheLeaderPublishes(t *testing.T) {
 	expect.Equal(t, "snapshots of the standby after its end", 1, len(standby.published))
 	expect.Equal(t, "rules of the standby", 0, len(standby.OwnRules()))
 	expect.Equal(t, "snapshots of the leader", 2, len(leader.published))
+}
+
+// heldCompiler compiles nothing until it is released.
+type heldCompiler struct {
+	policyset.Compiler
+	began, release chan struct{}
+}
+
+func (c heldCompiler) LoadWithin(p *policy.Policy, room int) (map[string]*engine.Program, int) {
+	c.began <- struct{}{}
+	<-c.release
+	return c.Compiler.LoadWithin(p, room)
+}
+
+// TestStandbyThatStillCompilesEnds: it waits for nothing when the leader begins, and publishes nothing later.
+func TestStandbyThatStillCompilesEnds(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	s.sync()
+	standby, leader := newUnreadHarness(t, s), newUnreadHarness(t, s)
+	slow := heldCompiler{standby.Compiler, make(chan struct{}), make(chan struct{})}
+	standby.OnStandby, standby.Compiler, leader.Standby = true, slow, standby.Reconciler
+	ended := make(chan error, 1)
+	go func() {
+		_, err := standby.Reconcile(t.Context(), reconcile.Request{})
+		ended <- err
+	}()
+	<-slow.began
+	leader.reconcile()
+	expect.NoError(t, <-ended)
+	close(slow.release)
+	standby.Republish()
+	expect.Equal(t, "snapshots of the standby", 0, len(standby.published))
+	expect.Equal(t, "rules of the leader", enforced, leader.rules("team-a"))
 }

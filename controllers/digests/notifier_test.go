@@ -196,7 +196,7 @@ func TestSecrets(t *testing.T) {
 	h.wantReady("d", "NotAccepted", "read Secret sunset-system/token: ")
 	h.secrets["token/other"] = "x"
 	h.at(time.Hour + 6*time.Minute)
-	h.wantReady("d", "NotAccepted", `Secret sunset-system/token has no single line under the key "value"`)
+	h.wantReady("d", "NotAccepted", `key "value" of Secret sunset-system/token has no single line`)
 	delete(h.secrets, "token/other")
 	h.secrets["token/value"] = "Bearer secret-token"
 	h.respond = func(w http.ResponseWriter, _ *http.Request) {

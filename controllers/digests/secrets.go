@@ -26,7 +26,7 @@ func (s secrets) value(ctx context.Context, name, key string) (string, error) {
 	}
 	value := strings.TrimSpace(string(secret.Data[key]))
 	if value == "" || strings.ContainsAny(value, "\r\n") {
-		return "", fmt.Errorf("Secret %s/%s has no single line under the key %q", s.namespace, name, key)
+		return "", fmt.Errorf("key %q of Secret %s/%s has no single line", key, s.namespace, name)
 	}
 	return value, nil
 }

@@ -62,7 +62,7 @@ func TestSynchronizeWaitsForTheWatch(t *testing.T) {
 func TestSynchronizeFails(t *testing.T) {
 	for name, change := range map[string]func(*server){
 		"no list":                             func(s *server) { s.failList = []int{500} },
-		"a resourceVersion that is no number": func(s *server) { s.version = "abc" },
+		"an invalid resourceVersion": func(s *server) { s.version = "abc" },
 		"no kind":                             func(s *server) { s.absent = true },
 	} {
 		t.Run(name, func(t *testing.T) {

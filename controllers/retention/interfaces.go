@@ -152,8 +152,8 @@ type Outcome struct {
 // Ledger records deletions before they are sent, and their results. It gives exact counts, and limits that hold after any
 // crash. Its methods are only called for rules whose policy has a ledger.
 type Ledger interface {
-	// Open takes over the ledgers from the previous leader. What was read before that is read again before Reserve is called for
-	// it. The error is ctx's.
+	// Open takes over the ledgers from the previous leader. The caller reads subjects that it knew before again before it calls
+	// Reserve. The error is ctx's.
 	Open(ctx context.Context) error
 	// Lookup returns the target that is recorded for an intent; false if there is none.
 	Lookup(i policy.Intent) (policy.Target, bool)

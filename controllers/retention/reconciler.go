@@ -155,7 +155,7 @@ func (r *Reconciler) Watch(ctx context.Context) error {
 	return nil
 }
 
-// Start deletes what is due until ctx ends, and then waits for the deletions in flight. It begins after the first call of Use.
+// Start deletes due subjects until ctx ends, and then waits for the deletions in flight. It begins after the first call of Use.
 func (r *Reconciler) Start(ctx context.Context) error {
 	defer close(r.done)
 	if r.Ledger.Open(ctx) != nil {

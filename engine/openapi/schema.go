@@ -109,7 +109,7 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 	return out
 }
 
-// refOf returns the reference that a schema consists of; empty if it is no reference. OpenAPI v3 of Kubernetes uses allOf only
+// refOf returns the reference that a schema consists of; empty for any other schema. OpenAPI v3 of Kubernetes uses allOf only
 // around a reference that has a default or a description.
 func refOf(s *spec.Schema) string {
 	if len(s.AllOf) == 1 {

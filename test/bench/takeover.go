@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// takeover measures how long after it has acquired the Lease a new leader deletes what is due, with and without facts.
+// takeover measures how long after it has acquired the Lease a new leader deletes a due Job, with and without facts.
 func (l *environment) takeover(ctx context.Context) error {
 	if err := ensureNamespace(ctx, l.client, "sunset-system"); err != nil {
 		return err

@@ -9,7 +9,7 @@ var retentionTable = map[string]Mutant{
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
 	},
-	"standby: what was known before the ledgers were opened is recorded": {
+	"standby: a ledger records objects that only the standby has read": {
 		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",
 		Old: "\tif !early {\n",
 		New: "\tif true || !early {\n",

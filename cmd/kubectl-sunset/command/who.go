@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,7 @@ func (w *whoCommand) read(report *who.Report) error {
 }
 
 func (w *whoCommand) readFile(report *who.Report, name string) error {
-	var from io.Reader = w.streams.In
+	from := w.streams.In
 	if name == "-" {
 		name = "standard input"
 	} else {

@@ -61,9 +61,9 @@ func TestSynchronizeWaitsForTheWatch(t *testing.T) {
 
 func TestSynchronizeFails(t *testing.T) {
 	for name, change := range map[string]func(*server){
-		"no list":                             func(s *server) { s.failList = []int{500} },
+		"no list":                    func(s *server) { s.failList = []int{500} },
 		"an invalid resourceVersion": func(s *server) { s.version = "abc" },
-		"no kind":                             func(s *server) { s.absent = true },
+		"no kind":                    func(s *server) { s.absent = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{objects: []string{jobAt("a", "1")}}

@@ -60,11 +60,10 @@ func withImages(gate *policy.ApprovalGate) *policy.Policy {
 func nodeReport(name string, p *policy.Policy, at time.Time, due int64) *v1alpha1.NodeImageReport {
 	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n * 10} }
 	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
-	counts := v1alpha1.ImageCounts{Matched: 10, Eligible: due, Errors: 1, Due: all, Removed: count(1)}
 	r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{
-		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, ImageCounts: counts,
+		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, Matched: 10, Eligible: due, Errors: 1, Due: all, Removed: count(1),
 		Rules: []v1alpha1.NodeImageRuleReport{{
-			Name: "img", ImageCounts: counts, ErrorSample: "no such key",
+			Name: "img", Matched: 10, Eligible: due, Errors: 1, ErrorSample: "no such key", Due: all, Removed: count(1),
 			Soonest: []v1alpha1.ImageSample{{Name: "app:v1", ID: "sha256:1", DueTime: timeOf(at)}},
 		}},
 	}}}

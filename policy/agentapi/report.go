@@ -4,7 +4,7 @@ package agentapi
 
 import (
 	"cmp"
-	"slices"
+	"time"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,70 +14,120 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// report is the part of a NodeImageReport that the controller keeps in memory: there may be thousands of reports.
+type report struct {
+	created, observed time.Time
+	obstacle          Obstacle
+	since             time.Time // when the obstacle began
+	policies          []entry
+}
+
+// entry has the numbers of one policy on one node.
+type entry struct {
+	uid        types.UID
+	generation int64 // 0 for an entry with only removed images
+	hash       string
+	counts
+	rules []ruleEntry
+}
+
+type ruleEntry struct {
+	name string
+	counts
+	nextDue time.Time
+	soonest []sample
+	failing string
+}
+
+type counts struct {
+	matched, eligible, errors int64
+	due                       v1alpha1.ImageDueCounts
+	removed                   v1alpha1.ImageCount
+}
+
 // Maximum numbers of one node. A report with larger or negative numbers must not outweigh the reports of other nodes.
 const (
 	mostImages = 1 << 24
 	mostBytes  = 1 << 48
 )
 
-// Strip removes from a report, in place, everything that is not summed: there may be thousands of reports. Equal texts share
-// their memory, because most nodes have the same images. Numbers are limited to mostImages and mostBytes.
-func Strip(r *v1alpha1.NodeImageReport) {
-	*r = v1alpha1.NodeImageReport{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
-			Annotations: bookmarks(r.Annotations),
-		},
-		ObservedTime: r.ObservedTime, Conditions: firstObstacle(r.Conditions),
-		Policies: slices.Clone(r.Policies), // a decoded slice has room for more elements
-	}
-	for i := range r.Policies {
-		p := &r.Policies[i]
-		p.Name, p.UID, p.Hash = once(p.Name), types.UID(once(string(p.UID))), once(p.Hash)
-		limit(&p.ImageCounts)
-		p.Rules = slices.Clone(p.Rules)
-		for k := range p.Rules {
-			stripRule(&p.Rules[k])
-		}
+func countsOf(matched, eligible, errors int64, due v1alpha1.ImageDueCounts, removed v1alpha1.ImageCount) counts {
+	return counts{
+		matched: bounded(matched, mostImages), eligible: bounded(eligible, mostImages), errors: bounded(errors, mostImages),
+		due:     v1alpha1.ImageDueCounts{Now: countOf(due.Now), Hour: countOf(due.Hour), Day: countOf(due.Day), Week: countOf(due.Week)},
+		removed: countOf(removed),
 	}
 }
 
-func stripRule(r *v1alpha1.NodeImageRuleReport) {
-	r.Name, r.ErrorSample = once(r.Name), once(r.ErrorSample)
-	limit(&r.ImageCounts)
-	r.Soonest = slices.Clone(r.Soonest)
-	for i, s := range r.Soonest {
-		r.Soonest[i] = v1alpha1.ImageSample{Name: once(cmp.Or(s.Name, s.ID)), DueTime: s.DueTime}
+func countOf(c v1alpha1.ImageCount) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: bounded(c.Images, mostImages), Bytes: bounded(c.Bytes, mostBytes)}
+}
+
+func bounded(n, most int64) int64 { return min(max(n, 0), most) }
+
+type sample struct {
+	image string
+	due   time.Time
+}
+
+// keep takes the summed fields of a report. Equal texts are shared, because most nodes have the same images.
+func keep(r *v1alpha1.NodeImageReport) *report {
+	kept := &report{created: r.CreationTimestamp.Time, observed: r.ObservedTime.Time, policies: make([]entry, len(r.Policies))}
+	if obstacles := obstacles(r.Conditions); len(obstacles) > 0 {
+		first := obstacles[0]
+		kept.obstacle, kept.since = Obstacle{Reason: once(first.Reason), Message: once(first.Message)}, first.LastTransitionTime.Time
 	}
+	for i := range r.Policies {
+		p := &r.Policies[i]
+		kept.policies[i] = entry{
+			uid: types.UID(once(string(p.UID))), generation: p.Generation, hash: once(p.Hash),
+			counts: countsOf(p.Matched, p.Eligible, p.Errors, p.Due, p.Removed),
+			rules:  make([]ruleEntry, len(p.Rules)),
+		}
+		for k := range p.Rules {
+			kept.policies[i].rules[k] = keepRule(&p.Rules[k])
+		}
+	}
+	return kept
+}
+
+func keepRule(r *v1alpha1.NodeImageRuleReport) ruleEntry {
+	kept := ruleEntry{
+		name: once(r.Name), counts: countsOf(r.Matched, r.Eligible, r.Errors, r.Due, r.Removed),
+		failing: once(r.ErrorSample), soonest: make([]sample, len(r.Soonest)),
+	}
+	if r.NextDueTime != nil {
+		kept.nextDue = r.NextDueTime.Time
+	}
+	for i, s := range r.Soonest {
+		kept.soonest[i] = sample{image: once(cmp.Or(s.Name, s.ID)), due: s.DueTime.Time}
+	}
+	return kept
 }
 
 // once gives a text that shares its memory with equal texts.
 func once(text string) string { return unique.Make(text).Value() }
 
-func limit(c *v1alpha1.ImageCounts) {
-	for _, n := range []*int64{&c.Matched, &c.Eligible, &c.Errors} {
-		*n = bounded(*n, mostImages)
+// Strip removes from a report, in place, the fields that are not summed.
+func Strip(r *v1alpha1.NodeImageReport) {
+	r.ObjectMeta = metav1.ObjectMeta{
+		Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
+		Annotations: bookmarks(r.Annotations),
 	}
-	for _, n := range []*v1alpha1.ImageCount{&c.Due.Now, &c.Due.Hour, &c.Due.Day, &c.Due.Week, &c.Removed} {
-		n.Images, n.Bytes = bounded(n.Images, mostImages), bounded(n.Bytes, mostBytes)
-	}
+	r.Conditions, r.Filesystem, r.Runtime = obstacles(r.Conditions), nil, ""
 }
 
-func bounded(n, most int64) int64 { return min(max(n, 0), most) }
-
-// firstObstacle is the first condition of a node that prevents it from removing images, if there is one. StateKept is not among
-// them: it only delays the removal.
-func firstObstacle(conditions []metav1.Condition) []metav1.Condition {
+// obstacles are the conditions of a node that prevent it from removing images. StateKept is not among them: it only delays the
+// removal.
+func obstacles(conditions []metav1.Condition) (found []metav1.Condition) {
 	for _, of := range []string{
 		v1alpha1.ConditionRuntimeReachable, v1alpha1.ConditionPodsKnown, v1alpha1.ConditionRulesKnown, v1alpha1.ConditionFilesystemSeen,
 	} {
 		if c := meta.FindStatusCondition(conditions, of); c != nil && c.Status == metav1.ConditionFalse {
-			return []metav1.Condition{{
-				Type: of, Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: once(c.Reason), Message: once(c.Message),
-			}}
+			found = append(found, *c)
 		}
 	}
-	return nil
+	return found
 }
 
 // bookmarks is the annotation with which a watch reports the end of its initial events.
@@ -88,21 +138,21 @@ func bookmarks(annotations map[string]string) map[string]string {
 	return nil
 }
 
-// entryOf is the entry of a policy; nil if there is none.
-func entryOf(policies []v1alpha1.NodeImagePolicyReport, uid types.UID) *v1alpha1.NodeImagePolicyReport {
-	for i := range policies {
-		if policies[i].UID == uid {
-			return &policies[i]
+// entry is the entry of a policy in the report; nil if there is none.
+func (r *report) entry(uid types.UID) *entry {
+	for i := range r.policies {
+		if r.policies[i].uid == uid {
+			return &r.policies[i]
 		}
 	}
 	return nil
 }
 
-// ruleOf is the entry of a rule; nil if there is none.
-func ruleOf(p *v1alpha1.NodeImagePolicyReport, name string) *v1alpha1.NodeImageRuleReport {
-	for i := range p.Rules {
-		if p.Rules[i].Name == name {
-			return &p.Rules[i]
+// rule is the entry of a rule; nil if there is none.
+func (e *entry) rule(name string) *ruleEntry {
+	for i := range e.rules {
+		if e.rules[i].name == name {
+			return &e.rules[i]
 		}
 	}
 	return nil

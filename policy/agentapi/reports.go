@@ -3,6 +3,7 @@
 package agentapi
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,25 +27,23 @@ const (
 
 // Reports has the latest report of each node. Create it with NewReports. It is not safe for concurrent use.
 type Reports struct {
-	nodes map[string]*v1alpha1.NodeImageReport
-	gone  map[types.UID]*v1alpha1.NodeImagePolicyReport // images removed by nodes that no longer exist, without other numbers
-	known sets.Set[types.UID]                           // the policies in the last sum
+	nodes map[string]*report
+	gone  map[types.UID]*removed // by policy: images removed by nodes that no longer exist
+	known sets.Set[types.UID]    // the policies in the last sum
 }
 
 // NewReports makes Reports without nodes.
 func NewReports() *Reports {
-	return &Reports{
-		nodes: map[string]*v1alpha1.NodeImageReport{}, gone: map[types.UID]*v1alpha1.NodeImagePolicyReport{}, known: sets.New[types.UID](),
-	}
+	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*removed{}, known: sets.New[types.UID]()}
 }
 
-// Put strips and stores the newest report of a node.
+// Put stores the newest report of a node. It does not keep its argument.
 func (r *Reports) Put(report *v1alpha1.NodeImageReport) {
-	Strip(report)
+	kept := keep(report)
 	if before := r.nodes[report.Name]; before != nil {
-		r.carryOver(before, report)
+		r.carryOver(before, kept)
 	}
-	r.nodes[report.Name] = report
+	r.nodes[strings.Clone(report.Name)] = kept
 }
 
 // Drop removes a node that no longer reports. The images that it removed still count.
@@ -53,15 +52,15 @@ func (r *Reports) Drop(name string) {
 	if gone == nil {
 		return
 	}
-	for i := range gone.Policies {
-		if e := &gone.Policies[i]; r.known.Has(e.UID) {
-			addRemoved(r.goneOf(e.UID), e)
+	for i := range gone.policies {
+		if e := &gone.policies[i]; r.known.Has(e.uid) {
+			r.goneOf(e.uid).add(e)
 		}
 	}
 	delete(r.nodes, name)
 }
 
-// Replace strips and stores the reports of all nodes, and drops all other nodes.
+// Replace stores the reports of all nodes, and drops all other nodes.
 func (r *Reports) Replace(all []*v1alpha1.NodeImageReport) {
 	there := sets.New[string]()
 	for _, report := range all {

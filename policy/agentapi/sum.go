@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -58,7 +57,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	for name, n := range r.nodes {
 		fresh := s.addNode(name, n, now)
 		for _, p := range policies {
-			s.Policies[p.UID].add(name, p, entryOf(n.Policies, p.UID), fresh)
+			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh)
 		}
 	}
 	for _, p := range policies {
@@ -68,35 +67,35 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 }
 
 // addNode counts a node, and reports whether its numbers count.
-func (s *Sums) addNode(name string, n *v1alpha1.NodeImageReport, now time.Time) bool {
-	if age := now.Sub(n.ObservedTime.Time); age > StaleAfter || age < -maxSkew {
+func (s *Sums) addNode(name string, n *report, now time.Time) bool {
+	if age := now.Sub(n.observed); age > StaleAfter || age < -maxSkew {
 		s.Stale++
 		return false
 	}
 	s.Nodes++
-	s.Changes = policy.Soonest(s.Changes, n.ObservedTime.Add(StaleAfter+1))
-	if now.Sub(n.CreationTimestamp.Time) < settling {
+	s.Changes = policy.Soonest(s.Changes, n.observed.Add(StaleAfter+1))
+	if now.Sub(n.created) < settling {
 		s.New++
-		s.Changes = policy.Soonest(s.Changes, n.CreationTimestamp.Add(settling))
+		s.Changes = policy.Soonest(s.Changes, n.created.Add(settling))
 	}
-	for i := range n.Conditions { // at most one, after Strip
-		s.addObstacle(name, &n.Conditions[i], now)
+	switch {
+	case n.obstacle.Reason == "":
+	case now.Sub(n.since) < obstacleAfter:
+		s.Changes = policy.Soonest(s.Changes, n.since.Add(obstacleAfter))
+	default:
+		s.addObstacle(name, n.obstacle)
 	}
 	return true
 }
 
 // addObstacle counts the obstacle of a node.
-func (s *Sums) addObstacle(node string, c *metav1.Condition, now time.Time) {
-	if countsFrom := c.LastTransitionTime.Add(obstacleAfter); now.Before(countsFrom) {
-		s.Changes = policy.Soonest(s.Changes, countsFrom)
-		return
-	}
-	all, known := s.Obstacles[c.Reason]
-	if !known || node < all.Node {
-		all.Reason, all.Message, all.Node = c.Reason, c.Message, node
+func (s *Sums) addObstacle(name string, o Obstacle) {
+	all, known := s.Obstacles[o.Reason]
+	if !known || name < all.Node {
+		all.Reason, all.Message, all.Node = o.Reason, o.Message, name
 	}
 	all.Nodes++
-	s.Obstacles[c.Reason] = all
+	s.Obstacles[o.Reason] = all
 }
 
 // Settled reports whether few of the nodes are new, so that no more are expected.
@@ -130,17 +129,23 @@ func (r *Reports) begin(p *policy.Policy) *Sum {
 		}
 	}
 	if gone := r.gone[p.UID]; gone != nil {
-		sum.addRemoved(gone)
+		sum.Status.Removed = gone.all
+		maps.Copy(sum.Removed, gone.rules)
 	}
 	return sum
 }
 
 // add counts one node's entry of a policy. If the report is stale or about another version, only the removed images count.
-func (s *Sum) add(node string, p *policy.Policy, e *v1alpha1.NodeImagePolicyReport, fresh bool) {
+func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 	if e != nil {
-		s.addRemoved(e)
+		s.Status.Removed = plus(s.Status.Removed, e.removed)
+		for i := range e.rules {
+			if n := e.rules[i].removed.Images; n > 0 {
+				s.Removed[e.rules[i].name] += n
+			}
+		}
 	}
-	if current := e != nil && e.Generation == p.Generation && e.Hash == p.Hash; !fresh || !current {
+	if current := e != nil && e.generation == p.Generation && e.hash == p.Hash; !fresh || !current {
 		s.Status.StaleNodes++
 		if fresh {
 			s.Behind++
@@ -148,55 +153,46 @@ func (s *Sum) add(node string, p *policy.Policy, e *v1alpha1.NodeImagePolicyRepo
 		return
 	}
 	s.Status.Nodes++
-	s.count(&e.ImageCounts)
-	for i := range e.Rules {
-		if stats := s.Stats.Rules[e.Rules[i].Name]; stats != nil {
-			addRule(stats, node, &e.Rules[i])
+	s.count(e)
+	for i := range e.rules {
+		if stats := s.Stats.Rules[e.rules[i].name]; stats != nil {
+			addRule(stats, name, &e.rules[i])
 		}
 	}
 }
 
-func (s *Sum) addRemoved(e *v1alpha1.NodeImagePolicyReport) {
-	s.Status.Removed = plus(s.Status.Removed, e.Removed)
-	for i := range e.Rules {
-		if r := &e.Rules[i]; r.Removed.Images > 0 {
-			s.Removed[r.Name] += r.Removed.Images
+func (s *Sum) count(e *entry) {
+	s.Status.Images += e.matched
+	s.Status.Due.Now = plus(s.Status.Due.Now, e.due.Now)
+	s.Status.Due.Hour = plus(s.Status.Due.Hour, e.due.Hour)
+	s.Status.Due.Day = plus(s.Status.Due.Day, e.due.Day)
+	s.Status.Due.Week = plus(s.Status.Due.Week, e.due.Week)
+	countInto(&s.Stats.Count, &e.counts)
+}
+
+func countInto(c *policy.Count, n *counts) {
+	c.Matched += n.matched
+	c.Eligible += n.eligible
+	c.Errors += n.errors
+	c.Due.Now += n.due.Now.Images
+	c.Due.Hour += n.due.Hour.Images
+	c.Due.Day += n.due.Day.Images
+	c.Due.Week += n.due.Week.Images
+}
+
+func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
+	countInto(&t.Count, &r.counts)
+	t.NextDue = policy.Soonest(t.NextDue, r.nextDue)
+	for _, s := range r.soonest {
+		if isLater(t.Soonest, node, s.due) {
+			continue // fast path for most samples
 		}
+		due := v1alpha1.DueSample{Name: node + ": " + s.image}
+		due.DueTime.Time = s.due
+		t.AddDue(due)
 	}
-}
-
-func (s *Sum) count(n *v1alpha1.ImageCounts) {
-	s.Status.Images += n.Matched
-	s.Status.Due.Now = plus(s.Status.Due.Now, n.Due.Now)
-	s.Status.Due.Hour = plus(s.Status.Due.Hour, n.Due.Hour)
-	s.Status.Due.Day = plus(s.Status.Due.Day, n.Due.Day)
-	s.Status.Due.Week = plus(s.Status.Due.Week, n.Due.Week)
-	countInto(&s.Stats.Count, n)
-}
-
-func countInto(c *policy.Count, n *v1alpha1.ImageCounts) {
-	c.Matched += n.Matched
-	c.Eligible += n.Eligible
-	c.Errors += n.Errors
-	c.Due.Now += n.Due.Now.Images
-	c.Due.Hour += n.Due.Hour.Images
-	c.Due.Day += n.Due.Day.Images
-	c.Due.Week += n.Due.Week.Images
-}
-
-func addRule(t *policy.RuleStats, node string, r *v1alpha1.NodeImageRuleReport) {
-	countInto(&t.Count, &r.ImageCounts)
-	if r.NextDueTime != nil {
-		t.NextDue = policy.Soonest(t.NextDue, r.NextDueTime.Time)
-	}
-	for i := range r.Soonest {
-		s := &r.Soonest[i]
-		if !isLater(t.Soonest, node, s.DueTime.Time) { // fast path for most samples
-			t.AddDue(v1alpha1.DueSample{Name: node + ": " + s.Name, DueTime: s.DueTime})
-		}
-	}
-	if r.ErrorSample != "" && !(len(t.Failing) == policy.FailingKept && node > t.Failing[policy.FailingKept-1].Name) {
-		t.AddError(v1alpha1.ErrorSample{Name: node, Message: r.ErrorSample})
+	if r.failing != "" && !(len(t.Failing) == policy.FailingKept && node > t.Failing[policy.FailingKept-1].Name) {
+		t.AddError(v1alpha1.ErrorSample{Name: node, Message: r.failing})
 	}
 }
 

@@ -34,11 +34,11 @@ func reportOf(name string, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1
 // seen is a node's report of a policy with rule old: with this number of images, of which two are due now, and one removed image.
 func seen(p *policy.Policy, matched int64) v1alpha1.NodeImagePolicyReport {
 	next := metav1.Time{Time: now.Add(-time.Minute)}
-	counts := v1alpha1.ImageCounts{Matched: matched, Eligible: 3, Errors: 1, Due: dueOf(2, 2, 2, 3), Removed: counted(1)}
 	return v1alpha1.NodeImagePolicyReport{
-		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, ImageCounts: counts,
+		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash,
+		Matched: matched, Eligible: 3, Errors: 1, Due: dueOf(2, 2, 2, 3), Removed: counted(1),
 		Rules: []v1alpha1.NodeImageRuleReport{{
-			Name: "old", ImageCounts: counts, ErrorSample: "no such key",
+			Name: "old", Matched: matched, Eligible: 3, Errors: 1, ErrorSample: "no such key", Due: dueOf(2, 2, 2, 3), Removed: counted(1),
 			NextDueTime: &next, Soonest: []v1alpha1.ImageSample{
 				{Name: "registry/app:v1", ID: "sha256:1", Bytes: 10, DueTime: next}, {ID: "sha256:2", Bytes: 10, DueTime: metav1.Time{Time: now}},
 			},
@@ -281,9 +281,6 @@ func TestReportIsStrippedToWhatCounts(t *testing.T) {
 	want := reportOf("a", seen(p, 10))
 	want.UID, want.ResourceVersion, want.Annotations = "u", "7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	want.Conditions = []metav1.Condition{obstacle}
-	soonest := want.Policies[0].Rules[0].Soonest
-	soonest[0].ID, soonest[0].Bytes = "", 0
-	soonest[1].Name, soonest[1].ID, soonest[1].Bytes = "sha256:2", "", 0
 	agentapi.Strip(whole)
 	expect.Equal(t, "stripped", want, whole)
 }
@@ -304,7 +301,7 @@ func BenchmarkSum(b *testing.B) {
 			of.Rules[1].Name = "older"
 			report.Policies = append(report.Policies, of)
 		}
-		r.Put(report.DeepCopy()) // the rules share their samples
+		r.Put(report)
 	}
 	one := reportOf("node-0007", ofEach(policies)...)
 	b.Run("all", func(b *testing.B) {

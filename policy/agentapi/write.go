@@ -3,6 +3,8 @@
 package agentapi
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -63,4 +65,56 @@ func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
 		Now: of(c.Due.Now, c.DueBytes.Now), Hour: of(c.Due.Hour, c.DueBytes.Hour),
 		Day: of(c.Due.Day, c.DueBytes.Day), Week: of(c.Due.Week, c.DueBytes.Week),
 	}
+}
+
+// AddRemoved adds the removed images of one report to reports. It appends policies and rules that reports do not have, with no
+// other numbers.
+func AddRemoved(reports []v1alpha1.NodeImagePolicyReport, more *v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
+	if more.Removed.Images == 0 {
+		return reports
+	}
+	i := slices.IndexFunc(reports, func(r v1alpha1.NodeImagePolicyReport) bool { return r.UID == more.UID })
+	if i < 0 {
+		i = len(reports)
+		reports = append(reports, v1alpha1.NodeImagePolicyReport{Name: nameIn(reports, more), UID: more.UID})
+	}
+	to := &reports[i]
+	to.Removed = plus(to.Removed, more.Removed)
+	for _, r := range more.Rules {
+		if r.Removed.Images == 0 {
+			continue
+		}
+		k := slices.IndexFunc(to.Rules, func(o v1alpha1.NodeImageRuleReport) bool { return o.Name == r.Name })
+		if k < 0 {
+			k = len(to.Rules)
+			to.Rules = append(to.Rules, v1alpha1.NodeImageRuleReport{Name: r.Name})
+		}
+		to.Rules[k].Removed = plus(to.Rules[k].Removed, r.Removed)
+	}
+	return reports
+}
+
+// nameIn is the name of a deleted policy. If another policy has that name now, the UID makes it unique, because names in a report
+// differ.
+func nameIn(reports []v1alpha1.NodeImagePolicyReport, p *v1alpha1.NodeImagePolicyReport) string {
+	if slices.ContainsFunc(reports, func(r v1alpha1.NodeImagePolicyReport) bool { return r.Name == p.Name }) {
+		return p.Name + "/" + string(p.UID)
+	}
+	return p.Name
+}
+
+// TakeRemoved subtracts from a report the removed images of another.
+func TakeRemoved(from, less *v1alpha1.NodeImagePolicyReport) {
+	from.Removed = minus(from.Removed, less.Removed)
+	for i := range from.Rules {
+		for k := range less.Rules {
+			if from.Rules[i].Name == less.Rules[k].Name {
+				from.Rules[i].Removed = minus(from.Rules[i].Removed, less.Rules[k].Removed)
+			}
+		}
+	}
+}
+
+func minus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: a.Images - b.Images, Bytes: a.Bytes - b.Bytes}
 }

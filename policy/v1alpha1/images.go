@@ -211,22 +211,6 @@ type ImageDueCounts struct {
 	Week ImageCount `json:"week"`
 }
 
-// ImageCounts has the numbers of images for one policy or rule on one node.
-type ImageCounts struct {
-	// matched is the number of images that the policy or rule selects. Each image counts once.
-	Matched int64 `json:"matched"`
-	// eligible is the number of these images that the rule, or at least one rule of the policy, finds eligible.
-	Eligible int64 `json:"eligible"`
-	// errors is the number of images on which an expression fails. The agent keeps them.
-	// +optional
-	Errors int64 `json:"errors,omitempty"`
-	// due is the number of images that the agent removes, or would remove in a dry run, by time. For a rule, it does not
-	// include images that another rule keeps.
-	Due ImageDueCounts `json:"due"`
-	// removed counts the images that the agent has removed by the policy or rule.
-	Removed ImageCount `json:"removed"`
-}
-
 // NodeImagePolicyReport has the numbers of one policy on one node.
 type NodeImagePolicyReport struct {
 	// name of the policy.
@@ -237,9 +221,17 @@ type NodeImagePolicyReport struct {
 	Generation int64 `json:"generation"`
 	// hash of the version of the spec that the numbers are about, as in status.previews of the policy.
 	Hash string `json:"hash"`
-
-	ImageCounts `json:",inline"`
-
+	// matched is the number of images that its rules select. Each image counts once.
+	Matched int64 `json:"matched"`
+	// eligible is the number of these images that at least one rule finds eligible.
+	Eligible int64 `json:"eligible"`
+	// errors is the number of images on which an expression fails.
+	// +optional
+	Errors int64 `json:"errors,omitempty"`
+	// due is the number of images that the agent removes, or would remove in a dry run, by time.
+	Due ImageDueCounts `json:"due"`
+	// removed counts the images that agents have removed by this policy.
+	Removed ImageCount `json:"removed"`
 	// rules has one entry for each rule for the node.
 	// +optional
 	// +listType=map
@@ -251,19 +243,27 @@ type NodeImagePolicyReport struct {
 type NodeImageRuleReport struct {
 	// name of the rule.
 	Name string `json:"name"`
-
-	ImageCounts `json:",inline"`
-
-	// errorSample is one error of an expression of the rule.
+	// matched is the number of images that the rule selects.
+	Matched int64 `json:"matched"`
+	// eligible is the number of these images that the rule finds eligible.
+	Eligible int64 `json:"eligible"`
+	// errors is the number of images on which the expressions of the rule fail. The agent keeps them.
+	// +optional
+	Errors int64 `json:"errors,omitempty"`
+	// errorSample is one such error.
 	// +optional
 	ErrorSample string `json:"errorSample,omitempty"`
-	// nextDueTime is the next due time of the images that the agent removes by this rule.
+	// due is the number of images that are due by this rule and that no other rule keeps, by time.
+	Due ImageDueCounts `json:"due"`
+	// nextDueTime is the next due time of these images.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
 	// soonest lists at most three of these images. The image with the earliest due time comes first.
 	// +optional
 	// +listType=atomic
 	Soonest []ImageSample `json:"soonest,omitempty"`
+	// removed counts the images that the agent has removed by this rule.
+	Removed ImageCount `json:"removed"`
 }
 
 // ImageSample is one image and its due time.

@@ -67,10 +67,9 @@ func (w *env) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport)
 func imagesOf(p v1alpha1.NodeImagePolicy, due int64) v1alpha1.NodeImagePolicyReport {
 	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n << 20} }
 	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
-	counts := v1alpha1.ImageCounts{Matched: 10, Eligible: due, Due: all, Removed: count(1)}
 	return v1alpha1.NodeImagePolicyReport{
-		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, ImageCounts: counts,
-		Rules: []v1alpha1.NodeImageRuleReport{{Name: "old", ImageCounts: counts,
+		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, Matched: 10, Eligible: due, Due: all, Removed: count(1),
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: "old", Matched: 10, Eligible: due, Due: all, Removed: count(1),
 			Soonest: []v1alpha1.ImageSample{{Name: "registry/app:v1", ID: "sha256:1", DueTime: metav1.Now()}}}},
 	}
 }

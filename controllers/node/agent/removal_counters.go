@@ -70,10 +70,10 @@ func (d *removalCounters) Removed(r retention.Removal) {
 	reason := d.reasonOf(r)
 	d.metrics.removed.WithLabelValues(reason).Inc()
 	d.metrics.removedBytes.WithLabelValues(reason).Add(float64(bytes))
-	one := v1alpha1.ImageCounts{Removed: v1alpha1.ImageCount{Images: 1, Bytes: bytes}}
+	one := v1alpha1.ImageCount{Images: 1, Bytes: bytes}
 	entry := v1alpha1.NodeImagePolicyReport{
-		Name: r.Rule.ID.Policy, UID: r.Rule.PolicyUID, ImageCounts: one,
-		Rules: []v1alpha1.NodeImageRuleReport{{Name: r.Rule.ID.Rule, ImageCounts: one}},
+		Name: r.Rule.ID.Policy, UID: r.Rule.PolicyUID, Removed: one,
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: r.Rule.ID.Rule, Removed: one}},
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

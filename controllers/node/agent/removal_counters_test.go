@@ -43,8 +43,8 @@ func counts(images int64) v1alpha1.ImageCount {
 // reported returns a report with that number of removed images, all by rule a.
 func reported(images int64) *v1alpha1.NodeImageReport {
 	return &v1alpha1.NodeImageReport{Removed: counts(images), Policies: []v1alpha1.NodeImagePolicyReport{{
-		Name: "p", UID: "uid-p", Generation: 3, ImageCounts: v1alpha1.ImageCounts{Matched: 9, Removed: counts(images)},
-		Rules: []v1alpha1.NodeImageRuleReport{{Name: "a", ImageCounts: v1alpha1.ImageCounts{Matched: 9, Removed: counts(images)}}},
+		Name: "p", UID: "uid-p", Generation: 3, Matched: 9, Removed: counts(images),
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: "a", Matched: 9, Removed: counts(images)}},
 	}}}
 }
 

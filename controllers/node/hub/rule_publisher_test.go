@@ -165,9 +165,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
 		report := func(name string, images int64) *v1alpha1.NodeImageReport {
-			r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{
-				UID: p.UID, Generation: 1, Hash: p.Hash, ImageCounts: v1alpha1.ImageCounts{Matched: images},
-			}}}
+			r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{UID: p.UID, Generation: 1, Hash: p.Hash, Matched: images}}}
 			r.Name, r.ObservedTime.Time = name, time.Now()
 			return r
 		}

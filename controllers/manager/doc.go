@@ -18,6 +18,6 @@
 //     runtime and history for the time since when each image is unused. debug shows the history. hub runs in the controller: it
 //     sends the rules to the agents and collects their reports.
 //   - metrics has all exported metrics.
-//   - process has packages for any process: lease (tracks leadership), liveness, lockorder, features, tracing
-//     and version.
+//   - process has packages for any process: lease (tracks leadership), liveness, lockorder, features, tracing,
+//     version and wake (wakes loops).
 package manager

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -26,7 +27,7 @@ type quotas struct {
 	needed bool             // some rule uses them
 	read   bool             // all were read once
 	errs   map[string]error // why those of a namespace, "" for all, cannot be read
-	wake   chan struct{}
+	wake   wake.Signal
 	all    map[string]map[string]int64
 	// The namespaces that were read, or could not be read, since the current list of all began, which may be older. It is nil
 	// while no such list is in progress.
@@ -58,11 +59,8 @@ func (l *Reconciler) followQuotas(ctx context.Context) error {
 			l.setQuotaErr("", err)
 			l.settle()
 		}
-		select {
-		case <-ctx.Done():
+		if !l.quotas.wake.Wait(ctx, l.Clock, quotasEvery) {
 			return nil
-		case <-l.quotas.wake:
-		case <-l.Clock.After(quotasEvery):
 		}
 	}
 }
@@ -100,10 +98,7 @@ func (l *Reconciler) needQuotas(needed bool) (unread bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if needed && !l.quotas.needed {
-		select {
-		case l.quotas.wake <- struct{}{}:
-		default:
-		}
+		l.quotas.wake.Send()
 	}
 	l.quotas.needed = needed
 	return needed && !l.quotas.read && len(l.quotas.errs) == 0, l.quotas.firstErr()

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -63,7 +64,7 @@ type Reporter struct {
 	// Heartbeat beats with each tick and each status; it may be nil.
 	Heartbeat *liveness.Heartbeat
 
-	hurry chan struct{} // a policy waits for a count
+	hurry wake.Signal // a policy waits for a count
 
 	mu          lockorder.Mutex[lockorder.Reporter]
 	compiled    policyset.CompiledSnapshot
@@ -117,14 +118,8 @@ func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.compiled, r.dirty = e, true
-	if r.hurry == nil {
-		r.hurry = make(chan struct{}, 1)
-	}
 	if hasGates(e) {
-		select {
-		case r.hurry <- struct{}{}:
-		default:
-		}
+		r.hurry.Send()
 	}
 }
 
@@ -148,7 +143,6 @@ func (r *Reporter) Start(ctx context.Context) error {
 	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
-	hurry := r.hurries()
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,21 +154,12 @@ func (r *Reporter) Start(ctx context.Context) error {
 			r.reportPreviews()
 			continue
 		case <-ticker.C():
-		case <-hurry:
+		case <-r.hurry.C():
 		}
 		r.Heartbeat.Beat()
 		r.reportPreviews()
 		r.tick(ctx)
 	}
-}
-
-func (r *Reporter) hurries() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hurry == nil {
-		r.hurry = make(chan struct{}, 1)
-	}
-	return r.hurry
 }
 
 // reportLast waits for the deletions in flight, so that the counts contain them.

@@ -357,8 +357,9 @@ func (l *Reconciler) compile(ctx context.Context, edited *entry, taken int) *ent
 	if e.programs, e.size = l.Compiler.LoadWithin(e.policy, room); e.size > room {
 		e.refused = object
 	}
+	const logged = 5 // problems
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
-		"generation", e.generation, "problems", firstProblems(e.policy.Problems))
+		"generation", e.generation, "problems", policy.Shortlist(policy.Lines(e.policy.Problems), logged, ""))
 	return e
 }
 

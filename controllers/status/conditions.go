@@ -118,11 +118,7 @@ func (v *statusInput) valid(p *policy.Policy) conditionState {
 		return conditionState{yes, "Valid", "every rule is valid" + defaulted(p)}
 	}
 	const shown = 3
-	said := lines(p.Problems[:min(len(p.Problems), shown)])
-	if more := len(p.Problems) - shown; more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return conditionState{no, "RuleInvalid", strings.Join(said, "; ")}
+	return conditionState{no, "RuleInvalid", strings.Join(policy.Shortlist(policy.Lines(p.Problems), shown, ""), "; ")}
 }
 
 // defaulted names the rules without eligible.
@@ -283,9 +279,7 @@ func (v *statusInput) keeps(p *policy.Policy, reason policy.Reason) conditionSta
 	if len(parts) == 0 {
 		return conditionState{}
 	}
-	if more := len(parts) - rulesNamed; more > 0 {
-		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
-	}
+	parts = policy.Shortlist(parts, rulesNamed, " rules")
 	return conditionState{yes, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 

@@ -146,17 +146,15 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	}
 	const shown = 3
 	var said []string
-	for _, s := range k.sources[:min(len(k.sources), shown)] {
+	for _, s := range k.sources {
 		if p.Namespace != "" {
 			said = append(said, string(s.From))
 		} else {
 			said = append(said, fmt.Sprintf("%s: %v", s.From, s.Why))
 		}
 	}
-	if more := len(k.sources) - shown; more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind, strings.Join(said, "; "))
+	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind,
+		strings.Join(policy.Shortlist(said, shown, ""), "; "))
 }
 
 // references exports what is known about references, while some rule reads them.

@@ -157,7 +157,7 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 		Matched: stats.Matched, Eligible: stats.Eligible, Held: stats.Held, Errors: stats.Errors, Due: stats.Due,
 		NextDueTime: timeOrNil(stats.NextDue), Soonest: stats.Soonest, ErrorSamples: stats.Failing,
 		Excess: stats.Excess, Estimated: stats.Estimated,
-		Problems: lines(r.Problems), Warnings: lines(r.Warnings()),
+		Problems: policy.Lines(r.Problems), Warnings: policy.Lines(r.Warnings()),
 	}
 	for i := range s.Soonest {
 		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
@@ -165,7 +165,7 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 	if program := v.compiled.Programs[r.Key]; program != nil && !r.Invalid() {
 		s.Reads = first(readsShown, program.Reads())
 		if v.warnings != nil {
-			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
+			s.Warnings = append(s.Warnings, policy.Lines(v.warnings(r.Key))...)
 		}
 	}
 	s.Problems, s.Warnings = first(problemsShown, s.Problems), first(problemsShown, s.Warnings)

@@ -297,11 +297,4 @@ func some(names []string, what string) string {
 
 // preflightErr returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a
 // DELETE.
-func (r *Reporter) preflightErr() error {
-	if r.DeletionError != nil {
-		if err := r.DeletionError(); err != nil {
-			return err
-		}
-	}
-	return r.State.PreflightError()
-}
+func (r *Reporter) preflightErr() error { return cmp.Or(r.DeletionError(), r.State.PreflightError()) }

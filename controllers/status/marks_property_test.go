@@ -327,7 +327,7 @@ func (m *marking) start() {
 		Host: "http://live", QPS: -1, Transport: m, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
 	expect.NoError(m.t, err)
-	l.Reporter = &status.Reporter{Client: l, Live: l, Events: l, Clock: clock.RealClock{}, State: l, Gates: l.loop, Ledgers: l.ledgers}
+	l.Reporter = quiet(&status.Reporter{Client: l, Live: l, Events: l, State: l, Gates: l.loop, Ledgers: l.ledgers})
 	l.kinds = []retention.KindState{{Index: l.index, Kind: fixture.Jobs}}
 	if m.mute {
 		l.fail = errors.New("mute")

@@ -50,7 +50,7 @@ type nodesNow struct {
 func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
 	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
 	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
-	if len(about) == 0 || r.Nodes == nil || r.NodeRules == nil {
+	if len(about) == 0 {
 		return n
 	}
 	for _, p := range about {

@@ -49,18 +49,17 @@ type Reporter struct {
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check warnings by policy.Rule.Key; nil when there are none yet
-	// Permissions: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs; nil: every rule has.
+	// Permissions: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs.
 	Permissions   func(*policy.Rule) (err error, known bool)
 	Gates         Gates
 	Ledgers       Ledgers
-	Nodes         Nodes                      // nil: no agent reports
-	NodeRules     NodeRules                  // nil: no error
-	Leadership    interface{ Check() error } // whether this process leads; nil: it does
-	DeletionError func() error               // why nothing can be deleted, even if nothing is due; nil for no reason
+	Nodes         Nodes
+	NodeRules     NodeRules
+	Leadership    interface{ Check() error } // returns nil while this process leads
+	DeletionError func() error               // returns why nothing can be deleted, even if nothing is due; nil for no reason
 	MaxPerSecond  float64                    // --max-deletions-per-second; 0 for no maximum
-	// References and Referrers may be nil if no rule reads references. Otherwise all references are unknown.
-	References References
-	Referrers  Referrers
+	References    References
+	Referrers     Referrers
 	// Heartbeat beats with each tick and each status; it may be nil.
 	Heartbeat *liveness.Heartbeat
 
@@ -199,17 +198,14 @@ func (r *Reporter) inUse() policyset.CompiledSnapshot {
 
 // fingerprint changes whenever a count or a condition may have changed.
 func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
-	parts := make([]string, 0, len(kinds)+2)
+	parts := []string{fmt.Sprint("nodes", r.Nodes.Version())}
 	for _, k := range kinds {
 		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.Lost, k.Undeletable, k.Unmarkable))
-	}
-	if r.Nodes != nil {
-		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))
 	}
 	for kind, k := range r.referredNow(r.inUse()) {
 		parts = append(parts, fmt.Sprint(kind, k))
 	}
-	for _, s := range r.referrersNow() {
+	for _, s := range r.Referrers.States() {
 		parts = append(parts, fmt.Sprint(s.From, s.Phase))
 	}
 	slices.Sort(parts)
@@ -232,9 +228,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	began := r.Clock.Now() // the call may have waited for locks
 	input := newStatusInput(compiled, kinds, r.counted)
 	input.warnings, input.permissions = r.Warnings, r.Permissions
-	input.last, input.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
+	input.last, input.deposed = last, r.Leadership.Check() != nil
 	input.preflightErr, input.pace, input.ledgers = preflightErr, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
-	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
+	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.Referrers.States()
 	input.counted(r.count(compiled.Snapshot, kinds, input))
 	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
 	for _, k := range input.referred {

@@ -33,9 +33,9 @@ type statusInput struct {
 	stats        *policy.Stats
 	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
 	warnings     func(key string) []policy.Problem
-	permissions  func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
-	allowed      map[types.UID]conditionState               // results of permitted
-	ledgers      map[types.UID]ledgers.State                // by policy
+	permissions  func(*policy.Rule) (err error, known bool)
+	allowed      map[types.UID]conditionState // results of permitted
+	ledgers      map[types.UID]ledgers.State  // by policy
 	nodes        nodesNow
 	referred     map[references.Kind]referred // for the kinds whose references rules read
 	referrers    []referrers.State
@@ -164,9 +164,7 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 	}
 	if program := v.compiled.Programs[r.Key]; program != nil && !r.Invalid() {
 		s.Reads = first(readsShown, program.Reads())
-		if v.warnings != nil {
-			s.Warnings = append(s.Warnings, policy.Lines(v.warnings(r.Key))...)
-		}
+		s.Warnings = append(s.Warnings, policy.Lines(v.warnings(r.Key))...)
 	}
 	s.Problems, s.Warnings = first(problemsShown, s.Problems), first(problemsShown, s.Warnings)
 	if quotaErr := v.compiled.QuotaError; quotaErr != nil && r.Capacity.ByQuota {

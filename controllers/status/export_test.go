@@ -58,7 +58,7 @@ func (v View) nodesNow() nodesNow {
 	if v.Nodes == nil {
 		return nodesNow{}
 	}
-	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, histories: map[types.UID]history{}}
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		r.written[p.UID] = &record{status: v.Before}
 	}

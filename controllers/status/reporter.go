@@ -71,7 +71,7 @@ type Reporter struct {
 	dirty       bool
 
 	written    map[types.UID]*record
-	before     map[types.UID]history // deletions before this process started
+	histories  map[types.UID]history // of deletions, without those in eventBuffer
 	seen       string                // the state of the reconciler at the last count
 	counted    time.Time             // when the last count began
 	took       time.Duration         // how long it took, with preparing the statuses
@@ -139,7 +139,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, and then writes the remaining statuses.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
+	r.written, r.histories, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for {
@@ -318,7 +318,7 @@ func (r *Reporter) dropRemoved() {
 	gone := func(uid types.UID) bool { return !uids[uid] }
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
-	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
+	maps.DeleteFunc(r.histories, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lastTried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
 		return l.current == nil && !isOfCluster(namespace) && !namespaces[namespace]

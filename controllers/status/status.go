@@ -208,9 +208,9 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	if err != nil || rec == nil {
 		return nil, err
 	}
-	r.follow(p, v)
+	r.updateHistory(p, v)
 	r.keepImages(p, rec.status)
-	w := &write{policy: p, rec: rec, status: v.status(p, r.historyOf(p.UID), rec.status), now: v.now}
+	w := &write{policy: p, rec: rec, status: v.status(p, r.histories[p.UID], rec.status), now: v.now}
 	preview, counted := previewOf(w.status, p.Hash)
 	known, knew := previewOf(rec.status, p.Hash)
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
@@ -236,16 +236,19 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	return w, nil
 }
 
-// historyOf returns all deletions of a policy, before this process and since then.
-func (r *Reporter) historyOf(uid types.UID) history {
-	all := history{total: r.before[uid].total, rules: r.deletedBy(uid)}
-	for _, n := range all.rules {
+// updateHistory adds the latest deletions of a policy to its history, or sets it to the counts of its ledger, which are needed
+// when the policy no longer has one.
+func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
+	all := r.histories[p.UID]
+	for rule, n := range r.takeDeleted(p.UID) {
+		all.rules[rule] += n
 		all.total += n
 	}
-	for rule, n := range r.before[uid].rules {
-		all.rules[rule] += n
+	if kept, ok := v.ledger(p); ok {
+		all = countedBy(kept, all)
+		all.outcomes = nil
 	}
-	return all
+	r.histories[p.UID] = all
 }
 
 // objectOf returns a policy of the right kind with only its name set, and its status.
@@ -285,12 +288,12 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		return nil, fmt.Errorf("read status: %w", err)
 	}
 	r.reading += r.Clock.Since(began) // not for failures: the same policies would fail first in each report, and no others would be read
-	if _, ok := r.before[p.UID]; !ok {
+	if _, ok := r.histories[p.UID]; !ok {
 		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
 		for _, rule := range status.Rules {
 			before.rules[rule.Name] = rule.Deleted
 		}
-		r.before[p.UID] = before
+		r.histories[p.UID] = before
 	}
 	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
 	return r.written[p.UID], nil

@@ -185,6 +185,6 @@ func policyReference(r *policy.Rule) corev1.ObjectReference {
 
 func referenceTo(p *policy.Policy) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PolicyKind(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
 	}
 }

@@ -262,14 +262,6 @@ func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus)
 	return o, &o.Status
 }
 
-// kindOf returns the kind of a policy in a namespace, "" for the cluster.
-func kindOf(namespace string) schema.GroupVersionKind {
-	if namespace != "" {
-		return v1alpha1.RetentionPolicyKind
-	}
-	return v1alpha1.ClusterRetentionPolicyKind
-}
-
 // record returns the last written status of a policy, or at first the status in the API server. It returns nil for a policy
 // that no longer exists.
 func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error) {

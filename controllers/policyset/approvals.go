@@ -3,13 +3,13 @@
 package policyset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -135,14 +135,10 @@ func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (se
 	l.mu.Lock()
 	unlisted := on.approvals.unlisted(uids)
 	l.mu.Unlock()
-	var confirming errgroup.Group
-	confirming.SetLimit(askedAtOnce)
-	for _, approval := range unlisted {
-		confirming.Go(func() error {
-			return l.confirmGone(ctx, pathOf(on.approvalsPlural, approval), approval, list, uids)
-		})
-	}
-	if err := confirming.Wait(); err != nil {
+	failed := each(len(unlisted), func(i int) error {
+		return l.confirmGone(ctx, pathOf(on.approvalsPlural, unlisted[i]), unlisted[i], list, uids)
+	})
+	if err := cmp.Or(failed...); err != nil {
 		return nil, err
 	}
 	listed := sets.New[types.UID]()

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -172,13 +172,25 @@ func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) 
 
 // together runs reads in parallel, and returns the first error in the order of the reads.
 func together(reads ...func() error) error {
-	var group sync.WaitGroup
-	failed := make([]error, len(reads))
-	for i, read := range reads {
-		group.Go(func() { failed[i] = read() })
+	return cmp.Or(each(len(reads), func(i int) error { return reads[i]() })...)
+}
+
+// askedAtOnce limits the concurrent requests of each.
+const askedAtOnce = 16
+
+// each calls read for the numbers below n, in parallel, and returns the error of each call.
+func each(n int, read func(i int) error) []error {
+	failed := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(askedAtOnce)
+	for i := range n {
+		group.Go(func() error {
+			failed[i] = read(i)
+			return nil
+		})
 	}
-	group.Wait()
-	return cmp.Or(failed...)
+	_ = group.Wait()
+	return failed
 }
 
 // confirm reads policies and namespaces live, even if the last read is still fresh.

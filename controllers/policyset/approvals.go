@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,24 +56,15 @@ type approvals struct {
 	listed sets.Set[types.UID]
 }
 
-// of returns the hashes that the approvals of a policy name, sorted and separated by commas.
-func (a *approvals) of(p metav1.Object, now time.Time) string {
-	var hashes []string
+// of returns the hashes that the approvals of a policy name.
+func (a *approvals) of(p metav1.Object, now time.Time) sets.Set[string] {
+	hashes := sets.New[string]()
 	for _, v := range a.cached[p.GetUID()] {
 		if v.isFor(p) && a.listed.Has(v.UID) && !v.hasExpired(now) {
-			hashes = append(hashes, v.hash)
+			hashes.Insert(v.hash)
 		}
 	}
-	slices.Sort(hashes)
-	return strings.Join(slices.Compact(hashes), ",")
-}
-
-// hashesIn returns the hashes in the result of approvals.of.
-func hashesIn(approved string) sets.Set[string] {
-	if approved == "" {
-		return nil
-	}
-	return sets.New(strings.Split(approved, ",")...)
+	return hashes
 }
 
 // take stores the content of a cache, and reports whether the latest live list contains all of it.

@@ -316,11 +316,11 @@ func (m *marking) start() {
 	m.leader = l
 	l.loop = &policyset.Reconciler{
 		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Permissions: mayAll{},
-		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) {
+		Subscribers: []func(policyset.CompiledSnapshot){func(e policyset.CompiledSnapshot) {
 			l.snapshot = e.Snapshot
 			l.Use(e)
 			l.index.SetSnapshot(e.Snapshot, time.Now())
-		}}},
+		}},
 	}
 	var err error
 	l.loop.Live, err = rest.UnversionedRESTClientFor(&rest.Config{

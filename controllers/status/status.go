@@ -211,8 +211,8 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	r.updateHistory(p, v)
 	r.keepImages(p, rec.status)
 	w := &write{policy: p, rec: rec, status: v.status(p, r.histories[p.UID], rec.status), now: v.now}
-	preview, counted := previewOf(w.status, p.Hash)
-	known, knew := previewOf(rec.status, p.Hash)
+	preview, counted := w.status.Preview(p.Hash)
+	known, knew := rec.status.Preview(p.Hash)
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
 	switch passes = passes && counted; {
 	case passes:

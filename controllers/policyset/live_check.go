@@ -42,8 +42,7 @@ type freshness struct {
 	mu         lockorder.Mutex[lockorder.Freshness] // guards the fields that follow except clocks; not held during reads
 	policies   []time.Time                          // by collection; nil for never
 	namespaces map[string]liveResult
-	everything time.Time // when all namespaces were read
-	quotas     map[string]time.Time
+	everything time.Time           // when all namespaces were read
 	unread     map[string][]unread // by namespace
 	later      sets.Set[types.UID] // policies that are being read in the background
 	clocks     clocks
@@ -108,7 +107,7 @@ func (l *Reconciler) answerFor(namespace string) (since time.Time, err error) {
 		answers = append(answers, l.live.namespaceRead(namespace))
 	}
 	if bound {
-		answers = append(answers, l.live.quotas[namespace])
+		answers = append(answers, l.quotasRead(namespace))
 	}
 	since = slices.MinFunc(answers, time.Time.Compare)
 	a, ok := l.live.namespaces[namespace]

@@ -35,6 +35,23 @@ func (p Problem) String() string {
 	return b.String()
 }
 
+// Lines returns each problem on one line.
+func Lines(problems []Problem) (lines []string) {
+	for _, p := range problems {
+		lines = append(lines, p.String())
+	}
+	return lines
+}
+
+// Shortlist returns the first texts of a list. If there are more than most, it adds their number, such as "and 3 more rules"
+// if the suffix is " rules".
+func Shortlist(texts []string, most int, suffix string) []string {
+	if more := len(texts) - most; more > 0 {
+		return append(texts[:most:most], fmt.Sprintf("and %d more%s", more, suffix))
+	}
+	return texts
+}
+
 // Snippet is the line of the expression with a caret below the place, both indented by two spaces. It is empty for a
 // problem outside of an expression.
 func (p Problem) Snippet() string {

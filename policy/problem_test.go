@@ -26,6 +26,20 @@ func TestProblemString(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	expect.Equal(t, "of no problem", nil, policy.Lines(nil))
+	expect.Equal(t, "of two", []string{"spec: missing", "spec.mode: unknown (Enforce)"},
+		policy.Lines([]policy.Problem{{Path: "spec", Message: "missing"}, {Path: "spec.mode", Message: "unknown", Hint: "Enforce"}}))
+}
+
+func TestShortlist(t *testing.T) {
+	all := []string{"a", "b", "c", "d"}
+	expect.Equal(t, "as many as allowed", all, policy.Shortlist(all, 4, ""))
+	expect.Equal(t, "one more", []string{"a", "b", "c", "and 1 more"}, policy.Shortlist(all, 3, ""))
+	expect.Equal(t, "with a suffix", []string{"a", "and 3 more rules"}, policy.Shortlist(all, 1, " rules"))
+	expect.Equal(t, "the list afterwards", []string{"a", "b", "c", "d"}, all)
+}
+
 func TestProblemSnippet(t *testing.T) {
 	tests := map[string]struct {
 		problem policy.Problem

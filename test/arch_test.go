@@ -133,6 +133,7 @@ var pure = map[string][]string{
 	"controllers/kube/references":         {"k8s.io/apimachinery", "k8s.io/utils/clock"},
 	"controllers/kube/references/extract": {"k8s.io/apimachinery"},
 	"controllers/process/lockorder":       {},
+	"controllers/process/wake":            {"k8s.io/utils/clock"},
 
 	// The code that computes previews, explanations and policy tests also runs in a browser.
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},

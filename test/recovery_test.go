@@ -61,7 +61,7 @@ var recoveries = map[string]string{
 	"policyset.freshness.unread":                   "policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 	"policyset.failing.err":                        "policyset TestCacheThatRelistsFromALiarForgetsNone",
 	"policyset.CompiledSnapshot.QuotaError":        "policyset TestUnreadableQuotasBindNothing",
-	"policyset.quotas.errs":                        "policyset TestUnreadableQuotasBindNothing",
+	"policyset.namespaceQuotas.err":                "policyset TestUnreadableQuotasBindNothing",
 	"policyset.CompiledSnapshot.QuotasUnread":      "policyset TestListThatLacksQuotasBindsNothing",
 	"policyset.CompiledSnapshot.InvalidReferences": "kube/referrers TestInvalidReferenceMayReferToAnything",
 	"policyset.Reconciler.invalidReferences":       "kube/referrers TestInvalidReferenceMayReferToAnything",

@@ -72,7 +72,8 @@ func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.
 	if len(wrong) > 0 {
 		return refusal(wrong)
 	}
-	return admission.Allowed("").WithWarnings(atMost(append(warnings, r.warnings(ctx, review)...))...)
+	warnings = append(warnings, r.warnings(ctx, review)...)
+	return admission.Allowed("").WithWarnings(policy.Shortlist(warnings, mostWarnings, "; see the policy's status")...)
 }
 
 // review is one policy under review.

@@ -14,13 +14,6 @@ import (
 // mostWarnings limits the number of warnings in a response.
 const mostWarnings = 10
 
-func atMost(warnings []string) []string {
-	if more := len(warnings) - mostWarnings; more > 0 {
-		return append(warnings[:mostWarnings:mostWarnings], fmt.Sprintf("and %d more; see the policy's status", more))
-	}
-	return warnings
-}
-
 // warnings returns the warnings about an accepted policy; none if the checks take longer than warnWithin.
 func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
@@ -32,11 +25,7 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	found := make(chan []string, 1)
 	go func() { // reading OpenAPI accepts no context
 		defer done()
-		var all []string
-		for _, warning := range v.Warnings() {
-			all = append(all, warning.String())
-		}
-		all = append(all, r.protected(v)...)
+		all := append(policy.Lines(v.Warnings()), r.protected(v)...)
 		all = append(all, r.overrides(ctx, v)...)
 		all = append(all, r.typeCheck(ctx, v)...)
 		found <- append(all, r.idle(ctx, v)...)
@@ -69,9 +58,7 @@ func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 		if err != nil {
 			continue
 		}
-		for _, problem := range program.Check(schema) {
-			warnings = append(warnings, problem.String())
-		}
+		warnings = append(warnings, policy.Lines(program.Check(schema))...)
 	}
 	return warnings
 }
@@ -92,9 +79,5 @@ func (r *Reviewer) overrides(ctx context.Context, v *review) []string {
 			rules[p.Name] = append(rules[p.Name], rule.Name)
 		}
 	}
-	var warnings []string
-	for _, problem := range policy.UnknownTargets(v.Overrides, rules) {
-		warnings = append(warnings, problem.String())
-	}
-	return warnings
+	return policy.Lines(policy.UnknownTargets(v.Overrides, rules))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // changes passes changes of references to all reevaluators. The index reports a change once, but several reevaluators may need
@@ -52,7 +53,7 @@ func (c *changes) distribute() {
 
 // pendingObjects is the objects to evaluate again.
 type pendingObjects struct {
-	wake chan struct{} // has an element while objects wait
+	wake wake.Signal // has an element while objects wait
 
 	mu    sync.Mutex
 	names sets.Set[types.NamespacedName]
@@ -60,7 +61,7 @@ type pendingObjects struct {
 }
 
 func newPendingObjects() pendingObjects {
-	return pendingObjects{wake: make(chan struct{}, 1), names: sets.Set[types.NamespacedName]{}}
+	return pendingObjects{names: sets.Set[types.NamespacedName]{}}
 }
 
 // pendingAtMost limits how many objects wait by name. If there are more, all objects wait.
@@ -80,12 +81,8 @@ func (w *pendingObjects) add(of references.Kind, c references.Changes) {
 		w.all = true
 		clear(w.names)
 	}
-	if !w.all && len(w.names) == 0 {
-		return
-	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if w.all || len(w.names) > 0 {
+		w.wake.Send()
 	}
 }
 

@@ -72,7 +72,7 @@ func (m *reevaluator) follow(ctx context.Context) {
 			return
 		case <-m.changes.index.Changed():
 			m.changes.distribute()
-		case <-m.pending.wake:
+		case <-m.pending.wake.C():
 		case <-rest:
 			rest = nil
 		}

@@ -197,11 +197,7 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 
 // createLedger creates the ledger. Its counters begin with the deletions in the policy's status.
 func (w *worker) createLedger(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
-	kind := v1alpha1.ClusterRetentionPolicyKind.Kind
-	if p.Namespace != "" {
-		kind = v1alpha1.RetentionPolicyKind.Kind
-	}
-	of := v1alpha1.LedgerPolicy{Kind: kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
+	of := v1alpha1.LedgerPolicy{Kind: v1alpha1.PolicyKind(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
 	l := &v1alpha1.RetentionLedger{Holder: w.manager.holder, Policy: of}
 	l.Name = string(w.uid)
 	carryOver(l, status)

@@ -42,7 +42,7 @@ func (w *worker) step(ctx context.Context) (time.Time, error) {
 	return w.next(w.manager.Clock.Now()), nil
 }
 
-// pausedUntil returns until when the worker does nothing after an error, even if it is nudged.
+// pausedUntil returns until when the worker does nothing after an error, even if it is woken.
 func (w *worker) pausedUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *worker) lost(opened []*request) {
 func (w *worker) ends(now time.Time) {
 	if w.endsFrom.IsZero() {
 		w.endsFrom = now
-		w.nudge()
+		w.wake.Send()
 	}
 }
 

@@ -10,25 +10,20 @@ import (
 // run keeps the ledger until ctx ends. It returns an error if another controller has taken over the ledger.
 func (w *worker) run(ctx context.Context) error {
 	pause := time.Duration(0)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.wake:
-		case <-w.manager.Clock.After(pause):
-		}
+	for w.wake.Wait(ctx, w.manager.Clock, pause) {
 		next, err := w.step(ctx)
 		if err != nil {
 			return err
 		}
 		pause = next.Sub(w.manager.Clock.Now())
 	}
+	return nil
 }
 
 // idlePause is the time between two steps of an idle worker.
 const idlePause = time.Minute
 
-// next returns when the next step is due, unless nudge is called before.
+// next returns when the next step is due, unless the worker is woken before.
 func (w *worker) next(now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

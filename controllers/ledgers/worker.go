@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -40,7 +41,7 @@ const (
 type worker struct {
 	manager *Manager
 	uid     types.UID
-	wake    chan struct{}
+	wake    wake.Signal
 
 	mu       lockorder.Mutex[lockorder.Ledger]
 	machine  *ledger.Machine
@@ -84,7 +85,7 @@ type stuck struct {
 
 func newWorker(m *Manager, uid types.UID) *worker {
 	return &worker{
-		manager: m, uid: uid, machine: ledger.New(m.holder), wake: make(chan struct{}, 1), prune: pruneAt,
+		manager: m, uid: uid, machine: ledger.New(m.holder), prune: pruneAt,
 		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, observePause: observeFirst,
 	}
 }
@@ -108,14 +109,7 @@ func (w *worker) use(p *policy.Policy, orphaned bool) {
 	w.mu.Unlock()
 	ready(left)
 	if !same {
-		w.nudge()
-	}
-}
-
-func (w *worker) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+		w.wake.Send()
 	}
 }
 
@@ -170,10 +164,10 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 		c.Ready()
 	case !i.Due.After(now):
 		w.urgent = true
-		w.nudge()
+		w.wake.Send()
 	case w.aheadFrom.IsZero():
 		w.aheadFrom = now
-		w.nudge()
+		w.wake.Send()
 	}
 	if w.queue.len >= w.prune {
 		w.pruneQueue()
@@ -285,7 +279,7 @@ func (w *worker) answered(i policy.Intent, t policy.Target, o retention.Outcome)
 	}
 	w.ends(w.manager.Clock.Now())
 	if w.queue.len > 0 && w.refills() {
-		w.nudge()
+		w.wake.Send()
 	}
 }
 
@@ -304,7 +298,7 @@ func (w *worker) record() {
 	w.recorded, w.blocked = true, time.Time{}
 	w.mu.Unlock()
 	if !known {
-		w.nudge()
+		w.wake.Send()
 	}
 }
 

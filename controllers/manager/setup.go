@@ -252,17 +252,17 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 			return err
 		}
 	}
-	policies.Subscribers = []policyset.Subscriber{
-		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
-		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
-		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
+	policies.Subscribers = []func(policyset.CompiledSnapshot){
+		reporter.Use, // before the first deletion of a new policy
+		func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) },
+		func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
 			referring.Use(s.References, s.Referred, s.InvalidReferences...)
-		}},
-		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) }},
-		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) }},
-		{Name: "reports of nodes", Use: func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) }},
-		{Name: "schemas", Use: checker.Use},
-		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Refresh() }},
+		},
+		func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) },
+		func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) },
+		func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) },
+		checker.Use,
+		func(policyset.CompiledSnapshot) { permissionLoop.Refresh() },
 	}
 	notifier := digests.New(digests.Options{
 		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,

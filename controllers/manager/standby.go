@@ -24,10 +24,10 @@ func (c *Config) addStandby(mgr manager.Manager, leader *policyset.Reconciler, r
 	if standby.Live, err = c.liveClient(standby); err != nil {
 		return err
 	}
-	standby.Subscribers = []policyset.Subscriber{
-		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Referred, s.InvalidReferences...) }},
-		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.UseOnStandby(s.Snapshot, s.Programs) }},
-		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Refresh() }},
+	standby.Subscribers = []func(policyset.CompiledSnapshot){
+		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Referred, s.InvalidReferences...) },
+		func(s policyset.CompiledSnapshot) { reconciler.UseOnStandby(s.Snapshot, s.Programs) },
+		func(policyset.CompiledSnapshot) { permissionLoop.Refresh() },
 	}
 	permissionLoop.OnStandby = true
 	permissionLoop.Rules = func() []*policy.Rule { return append(standby.OwnRules(), leader.OwnRules()...) } // one of them has none

@@ -3,13 +3,11 @@
 package policyset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,24 +56,15 @@ type approvals struct {
 	listed sets.Set[types.UID]
 }
 
-// of returns the hashes that the approvals of a policy name, sorted and separated by commas.
-func (a *approvals) of(p metav1.Object, now time.Time) string {
-	var hashes []string
+// of returns the hashes that the approvals of a policy name.
+func (a *approvals) of(p metav1.Object, now time.Time) sets.Set[string] {
+	hashes := sets.New[string]()
 	for _, v := range a.cached[p.GetUID()] {
 		if v.isFor(p) && a.listed.Has(v.UID) && !v.hasExpired(now) {
-			hashes = append(hashes, v.hash)
+			hashes.Insert(v.hash)
 		}
 	}
-	slices.Sort(hashes)
-	return strings.Join(slices.Compact(hashes), ",")
-}
-
-// hashesIn returns the hashes in the result of approvals.of.
-func hashesIn(approved string) sets.Set[string] {
-	if approved == "" {
-		return nil
-	}
-	return sets.New(strings.Split(approved, ",")...)
+	return hashes
 }
 
 // take stores the content of a cache, and reports whether the latest live list contains all of it.
@@ -135,14 +124,10 @@ func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (se
 	l.mu.Lock()
 	unlisted := on.approvals.unlisted(uids)
 	l.mu.Unlock()
-	var confirming errgroup.Group
-	confirming.SetLimit(askedAtOnce)
-	for _, approval := range unlisted {
-		confirming.Go(func() error {
-			return l.confirmGone(ctx, pathOf(on.approvalsPlural, approval), approval, list, uids)
-		})
-	}
-	if err := confirming.Wait(); err != nil {
+	failed := each(len(unlisted), func(i int) error {
+		return l.confirmGone(ctx, pathOf(on.approvalsPlural, unlisted[i]), unlisted[i], list, uids)
+	})
+	if err := cmp.Or(failed...); err != nil {
 		return nil, err
 	}
 	listed := sets.New[types.UID]()

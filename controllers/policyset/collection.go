@@ -72,7 +72,7 @@ func pathOf(plural string, o metav1.Object) string {
 
 // includes reports whether an entry has the version of a policy, or a later one, and its approvals.
 func (s policyCollection) includes(e *entry, object metav1.Object, now time.Time) bool {
-	return e.includes(object) && e.approved == s.approvals.of(object, now)
+	return e.includes(object) && e.approved.Equal(s.approvals.of(object, now))
 }
 
 func (policyCollection) namespaceOf(o metav1.Object) string { return o.GetNamespace() }

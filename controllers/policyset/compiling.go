@@ -14,7 +14,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -238,16 +237,4 @@ func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error
 			return err
 		}
 	}
-}
-
-// firstProblems returns the texts of the first problems, as many as fit in a line of the log.
-func firstProblems(all []policy.Problem) (texts []string) {
-	const most = 5
-	for _, p := range all[:min(len(all), most)] {
-		texts = append(texts, p.String())
-	}
-	if more := len(all) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return texts
 }

@@ -116,8 +116,8 @@ func TestClusterPolicyCompilationStopsChecks(t *testing.T) {
 // TestPublishingDelaysNoOtherNamespace: publishing takes long if many rules are in force.
 func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
-		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
-		l.Subscribers = append([]policyset.Subscriber{slow}, l.Subscribers...)
+		slow := func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }
+		l.Subscribers = append([]func(policyset.CompiledSnapshot){slow}, l.Subscribers...)
 		began := time.Now()
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		for range 3 {

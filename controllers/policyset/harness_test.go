@@ -120,7 +120,7 @@ func newUnreadHarness(t *testing.T, s *server) *harness {
 		Cache: s, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership:  leadership(func() error { return l.leadership }),
 		Permissions: &l.permissions,
-		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) { l.published = append(l.published, e) }}},
+		Subscribers: []func(policyset.CompiledSnapshot){func(e policyset.CompiledSnapshot) { l.published = append(l.published, e) }},
 	}
 	live, err := rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -42,8 +42,7 @@ type freshness struct {
 	mu         lockorder.Mutex[lockorder.Freshness] // guards the fields that follow except clocks; not held during reads
 	policies   []time.Time                          // by collection; nil for never
 	namespaces map[string]liveResult
-	everything time.Time // when all namespaces were read
-	quotas     map[string]time.Time
+	everything time.Time           // when all namespaces were read
 	unread     map[string][]unread // by namespace
 	later      sets.Set[types.UID] // policies that are being read in the background
 	clocks     clocks
@@ -108,7 +107,7 @@ func (l *Reconciler) answerFor(namespace string) (since time.Time, err error) {
 		answers = append(answers, l.live.namespaceRead(namespace))
 	}
 	if bound {
-		answers = append(answers, l.live.quotas[namespace])
+		answers = append(answers, l.quotasRead(namespace))
 	}
 	since = slices.MinFunc(answers, time.Time.Compare)
 	a, ok := l.live.namespaces[namespace]
@@ -172,13 +171,25 @@ func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) 
 
 // together runs reads in parallel, and returns the first error in the order of the reads.
 func together(reads ...func() error) error {
-	var group sync.WaitGroup
-	failed := make([]error, len(reads))
-	for i, read := range reads {
-		group.Go(func() { failed[i] = read() })
+	return cmp.Or(each(len(reads), func(i int) error { return reads[i]() })...)
+}
+
+// askedAtOnce limits the concurrent requests of each.
+const askedAtOnce = 16
+
+// each calls read for the numbers below n, in parallel, and returns the error of each call.
+func each(n int, read func(i int) error) []error {
+	failed := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(askedAtOnce)
+	for i := range n {
+		group.Go(func() error {
+			failed[i] = read(i)
+			return nil
+		})
 	}
-	group.Wait()
-	return cmp.Or(failed...)
+	_ = group.Wait()
+	return failed
 }
 
 // confirm reads policies and namespaces live, even if the last read is still fresh.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,33 +109,23 @@ func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, nam
 // A RetentionPolicy that cannot be read stops deletions only in its own namespace, because it has no effect elsewhere.
 // Otherwise a user who keeps creating and deleting policies could stop the deletions of other users.
 func (l *Reconciler) readChanged(ctx context.Context, on policyCollection, unknown []*metav1.PartialObjectMetadata) (changed []*unstructured.Unstructured, failed []error) {
-	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
-	var reading errgroup.Group
-	reading.SetLimit(askedAtOnce)
-	for i, item := range unknown {
-		reading.Go(func() error {
-			object := emptyOf(on.kind)
-			err := l.readJSON(ctx, on.path(item), &object.Object)
-			if err == nil {
-				err = sameName(object, item)
-			}
-			if err == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
-				err = errBehind
-			}
-			if err != nil {
-				failed[i] = fmt.Errorf("read policy %s: %w", keyOf(item), err)
-			}
-			objects[i] = object
-			return nil
-		})
-	}
-	_ = reading.Wait()
-	for i := range unknown {
-		if failed[i] == nil {
-			changed = append(changed, objects[i])
+	changed = make([]*unstructured.Unstructured, len(unknown))
+	failed = each(len(unknown), func(i int) error {
+		item, object := unknown[i], emptyOf(on.kind)
+		err := l.readJSON(ctx, on.path(item), &object.Object)
+		if err == nil {
+			err = sameName(object, item)
 		}
-	}
-	return changed, failed
+		if err == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
+			err = errBehind
+		}
+		if err != nil {
+			return fmt.Errorf("read policy %s: %w", keyOf(item), err)
+		}
+		changed[i] = object
+		return nil
+	})
+	return slices.DeleteFunc(changed, func(o *unstructured.Unstructured) bool { return o == nil }), failed
 }
 
 // seen returns the resourceVersion up to which the history has been observed.

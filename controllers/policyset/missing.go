@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,9 +23,6 @@ type liveCollection interface {
 	forget(object metav1.Object)
 }
 
-// askedAtOnce limits the concurrent GETs of missing objects.
-const askedAtOnce = 16
-
 // confirmMissing sends a GET for each object that a live list lacks. An object counts as gone only if the API server responds
 // that it does not exist, because a server that has not loaded its store yet returns an empty list. A response with another
 // object of the same name counts too, if the list contains that object or is older than it.
@@ -35,16 +31,9 @@ const askedAtOnce = 16
 func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list *metav1.PartialObjectMetadataList) error {
 	listed := uidsOf(list)
 	missing := l.missing(of, listed, list.ResourceVersion)
-	failed := make([]error, len(missing))
-	var asking errgroup.Group
-	asking.SetLimit(askedAtOnce)
-	for i, object := range missing {
-		asking.Go(func() error {
-			failed[i] = l.confirmGone(ctx, of.path(object), object, list, listed)
-			return nil
-		})
-	}
-	_ = asking.Wait()
+	failed := each(len(missing), func(i int) error {
+		return l.confirmGone(ctx, of.path(missing[i]), missing[i], list, listed)
+	})
 	err := cmp.Or(failed...)
 	if err == nil {
 		return nil // the caller drops all of them with the list

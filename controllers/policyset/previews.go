@@ -3,7 +3,6 @@
 package policyset
 
 import (
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +58,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.recount, all.outdated = before.previews.recount, before.previews.outdated
 		waits := all.scope != nil || !all.outdated.IsZero()
 		for hash, known := range before.previews.byHash {
-			shown, ok := previewIn(status, hash)
+			shown, ok := status.Preview(hash)
 			if ok && shown.ObservedTime.After(known.ObservedTime.Time) {
 				known.ObservedTime = shown.ObservedTime // until then the policy had the version
 			}
@@ -72,7 +71,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.scope = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), since)
 	}
 	if before == nil {
-		if known, ok := previewIn(status, p.Hash); ok {
+		if known, ok := status.Preview(p.Hash); ok {
 			note(known, status.ObservedGeneration == p.Generation)
 		}
 		all.recount = recountOf(status, p, all.byHash)
@@ -158,15 +157,6 @@ func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 	pending := status.PendingApproval
 	return pending != nil && pending.SinceTime == nil && p.Approved.Has(pending.Hash) && status.ObservedTime != nil &&
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
-}
-
-// previewIn returns the preview of a version from a status.
-func previewIn(status v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
-	i := slices.IndexFunc(status.Previews, func(known v1alpha1.Preview) bool { return known.Hash == hash })
-	if i < 0 {
-		return v1alpha1.Preview{}, false
-	}
-	return status.Previews[i], true
 }
 
 // statusOf returns the status of a policy as written. An invalid status counts as empty.

@@ -143,8 +143,8 @@ func (l *Reconciler) publish() {
 		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), InvalidReferences: l.invalidReferences,
 	}
 	e.QuotasUnread, e.QuotaError = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
-	for _, subscriber := range l.Subscribers {
-		subscriber.Use(e)
+	for _, use := range l.Subscribers {
+		use(e)
 	}
 	l.end(s, snapshot)
 }

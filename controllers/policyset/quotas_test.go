@@ -346,5 +346,13 @@ func TestListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 		l.later(15 * time.Second)
 		bubble.Pass(3 * time.Second)
 		expect.Equal(t, "room by the next list", 5, l.capacity("team-a"))
+
+		l.set(func() { l.fail = about("/api/v1/resourcequotas", errors.New("timeout")) })
+		l.later(15 * time.Second)
+		synctest.Wait()
+		l.allowed("team-a")
+		bubble.Pass(3 * time.Second)
+		expect.Equal(t, "room after an older list has failed", 5, l.capacity("team-a"))
+		expect.Equal(t, "QuotaError is set", true, l.last().QuotaError != nil)
 	})
 }

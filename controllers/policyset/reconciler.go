@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,12 +51,6 @@ type CompiledSnapshot struct {
 	InvalidReferences []references.InvalidReference
 }
 
-// Subscriber receives new snapshots.
-type Subscriber struct {
-	Name string
-	Use  func(CompiledSnapshot)
-}
-
 // Compiler compiles the rules of a policy; engine.Compiler implements it. A call may take long, so the Reconciler holds no lock
 // during it.
 type Compiler interface {
@@ -83,7 +78,7 @@ type Reconciler struct {
 		Preferred(rule *policy.Rule) schema.GroupVersionKind
 	}
 	// Subscribers receive every new snapshot, in this order and one at a time.
-	Subscribers []Subscriber
+	Subscribers []func(CompiledSnapshot)
 	// OnStandby makes a Reconciler for a replica that does not lead: its snapshots say which facts to collect, and nothing may be
 	// deleted by them. Standby is the one to end before the first snapshot; nil for none.
 	OnStandby bool
@@ -125,8 +120,8 @@ type Reconciler struct {
 // entry is one policy: compiled, or as written until it is compiled.
 type entry struct {
 	generation int64
-	approved   string // the hashes that its approvals name
-	deleting   bool   // the policy is being deleted
+	approved   sets.Set[string] // the hashes that its approvals name
+	deleting   bool             // the policy is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Program
 	size       int                        // of its expressions
@@ -146,7 +141,7 @@ func (e *entry) includes(object metav1.Object) bool {
 }
 
 // entryOf returns an entry with the version of an object and its approvals. It is not compiled.
-func entryOf(object metav1.Object, approved string) *entry {
+func entryOf(object metav1.Object, approved sets.Set[string]) *entry {
 	return &entry{generation: object.GetGeneration(), approved: approved, deleting: object.GetDeletionTimestamp() != nil}
 }
 
@@ -226,7 +221,7 @@ func (l *Reconciler) take(policies, approvals [][]unstructured.Unstructured, nam
 			if !collection.gone(object) {
 				l.takePolicy(collection, object)
 			}
-			if known, ok := collection.get(object); ok && known.approved != collection.approvals.of(object, now) {
+			if known, ok := collection.get(object); ok && !known.approved.Equal(collection.approvals.of(object, now)) {
 				all = false
 			}
 			uids[object.GetUID()] = true
@@ -280,7 +275,7 @@ func (l *Reconciler) compile(ctx context.Context, edited *entry, taken int) *ent
 		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
-	e.policy.Approved = hashesIn(e.approved)
+	e.policy.Approved = e.approved
 	if e.deleting {
 		e.policy.Terminate()
 	}
@@ -291,7 +286,8 @@ func (l *Reconciler) compile(ctx context.Context, edited *entry, taken int) *ent
 	if e.programs, e.size = l.Compiler.LoadWithin(e.policy, room); e.size > room {
 		e.refused = object
 	}
+	const logged = 5 // problems
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
-		"generation", e.generation, "problems", firstProblems(e.policy.Problems))
+		"generation", e.generation, "problems", policy.Shortlist(policy.Lines(e.policy.Problems), logged, ""))
 	return e
 }

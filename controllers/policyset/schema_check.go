@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -24,7 +25,7 @@ type SchemaChecker struct {
 	// Changed is called when there are new warnings.
 	Changed func()
 
-	wake chan struct{}
+	wake wake.Signal
 
 	mu       sync.Mutex
 	compiled CompiledSnapshot
@@ -33,7 +34,7 @@ type SchemaChecker struct {
 
 // NewSchemaChecker returns a SchemaChecker that reads the documents of the client.
 func NewSchemaChecker(documents clientopenapi.Client, c clock.Clock) *SchemaChecker {
-	return &SchemaChecker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
+	return &SchemaChecker{documents: documents, clock: c, warnings: map[string][]policy.Problem{}}
 }
 
 // Use sets the rules to check.
@@ -41,10 +42,7 @@ func (c *SchemaChecker) Use(e CompiledSnapshot) {
 	c.mu.Lock()
 	c.compiled = e
 	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.Send()
 }
 
 // Warnings returns the warnings about the rule with this key.
@@ -73,7 +71,7 @@ func (c *SchemaChecker) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.wake:
+		case <-c.wake.C():
 		case <-again:
 		}
 		began := c.clock.Now()

@@ -25,7 +25,6 @@ import (
 // Setup registers the reconciler with a manager.
 func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
-	l.quotas.wake = make(chan struct{}, 1)
 	name, loops := "policies", []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock}
 	if l.OnStandby { // facts depend neither on quotas nor on clocks
 		name, loops = "policies-on-standby", loops[:1]

@@ -21,8 +21,8 @@ func TestStandbyEndsBeforeTheLeaderPublishes(t *testing.T) {
 	standby.OnStandby = true
 	leader := newUnreadHarness(t, s)
 	leader.Standby = standby.Reconciler
-	publish := leader.Subscribers[0].Use
-	leader.Subscribers[0].Use = func(e policyset.CompiledSnapshot) {
+	publish := leader.Subscribers[0]
+	leader.Subscribers[0] = func(e policyset.CompiledSnapshot) {
 		standby.Republish()
 		publish(e)
 	}

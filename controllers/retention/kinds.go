@@ -104,7 +104,7 @@ func (r *Reconciler) follow(ruleSets map[schema.GroupKind]RuleSet) {
 		}
 		w := r.kinds[kind]
 		if w == nil {
-			w = &watchedKind{index: index.New(kind, r.nudge)}
+			w = &watchedKind{index: index.New(kind, r.wake.Send)}
 			w.pipeline = newPipeline(r, w)
 			r.tasks.Go(func() { w.pipeline.run(r.running) })
 			r.kinds[kind] = w
@@ -113,7 +113,7 @@ func (r *Reconciler) follow(ruleSets map[schema.GroupKind]RuleSet) {
 		w.index.SetSnapshot(r.snapshot, now)
 		r.ask(w, q)
 	}
-	r.nudge()
+	r.wake.Send()
 }
 
 // unwantedLasts is how long Sunset still watches a kind after its last rule is removed, so that a rule that is repeatedly
@@ -151,14 +151,6 @@ func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	default:
 		w.pending.stop()
 		w.pending = r.open(w, q)
-	}
-}
-
-// nudge wakes the clock. It never blocks.
-func (r *Reconciler) nudge() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
@@ -23,7 +24,7 @@ type listing struct {
 	source     Source
 	ctx        context.Context
 	cancel     context.CancelFunc
-	wake       chan struct{} // a namespace lacks facts, or the listing has become the current one
+	wake       wake.Signal // a namespace lacks facts, or the listing has become the current one
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
@@ -46,7 +47,6 @@ func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 		source:     r.Sources.Open(q),
 		ctx:        ctx,
 		cancel:     cancel,
-		wake:       make(chan struct{}, 1),
 		listing:    index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
 		rules:      q,
 		stale:      map[string]time.Time{},
@@ -89,15 +89,8 @@ func (f *listing) setRules(q RuleSet) bool {
 	for _, namespace := range namespaces {
 		delete(f.listing.Layouts, namespace)
 	}
-	f.nudge()
+	f.wake.Send()
 	return true
-}
-
-func (f *listing) nudge() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
 }
 
 const (
@@ -114,11 +107,7 @@ func (f *listing) relist(ctx context.Context) {
 		f.reconciler.dropUnwanted()
 		namespace, wait, found := f.nextStale()
 		if !found {
-			select {
-			case <-ctx.Done():
-			case <-f.wake:
-			case <-f.reconciler.Clock.After(wait):
-			}
+			f.wake.Wait(ctx, f.reconciler.Clock, wait)
 			continue
 		}
 		if err := f.relistOne(ctx, namespace); err != nil {
@@ -204,7 +193,7 @@ func (f *listing) relay(namespace string, layout *index.Columns, rows []*index.F
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = layout
 	f.kind.index.ReplaceNamespace(f.listing, rows, f.reconciler.Clock.Now())
-	f.reconciler.nudge()
+	f.reconciler.wake.Send()
 	return true
 }
 
@@ -224,7 +213,7 @@ func (f *listing) Replace(rows []*index.FactRow) {
 	}
 	f.lost = nil
 	f.kind.index.Replace(f.listing, rows, f.reconciler.Clock.Now())
-	f.nudge()
+	f.wake.Send()
 }
 
 // Apply implements Sink.

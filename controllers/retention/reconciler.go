@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
@@ -33,7 +34,7 @@ type Reconciler struct {
 	throttledSlots *concurrency  // limits attempts in throttled namespaces
 	slotsGivenUp   atomic.Int64  // attempts that have given up their worker slots
 
-	wake  chan struct{}
+	wake  wake.Signal   // wakes tick
 	ruled chan struct{} // closed by the first call of Use
 	done  chan struct{}
 
@@ -139,7 +140,6 @@ func New(o Options) *Reconciler {
 		slots:          newConcurrency(o.MaxInFlight),
 		failingRate:    failing,
 		throttledSlots: newConcurrency(o.MaxInFlight),
-		wake:           make(chan struct{}, 1),
 		ruled:          make(chan struct{}),
 		done:           make(chan struct{}),
 		snapshot:       &policy.Snapshot{},

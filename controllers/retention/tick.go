@@ -36,7 +36,7 @@ func (r *Reconciler) tick(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C():
-		case <-r.wake:
+		case <-r.wake.C():
 		}
 	}
 }

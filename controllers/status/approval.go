@@ -67,7 +67,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 	preview := v1alpha1.Preview{
 		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: v1alpha1.ApprovalCounts{Now: due.Now, Week: due.Week}, Uncounted: uncounted,
 	}
-	known, knew := previewOf(before, p.Hash)
+	known, knew := before.Preview(p.Hash)
 	switch {
 	case knew && p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil): // uncounted rules are counted separately
 		preview.Uncounted = slices.Concat(known.Uncounted, slices.DeleteFunc(uncounted, onNodes(p)))
@@ -96,7 +96,7 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 // change. It names the approvals in use at any time.
 func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
-	preview, known := previewOf(now, p.Hash)
+	preview, known := now.Preview(p.Hash)
 	_, passes := v.passes(p, preview, before.PendingApproval)
 	opens := passes && known && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil
 	switch {
@@ -154,16 +154,6 @@ func replace(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	all[slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })] = p
 	return all
-}
-
-// previewOf returns the preview of a version of a policy.
-func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
-	for _, p := range s.Previews {
-		if p.Hash == hash {
-			return p, true
-		}
-	}
-	return v1alpha1.Preview{}, false
 }
 
 // passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the

@@ -523,7 +523,7 @@ func TestPreviewedWaitsForCompleteCount(t *testing.T) {
 					expect.Equal(t, "reported", 0, len(w.previewed))
 					expect.Equal(t, "enforcing", "Unknown Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
-						w.Permissions = nil
+						w.Permissions = mayAll{}.Known
 						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)
 						w.kinds = []retention.KindState{complete}
 					})

@@ -62,10 +62,7 @@ func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionStat
 		}
 		parts = append(parts, part)
 	}
-	if more := len(parts) - rulesNamed; more > 0 {
-		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules fail", more))
-	}
-	return conditionState{no, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
+	return conditionState{no, string(policy.EvaluationFailed), strings.Join(policy.Shortlist(parts, rulesNamed, " rules fail"), "; ")}
 }
 
 // keeps returns the message about the objects of other policies that a policy keeps.

@@ -118,11 +118,7 @@ func (v *statusInput) valid(p *policy.Policy) conditionState {
 		return conditionState{yes, "Valid", "every rule is valid" + defaulted(p)}
 	}
 	const shown = 3
-	said := lines(p.Problems[:min(len(p.Problems), shown)])
-	if more := len(p.Problems) - shown; more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return conditionState{no, "RuleInvalid", strings.Join(said, "; ")}
+	return conditionState{no, "RuleInvalid", strings.Join(policy.Shortlist(policy.Lines(p.Problems), shown, ""), "; ")}
 }
 
 // defaulted names the rules without eligible.
@@ -283,9 +279,7 @@ func (v *statusInput) keeps(p *policy.Policy, reason policy.Reason) conditionSta
 	if len(parts) == 0 {
 		return conditionState{}
 	}
-	if more := len(parts) - rulesNamed; more > 0 {
-		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
-	}
+	parts = policy.Shortlist(parts, rulesNamed, " rules")
 	return conditionState{yes, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 
@@ -303,11 +297,4 @@ func some(names []string, what string) string {
 
 // preflightErr returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a
 // DELETE.
-func (r *Reporter) preflightErr() error {
-	if r.DeletionError != nil {
-		if err := r.DeletionError(); err != nil {
-			return err
-		}
-	}
-	return r.State.PreflightError()
-}
+func (r *Reporter) preflightErr() error { return cmp.Or(r.DeletionError(), r.State.PreflightError()) }

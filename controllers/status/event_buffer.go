@@ -24,17 +24,16 @@ const (
 // deletions is the number of deletions by rule name.
 type deletions map[string]int64
 
-// history is what a policy has deleted before this process started, by its status or its ledger. The total includes rules that
-// no longer exist.
+// history is what a policy has deleted, by its status or its ledger. The total includes rules that no longer exist.
 type history struct {
 	total    int64
 	rules    deletions
 	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only those that a ledger has counted
 }
 
-// eventBuffer holds the deletions since Events were last written, and since the process started.
+// eventBuffer holds the deletions since Events were last written, and since histories were last updated.
 type eventBuffer struct {
-	deleted   map[types.UID]deletions // by policy
+	deleted   map[types.UID]deletions // by policy; not in its history yet
 	aggregate map[policy.RuleID]*sum
 	perObject []retention.Removal
 }
@@ -78,15 +77,13 @@ func (r *Reporter) Removed(removal retention.Removal) {
 // Attempted implements retention.Observer.
 func (r *Reporter) Attempted(retention.Result) {}
 
-// deletedBy returns a copy of the deletions of a policy since the process started.
-func (r *Reporter) deletedBy(policy types.UID) deletions {
+// takeDeleted removes the deletions of a policy from the buffer, and returns them.
+func (r *Reporter) takeDeleted(policy types.UID) deletions {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	copied := deletions{}
-	for rule, n := range r.eventBuffer.deleted[policy] {
-		copied[rule] = n
-	}
-	return copied
+	taken := r.eventBuffer.deleted[policy]
+	delete(r.eventBuffer.deleted, policy)
+	return taken
 }
 
 // forget drops the deletions of policies that no longer exist.
@@ -188,6 +185,6 @@ func policyReference(r *policy.Rule) corev1.ObjectReference {
 
 func referenceTo(p *policy.Policy) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PolicyKind(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
 	}
 }

@@ -8,14 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record/util"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -36,18 +39,17 @@ type EventWriter struct {
 	client client.Client
 	clock  clock.WithTicker
 	host   string
-	wake   chan struct{} // a namespace has a turn
+	turns  *workqueue.Typed[string] // the namespaces of waiting
 
 	mu      sync.Mutex
-	waiting map[string][]*eventsv1.Event // by namespace; the first of a namespace may be in flight
+	waiting map[string][]*eventsv1.Event // by namespace
 	inAll   int                          // of waiting
-	turns   []string                     // the namespaces without an Event in flight, in order
 }
 
 // NewEventWriter returns an EventWriter with an empty queue.
 func NewEventWriter(c client.Client, clock clock.WithTicker) *EventWriter {
 	host, _ := os.Hostname()
-	return &EventWriter{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
+	return &EventWriter{client: c, clock: clock, host: host, turns: workqueue.NewTyped[string](), waiting: map[string][]*eventsv1.Event{}}
 }
 
 // Queue implements Events.
@@ -61,15 +63,12 @@ func (s *EventWriter) Queue(e *eventsv1.Event) bool {
 	e.ReportingController, e.ReportingInstance = "sunset", "sunset-"+s.host
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := len(s.waiting[e.Namespace])
-	if before >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // Events about policies are few, and each is sent once
+	if len(s.waiting[e.Namespace]) >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // Events about policies are few, and each is sent once
 		return false
 	}
 	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)
 	s.inAll++
-	if before == 0 {
-		s.turn(e.Namespace)
-	}
+	s.turns.Add(e.Namespace)
 	return true
 }
 
@@ -77,70 +76,37 @@ func isAboutPolicy(e *eventsv1.Event) bool {
 	return e.Regarding.Kind == v1alpha1.ClusterRetentionPolicyKind.Kind || e.Regarding.Kind == v1alpha1.RetentionPolicyKind.Kind
 }
 
-// turn queues the first Event of a namespace after those of other namespaces.
-func (s *EventWriter) turn(namespace string) {
-	s.turns = append(s.turns, namespace)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Start writes Events until ctx ends.
 func (s *EventWriter) Start(ctx context.Context) error {
-	places := make(chan struct{}, eventsAtOnce)
-	var writers sync.WaitGroup
-	defer writers.Wait()
-	for ctx.Err() == nil {
-		e := s.next()
-		if e == nil {
-			select {
-			case <-ctx.Done():
-			case <-s.wake:
-			}
-			continue
+	context.AfterFunc(ctx, s.turns.ShutDown)
+	var writers errgroup.Group
+	writers.SetLimit(eventsAtOnce)
+	for {
+		namespace, ended := s.turns.Get()
+		if ended || ctx.Err() != nil {
+			return writers.Wait()
 		}
-		select {
-		case <-ctx.Done():
+		writers.Go(func() error {
+			defer s.turns.Done(namespace)
+			s.write(ctx, s.take(namespace))
 			return nil
-		case places <- struct{}{}:
-		}
-		writers.Go(func() {
-			s.write(ctx, e)
-			s.wrote(e)
-			<-places
 		})
-		select {
-		case <-ctx.Done():
-		case <-s.clock.After(eventsPause):
-		}
+		listwatch.Sleep(ctx, s.clock, eventsPause)
 	}
-	return nil
 }
 
-// next returns the Event whose turn it is; nil for none.
-func (s *EventWriter) next() *eventsv1.Event {
+// take takes the first Event of a namespace. The namespace gets another turn, after those of others, if it has more.
+func (s *EventWriter) take(namespace string) *eventsv1.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.turns) == 0 {
-		return nil
-	}
-	namespace := s.turns[0]
-	s.turns = s.turns[1:]
-	return s.waiting[namespace][0]
-}
-
-// wrote removes a written Event, and ends the turn of its namespace.
-func (s *EventWriter) wrote(e *eventsv1.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	all := s.waiting[namespace]
 	s.inAll--
-	rest := s.waiting[e.Namespace][1:]
-	if s.waiting[e.Namespace] = rest; len(rest) > 0 {
-		s.turn(e.Namespace)
+	if s.waiting[namespace] = all[1:]; len(all) > 1 {
+		s.turns.Add(namespace)
 	} else {
-		delete(s.waiting, e.Namespace)
+		delete(s.waiting, namespace)
 	}
+	return all[0]
 }
 
 // NeedLeaderElection returns true: only the leader writes Events.

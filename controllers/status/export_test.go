@@ -18,8 +18,8 @@ import (
 type View struct {
 	Compiled     policyset.CompiledSnapshot
 	Kinds        []retention.KindState
-	Warnings     func(string) []policy.Problem
-	Permissions  func(*policy.Rule) (err error, known bool)
+	Warnings     func(string) []policy.Problem              // nil for none
+	Permissions  func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
 	PreflightErr error
 	Deleted      map[string]int64
 	Before       v1alpha1.RetentionPolicyStatus
@@ -32,22 +32,33 @@ type View struct {
 
 // Opened returns the namespaces in which the gate of a policy opens.
 func (v View) Opened(p *policy.Policy) policy.ApprovalScope {
-	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
+	made := v.input()
 	stats := policy.NewStats(v.Now)
 	for _, k := range v.Kinds {
 		k.Index.Scan(stats.Add)
 	}
-	made.nodes = v.nodesNow()
 	made.counted(stats)
 	opened, _ := made.passes(p, v1alpha1.Preview{}, v.Before.PendingApproval)
 	return opened
+}
+
+func (v View) input() *statusInput {
+	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
+	made.nodes, made.warnings, made.permissions, made.preflightErr = v.nodesNow(), v.Warnings, v.Permissions, v.PreflightErr
+	if made.warnings == nil {
+		made.warnings = func(string) []policy.Problem { return nil }
+	}
+	if made.permissions == nil {
+		made.permissions = func(*policy.Rule) (error, bool) { return nil, true }
+	}
+	return made
 }
 
 func (v View) nodesNow() nodesNow {
 	if v.Nodes == nil {
 		return nodesNow{}
 	}
-	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, histories: map[types.UID]history{}}
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		r.written[p.UID] = &record{status: v.Before}
 	}
@@ -56,7 +67,7 @@ func (v View) nodesNow() nodesNow {
 
 // Status returns the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
-	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
+	made := v.input()
 	stats := policy.NewStats(v.Now)
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		if p.Namespace != "" {
@@ -66,9 +77,7 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	for _, k := range v.Kinds {
 		k.Index.Scan(stats.Add)
 	}
-	made.nodes = v.nodesNow()
 	made.counted(stats)
-	made.warnings, made.permissions, made.preflightErr = v.Warnings, v.Permissions, v.PreflightErr
 	deleted := history{rules: v.Deleted}
 	for _, n := range v.Deleted {
 		deleted.total += n

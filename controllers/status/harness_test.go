@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -154,11 +155,20 @@ func (ledgerStates) Done() <-chan struct{} {
 	return done
 }
 
+// quiet sets the other dependencies of a Reporter. They have no errors, and nothing to report.
+func quiet(r *status.Reporter) *status.Reporter {
+	r.Clock, r.Leadership, r.DeletionError = clock.RealClock{}, leads{}, func() error { return nil }
+	r.Warnings, r.Permissions = func(string) []policy.Problem { return nil }, mayAll{}.Known
+	r.Nodes, r.NodeRules = &fleet{}, &fleet{}
+	r.References, r.Referrers = references.New(clock.RealClock{}), states{}
+	return r
+}
+
 // inBubble runs a test with a started Reporter.
 func inBubble(t *testing.T, arrange func(w *harness), test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, ledgers: ledgerStates{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Snapshot{}}
-		w.Reporter = &status.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w, Ledgers: w.ledgers}
+		w.Reporter = quiet(&status.Reporter{Client: w, Live: w, Events: w, State: w, Gates: w, Ledgers: w.ledgers})
 		if arrange != nil {
 			arrange(w)
 		}

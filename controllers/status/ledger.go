@@ -67,24 +67,6 @@ func countedBy(kept ledgers.State, known history) history {
 	return h
 }
 
-// follow sets the history of a policy to the counts of its ledger, which is needed when the policy no longer has one.
-func (r *Reporter) follow(p *policy.Policy, v *statusInput) {
-	kept, ok := v.ledger(p)
-	if !ok || kept.Ledger == nil {
-		return
-	}
-	counted, since := countedBy(kept, history{}), r.deletedBy(p.UID)
-	before := history{total: counted.total, rules: deletions{}}
-	for rule, n := range counted.rules {
-		before.rules[rule] = n
-	}
-	for rule, n := range since {
-		before.rules[rule] -= n
-		before.total -= n
-	}
-	r.before[p.UID] = before
-}
-
 // counting returns whether the ledger of a policy allows deletions.
 func (v *statusInput) counting(p *policy.Policy) conditionState {
 	kept, ok := v.ledger(p)

@@ -2,11 +2,7 @@
 
 package status
 
-import (
-	"fmt"
-
-	"github.com/sunset-k8s/sunset/policy"
-)
+import "github.com/sunset-k8s/sunset/policy"
 
 // These limits keep every status smaller than etcd accepts, which is 1.5 MiB by default.
 const (
@@ -18,19 +14,8 @@ const (
 // first returns the first lines, shortened, and a line with the number of the others.
 func first(limit int, lines []string) []string {
 	var out []string
-	for _, line := range lines[:min(limit, len(lines))] {
+	for _, line := range policy.Shortlist(lines, limit, "") {
 		out = append(out, policy.Shorten(line, lineShown))
-	}
-	if more := len(lines) - limit; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return out
-}
-
-func lines(problems []policy.Problem) []string {
-	var out []string
-	for _, p := range problems {
-		out = append(out, p.String())
 	}
 	return out
 }

@@ -316,18 +316,18 @@ func (m *marking) start() {
 	m.leader = l
 	l.loop = &policyset.Reconciler{
 		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Permissions: mayAll{},
-		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) {
+		Subscribers: []func(policyset.CompiledSnapshot){func(e policyset.CompiledSnapshot) {
 			l.snapshot = e.Snapshot
 			l.Use(e)
 			l.index.SetSnapshot(e.Snapshot, time.Now())
-		}}},
+		}},
 	}
 	var err error
 	l.loop.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: m, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
 	expect.NoError(m.t, err)
-	l.Reporter = &status.Reporter{Client: l, Live: l, Events: l, Clock: clock.RealClock{}, State: l, Gates: l.loop, Ledgers: l.ledgers}
+	l.Reporter = quiet(&status.Reporter{Client: l, Live: l, Events: l, State: l, Gates: l.loop, Ledgers: l.ledgers})
 	l.kinds = []retention.KindState{{Index: l.index, Kind: fixture.Jobs}}
 	if m.mute {
 		l.fail = errors.New("mute")

@@ -50,7 +50,7 @@ type nodesNow struct {
 func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
 	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
 	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
-	if len(about) == 0 || r.Nodes == nil || r.NodeRules == nil {
+	if len(about) == 0 {
 		return n
 	}
 	for _, p := range about {
@@ -89,9 +89,9 @@ func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 
 // keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images.
 func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
-	if before, ok := r.before[p.UID]; ok && !agentapi.OnNodes(p) && written.NodeImages != nil {
+	if before, ok := r.histories[p.UID]; ok && !agentapi.OnNodes(p) && written.NodeImages != nil {
 		before.total += written.NodeImages.Removed.Images
-		r.before[p.UID] = before
+		r.histories[p.UID] = before
 		written.NodeImages.Removed.Images = 0 // count them once, even if this status is not written
 	}
 }

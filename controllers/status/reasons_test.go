@@ -74,11 +74,11 @@ func (w *harness) put(s situation) {
 	if s.kind != nil {
 		s.kind(&kind)
 	}
-	w.Nodes, w.NodeRules, w.MaxPerSecond = nil, nil, s.pace
+	f := &fleet{}
 	if s.nodes != nil {
-		f := s.nodes(p)
-		w.Nodes, w.NodeRules = f, f
+		f = s.nodes(p)
 	}
+	w.Nodes, w.NodeRules, w.MaxPerSecond = f, f, s.pace
 	w.set(func() {
 		delete(w.ledgers, p.UID)
 		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.WriteError != nil {

@@ -48,9 +48,6 @@ func (r *Reporter) referredNow(e policyset.CompiledSnapshot) map[references.Kind
 }
 
 func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred {
-	if r.References == nil {
-		return referred{doubt: errUnfollowed}
-	}
 	nothing := r.References.Of(references.Target{Kind: kind}) // an object without references
 	if nothing.Doubt != nil {
 		return referred{doubt: nothing.Doubt, sources: r.References.Doubts(kind)}
@@ -59,16 +56,6 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 		return referred{since: declared}
 	}
 	return referred{since: nothing.Since}
-}
-
-var errUnfollowed = errors.New("feature gate References is off")
-
-// referrersNow returns the states of the kinds that refer to others.
-func (r *Reporter) referrersNow() []referrers.State {
-	if r.Referrers == nil {
-		return nil
-	}
-	return r.Referrers.States()
 }
 
 // settlesAt returns when the references will have been unchanged for the quiet period. Unused objects can be deleted from then
@@ -146,22 +133,20 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	}
 	const shown = 3
 	var said []string
-	for _, s := range k.sources[:min(len(k.sources), shown)] {
+	for _, s := range k.sources {
 		if p.Namespace != "" {
 			said = append(said, string(s.From))
 		} else {
 			said = append(said, fmt.Sprintf("%s: %v", s.From, s.Why))
 		}
 	}
-	if more := len(k.sources) - shown; more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind, strings.Join(said, "; "))
+	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind,
+		strings.Join(policy.Shortlist(said, shown, ""), "; "))
 }
 
 // references exports what is known about references, while some rule reads them.
 func (g *gauges) references(known References, states []referrers.State, asked []references.Kind) {
-	if known == nil || len(asked) == 0 {
+	if len(asked) == 0 {
 		return
 	}
 	for _, kind := range asked {

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -48,22 +49,21 @@ type Reporter struct {
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check warnings by policy.Rule.Key; nil when there are none yet
-	// Permissions: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs; nil: every rule has.
+	// Permissions: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs.
 	Permissions   func(*policy.Rule) (err error, known bool)
 	Gates         Gates
 	Ledgers       Ledgers
-	Nodes         Nodes                      // nil: no agent reports
-	NodeRules     NodeRules                  // nil: no error
-	Leadership    interface{ Check() error } // whether this process leads; nil: it does
-	DeletionError func() error               // why nothing can be deleted, even if nothing is due; nil for no reason
+	Nodes         Nodes
+	NodeRules     NodeRules
+	Leadership    interface{ Check() error } // returns nil while this process leads
+	DeletionError func() error               // returns why nothing can be deleted, even if nothing is due; nil for no reason
 	MaxPerSecond  float64                    // --max-deletions-per-second; 0 for no maximum
-	// References and Referrers may be nil if no rule reads references. Otherwise all references are unknown.
-	References References
-	Referrers  Referrers
+	References    References
+	Referrers     Referrers
 	// Heartbeat beats with each tick and each status; it may be nil.
 	Heartbeat *liveness.Heartbeat
 
-	hurry chan struct{} // a policy waits for a count
+	hurry wake.Signal // a policy waits for a count
 
 	mu          lockorder.Mutex[lockorder.Reporter]
 	compiled    policyset.CompiledSnapshot
@@ -71,7 +71,7 @@ type Reporter struct {
 	dirty       bool
 
 	written    map[types.UID]*record
-	before     map[types.UID]history // deletions before this process started
+	histories  map[types.UID]history // of deletions, without those in eventBuffer
 	seen       string                // the state of the reconciler at the last count
 	counted    time.Time             // when the last count began
 	took       time.Duration         // how long it took, with preparing the statuses
@@ -117,14 +117,8 @@ func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.compiled, r.dirty = e, true
-	if r.hurry == nil {
-		r.hurry = make(chan struct{}, 1)
-	}
 	if hasGates(e) {
-		select {
-		case r.hurry <- struct{}{}:
-		default:
-		}
+		r.hurry.Send()
 	}
 }
 
@@ -145,10 +139,9 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, and then writes the remaining statuses.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
+	r.written, r.histories, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
-	hurry := r.hurries()
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,21 +153,12 @@ func (r *Reporter) Start(ctx context.Context) error {
 			r.reportPreviews()
 			continue
 		case <-ticker.C():
-		case <-hurry:
+		case <-r.hurry.C():
 		}
 		r.Heartbeat.Beat()
 		r.reportPreviews()
 		r.tick(ctx)
 	}
-}
-
-func (r *Reporter) hurries() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hurry == nil {
-		r.hurry = make(chan struct{}, 1)
-	}
-	return r.hurry
 }
 
 // reportLast waits for the deletions in flight, so that the counts contain them.
@@ -214,17 +198,14 @@ func (r *Reporter) inUse() policyset.CompiledSnapshot {
 
 // fingerprint changes whenever a count or a condition may have changed.
 func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
-	parts := make([]string, 0, len(kinds)+2)
+	parts := []string{fmt.Sprint("nodes", r.Nodes.Version())}
 	for _, k := range kinds {
 		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.Lost, k.Undeletable, k.Unmarkable))
-	}
-	if r.Nodes != nil {
-		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))
 	}
 	for kind, k := range r.referredNow(r.inUse()) {
 		parts = append(parts, fmt.Sprint(kind, k))
 	}
-	for _, s := range r.referrersNow() {
+	for _, s := range r.Referrers.States() {
 		parts = append(parts, fmt.Sprint(s.From, s.Phase))
 	}
 	slices.Sort(parts)
@@ -247,9 +228,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	began := r.Clock.Now() // the call may have waited for locks
 	input := newStatusInput(compiled, kinds, r.counted)
 	input.warnings, input.permissions = r.Warnings, r.Permissions
-	input.last, input.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
+	input.last, input.deposed = last, r.Leadership.Check() != nil
 	input.preflightErr, input.pace, input.ledgers = preflightErr, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
-	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
+	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.Referrers.States()
 	input.counted(r.count(compiled.Snapshot, kinds, input))
 	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
 	for _, k := range input.referred {
@@ -337,7 +318,7 @@ func (r *Reporter) dropRemoved() {
 	gone := func(uid types.UID) bool { return !uids[uid] }
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
-	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
+	maps.DeleteFunc(r.histories, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lastTried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
 		return l.current == nil && !isOfCluster(namespace) && !namespaces[namespace]

@@ -226,7 +226,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 			bubble.Pass(5 * time.Second)
 			w.stop()
 			e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
-			*w.Reporter = status.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w, Ledgers: w.ledgers}
+			w.Reporter = quiet(&status.Reporter{Client: w, Live: w, Events: w, State: w, Gates: w, Ledgers: w.ledgers})
 			w.Use(e)
 			w.removed(2, a)
 			w.start()

@@ -33,9 +33,9 @@ type statusInput struct {
 	stats        *policy.Stats
 	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
 	warnings     func(key string) []policy.Problem
-	permissions  func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
-	allowed      map[types.UID]conditionState               // results of permitted
-	ledgers      map[types.UID]ledgers.State                // by policy
+	permissions  func(*policy.Rule) (err error, known bool)
+	allowed      map[types.UID]conditionState // results of permitted
+	ledgers      map[types.UID]ledgers.State  // by policy
 	nodes        nodesNow
 	referred     map[references.Kind]referred // for the kinds whose references rules read
 	referrers    []referrers.State
@@ -157,16 +157,14 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 		Matched: stats.Matched, Eligible: stats.Eligible, Held: stats.Held, Errors: stats.Errors, Due: stats.Due,
 		NextDueTime: timeOrNil(stats.NextDue), Soonest: stats.Soonest, ErrorSamples: stats.Failing,
 		Excess: stats.Excess, Estimated: stats.Estimated,
-		Problems: lines(r.Problems), Warnings: lines(r.Warnings()),
+		Problems: policy.Lines(r.Problems), Warnings: policy.Lines(r.Warnings()),
 	}
 	for i := range s.Soonest {
 		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
 	}
 	if program := v.compiled.Programs[r.Key]; program != nil && !r.Invalid() {
 		s.Reads = first(readsShown, program.Reads())
-		if v.warnings != nil {
-			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
-		}
+		s.Warnings = append(s.Warnings, policy.Lines(v.warnings(r.Key))...)
 	}
 	s.Problems, s.Warnings = first(problemsShown, s.Problems), first(problemsShown, s.Warnings)
 	if quotaErr := v.compiled.QuotaError; quotaErr != nil && r.Capacity.ByQuota {
@@ -207,11 +205,11 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	if err != nil || rec == nil {
 		return nil, err
 	}
-	r.follow(p, v)
+	r.updateHistory(p, v)
 	r.keepImages(p, rec.status)
-	w := &write{policy: p, rec: rec, status: v.status(p, r.historyOf(p.UID), rec.status), now: v.now}
-	preview, counted := previewOf(w.status, p.Hash)
-	known, knew := previewOf(rec.status, p.Hash)
+	w := &write{policy: p, rec: rec, status: v.status(p, r.histories[p.UID], rec.status), now: v.now}
+	preview, counted := w.status.Preview(p.Hash)
+	known, knew := rec.status.Preview(p.Hash)
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
 	switch passes = passes && counted; {
 	case passes:
@@ -235,16 +233,19 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	return w, nil
 }
 
-// historyOf returns all deletions of a policy, before this process and since then.
-func (r *Reporter) historyOf(uid types.UID) history {
-	all := history{total: r.before[uid].total, rules: r.deletedBy(uid)}
-	for _, n := range all.rules {
+// updateHistory adds the latest deletions of a policy to its history, or sets it to the counts of its ledger, which are needed
+// when the policy no longer has one.
+func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
+	all := r.histories[p.UID]
+	for rule, n := range r.takeDeleted(p.UID) {
+		all.rules[rule] += n
 		all.total += n
 	}
-	for rule, n := range r.before[uid].rules {
-		all.rules[rule] += n
+	if kept, ok := v.ledger(p); ok {
+		all = countedBy(kept, all)
+		all.outcomes = nil
 	}
-	return all
+	r.histories[p.UID] = all
 }
 
 // objectOf returns a policy of the right kind with only its name set, and its status.
@@ -256,14 +257,6 @@ func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus)
 	}
 	o := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: meta}
 	return o, &o.Status
-}
-
-// kindOf returns the kind of a policy in a namespace, "" for the cluster.
-func kindOf(namespace string) schema.GroupVersionKind {
-	if namespace != "" {
-		return v1alpha1.RetentionPolicyKind
-	}
-	return v1alpha1.ClusterRetentionPolicyKind
 }
 
 // record returns the last written status of a policy, or at first the status in the API server. It returns nil for a policy
@@ -284,12 +277,12 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		return nil, fmt.Errorf("read status: %w", err)
 	}
 	r.reading += r.Clock.Since(began) // not for failures: the same policies would fail first in each report, and no others would be read
-	if _, ok := r.before[p.UID]; !ok {
+	if _, ok := r.histories[p.UID]; !ok {
 		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
 		for _, rule := range status.Rules {
 			before.rules[rule.Name] = rule.Deleted
 		}
-		r.before[p.UID] = before
+		r.histories[p.UID] = before
 	}
 	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
 	return r.written[p.UID], nil

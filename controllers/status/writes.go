@@ -318,7 +318,7 @@ func (r *Reporter) awaitWrites(ctx context.Context) {
 func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       kindOf(p.Namespace).Kind,
+		"kind":       v1alpha1.PolicyKind(p.Namespace).Kind,
 		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID},
 		"status":     status,
 	})

@@ -87,10 +87,7 @@ func fieldHint(t *openapi.Types, parent, name string) string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return inCommon(b, name) - inCommon(a, name) })
-	if more := len(names) - shown; more > 0 {
-		names = append(names[:shown:shown], fmt.Sprintf("and %d more", more))
-	}
-	return "it has " + strings.Join(names, ", ")
+	return "it has " + strings.Join(policy.Shortlist(names, shown, ""), ", ")
 }
 
 // inCommon returns the length of the longest substring that two names share, ignoring case; 0 if it is too short to be

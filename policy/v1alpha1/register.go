@@ -17,6 +17,14 @@ var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 // RetentionPolicyKind is the kind of a RetentionPolicy.
 var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
 
+// PolicyKind returns the kind of the policies in a namespace, or of those for the cluster if namespace is empty.
+func PolicyKind(namespace string) schema.GroupVersionKind {
+	if namespace == "" {
+		return ClusterRetentionPolicyKind
+	}
+	return RetentionPolicyKind
+}
+
 // ClusterRetentionApprovalKind is the kind of a ClusterRetentionApproval.
 var ClusterRetentionApprovalKind = GroupVersion.WithKind("ClusterRetentionApproval")
 

@@ -136,6 +136,16 @@ type RetentionPolicyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// Preview returns the preview of the version of the spec with this hash; false if previews does not list the version.
+func (s *RetentionPolicyStatus) Preview(hash string) (Preview, bool) {
+	for _, p := range s.Previews {
+		if p.Hash == hash {
+			return p, true
+		}
+	}
+	return Preview{}, false
+}
+
 // MaxMissingPermissions is the maximum number of entries in RetentionPolicyStatus.MissingPermissions.
 const MaxMissingPermissions = 32
 

@@ -231,7 +231,7 @@ var changeTable = map[string]Mutant{
 	},
 	"a restart keeps the counts of earlier specs": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestEarlierFormIsCountedAgainAfterOtherChanges",
-		Old: "if known, ok := previewIn(status, p.Hash); ok {",
+		Old: "if known, ok := status.Preview(p.Hash); ok {",
 		New: "for _, known := range status.Previews {",
 	},
 	"a dry run that is enforced without a leader is compared with nothing": {

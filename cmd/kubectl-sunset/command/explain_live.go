@@ -100,10 +100,8 @@ func (f *clusterPolicies) applyStatus() {
 			p.Gate.Namespaces = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), time.Time{})
 			continue
 		}
-		for _, known := range status.Previews {
-			if len(pending.Rules) > 0 && known.Hash == p.Hash {
-				p.Gate.Rules = sets.New(known.Uncounted...)
-			}
+		if known, counted := status.Preview(p.Hash); counted && len(pending.Rules) > 0 {
+			p.Gate.Rules = sets.New(known.Uncounted...)
 		}
 	}
 }

@@ -159,10 +159,8 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 		Vote:           voteOf(verdictAlone(in.Subject, r, in.At)),
 		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r, in.At), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
 		Expressions:    []Expression{},
+		Problems:       policy.Lines(r.Rule.Problems),
 		fullFilesystem: fullFilesystem(r.Rule),
-	}
-	for _, problem := range r.Rule.Problems {
-		rule.Problems = append(rule.Problems, problem.String())
 	}
 	if !r.Rule.Invalid() {
 		rule.Expressions = expressionsOf(in.Explanations[r.Rule.ID])

@@ -36,9 +36,7 @@ func got(policies []*policy.Policy, result *preview.Result) *Got {
 		g.Verdicts = append(g.Verdicts, result.Rows[i].Record())
 	}
 	for _, p := range policies {
-		for _, problem := range p.Problems {
-			g.Problems = append(g.Problems, problem.String())
-		}
+		g.Problems = append(g.Problems, policy.Lines(p.Problems)...)
 	}
 	return g
 }

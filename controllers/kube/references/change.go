@@ -16,14 +16,14 @@ type Changes struct {
 }
 
 // Changed returns a channel that has an element while Take would return changes.
-func (x *Index) Changed() <-chan struct{} { return x.wake }
+func (x *Index) Changed() <-chan struct{} { return x.wake.C() }
 
 // Take returns what has changed since the last call of Take.
 func (x *Index) Take() Changes {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	select {
-	case <-x.wake:
+	case <-x.wake.C():
 	default:
 	}
 	x.forget()
@@ -39,14 +39,7 @@ func (x *Index) touch(kinds []Kind) {
 	for _, k := range kinds {
 		x.whole[k] = struct{}{}
 	}
-	x.wakeUp()
-}
-
-func (x *Index) wakeUp() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
+	x.wake.Send()
 }
 
 // put adds or updates a referrer. If its references are the same as before, that costs only a comparison.
@@ -175,5 +168,5 @@ func (x *Index) note(t Target) {
 		}
 		clear(x.changed)
 	}
-	x.wakeUp()
+	x.wake.Send()
 }

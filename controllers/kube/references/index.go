@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // Kind is the kind of a target: ConfigMap or Secret.
@@ -50,7 +51,7 @@ type Index struct {
 	tombstones []tombstone        // targets without references, and some that have references again; the oldest removal first
 	changed    map[Target]struct{}
 	whole      map[Kind]struct{} // kinds of which every target may have changed
-	wake       chan struct{}     // has one element while there are changes
+	wake       wake.Signal       // has one element while there are changes
 }
 
 // from is one source.
@@ -91,7 +92,7 @@ type backEdge struct {
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
 		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
-		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
+		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
@@ -26,7 +27,7 @@ import (
 // ReportCollector keeps the latest report of every node while there are rules about images. Create it with NewReportCollector.
 type ReportCollector struct {
 	Options
-	wake chan struct{}
+	wake wake.Signal
 
 	mu      sync.Mutex
 	wanted  bool
@@ -37,7 +38,7 @@ type ReportCollector struct {
 
 // NewReportCollector returns a ReportCollector without reports.
 func NewReportCollector(o Options) *ReportCollector {
-	return &ReportCollector{Options: o, wake: make(chan struct{}, 1)}
+	return &ReportCollector{Options: o}
 }
 
 // Use sets the policies. Without a rule about images the collector reads no reports.
@@ -45,10 +46,7 @@ func (c *ReportCollector) Use(snapshot *policy.Snapshot) {
 	c.mu.Lock()
 	c.wanted = slices.ContainsFunc(snapshot.Policies(), agentapi.OnNodes)
 	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.Send()
 }
 
 // Version returns a number that changes whenever the sums of the reports may have changed.
@@ -115,7 +113,7 @@ func (c *ReportCollector) Start(ctx context.Context) error {
 				stop()
 			}
 			return nil
-		case <-c.wake:
+		case <-c.wake.C():
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -36,7 +38,7 @@ const (
 // RulePublisher writes the only NodeImageRules object, which the agents on nodes follow. Create it with NewRulePublisher.
 type RulePublisher struct {
 	Options
-	wake chan struct{}
+	wake wake.Signal // compare the object with the policies
 
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
@@ -58,7 +60,7 @@ type Options struct {
 
 // NewRulePublisher returns a RulePublisher without policies.
 func NewRulePublisher(o Options) *RulePublisher {
-	return &RulePublisher{Options: o, wake: make(chan struct{}, 1)}
+	return &RulePublisher{Options: o}
 }
 
 // Use sets the policies to publish.
@@ -66,15 +68,7 @@ func (p *RulePublisher) Use(snapshot *policy.Snapshot) {
 	p.mu.Lock()
 	p.snapshot = snapshot
 	p.mu.Unlock()
-	p.nudge()
-}
-
-// nudge makes the publisher compare the object with the policies. It never blocks.
-func (p *RulePublisher) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wake.Send()
 }
 
 // Missing reports whether the rules of a policy do not fit into the object. Agents then delete nothing by the policy and,
@@ -100,7 +94,7 @@ func (p *RulePublisher) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
 	watched := false
-	for next := lookEvery; p.pause(ctx, next, p.wake); p.pause(ctx, writeEvery, nil) {
+	for next := lookEvery; p.wake.Wait(ctx, p.Clock, next); listwatch.Sleep(ctx, p.Clock, writeEvery) {
 		next = lookEvery
 		wanted, err := p.keep(ctx)
 		if err != nil {
@@ -114,26 +108,15 @@ func (p *RulePublisher) Start(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for the given time, or for a nudge. It returns false if ctx has ended.
-func (p *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-wake:
-	case <-p.Clock.After(most):
-	}
-	return true
-}
-
-// watch calls nudge whenever a client changes the object, until ctx ends.
+// watch wakes the publisher whenever a client changes the object, until ctx ends.
 func (p *RulePublisher) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := p.watchOnce(ctx)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("watch of NodeImageRules failed", "err", err.Error())
 		}
-		p.nudge()
-		p.pause(ctx, tryAgain, nil)
+		p.wake.Send()
+		listwatch.Sleep(ctx, p.Clock, tryAgain)
 	}
 }
 
@@ -153,7 +136,7 @@ func (p *RulePublisher) watchOnce(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-			p.nudge()
+			p.wake.Send()
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -39,7 +40,7 @@ type Checker struct {
 	reviews authorizationclient.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
 	clock   clock.Clock
-	wake    chan struct{} // wakes the Refresher
+	wake    wake.Signal // wakes the Refresher
 
 	mu        sync.Mutex
 	answers   map[question]answer
@@ -79,7 +80,7 @@ type answer struct {
 
 // New returns a Checker.
 func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.RESTMapper, c clock.Clock) *Checker {
-	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{},
+	return &Checker{reviews: reviews, mapper: mapper, clock: c, answers: map[question]answer{},
 		preferred: map[schema.GroupKind]schema.GroupVersionKind{}}
 }
 

@@ -35,12 +35,7 @@ type Refresher struct {
 }
 
 // Refresh makes the loop request missing answers now. It never blocks.
-func (l *Refresher) Refresh() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *Refresher) Refresh() { l.wake.Send() }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (l *Refresher) NeedLeaderElection() bool { return !l.OnStandby }
@@ -63,7 +58,7 @@ func (l *Refresher) Start(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-l.wake:
+		case <-l.wake.C():
 		}
 		since = l.clock.Now()
 	}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wake wakes a loop that waits for work.
+package wake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Signal wakes one goroutine. The zero value is ready for use. It is safe for concurrent use, and must not be copied.
+type Signal struct {
+	once    sync.Once
+	channel chan struct{}
+}
+
+// Send wakes the goroutine that waits, or the next one that does. It never blocks. Several calls before that count as one.
+func (s *Signal) Send() {
+	s.C()
+	select {
+	case s.channel <- struct{}{}:
+	default:
+	}
+}
+
+// C returns the channel that has an element after Send.
+func (s *Signal) C() <-chan struct{} {
+	s.once.Do(func() { s.channel = make(chan struct{}, 1) })
+	return s.channel
+}
+
+// Wait waits for Send, but not longer than most. It returns false if ctx has ended.
+func (s *Signal) Wait(ctx context.Context, c clock.Clock, most time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-s.C():
+	case <-c.After(most):
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wake_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+func TestSendBeforeWaitCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s wake.Signal
+		began := time.Now()
+		s.Send()
+		s.Send()
+		expect.Equal(t, "goes on", true, s.Wait(t.Context(), clock.RealClock{}, time.Hour))
+		expect.Equal(t, "waited", 0, time.Since(began))
+		expect.Equal(t, "goes on", true, s.Wait(t.Context(), clock.RealClock{}, time.Hour))
+		expect.Equal(t, "waited", time.Hour, time.Since(began))
+	})
+}
+
+func TestSendEndsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s wake.Signal
+		began := time.Now()
+		time.AfterFunc(time.Second, s.Send)
+		expect.Equal(t, "goes on", true, s.Wait(t.Context(), clock.RealClock{}, time.Hour))
+		expect.Equal(t, "waited", time.Second, time.Since(began))
+	})
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var s wake.Signal
+	expect.Equal(t, "goes on", false, s.Wait(ctx, clock.RealClock{}, time.Hour))
+	s.Send()
+	expect.Equal(t, "goes on after Send", false, s.Wait(ctx, clock.RealClock{}, time.Hour))
+}

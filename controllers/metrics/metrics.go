@@ -51,6 +51,16 @@ var (
 		Help: "1 while a RetentionDigest is invalid or its latest digest was not accepted, otherwise 0.",
 	}, []string{"digest"})
 
+	ReportWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_report_writes_total",
+		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed.",
+	}, []string{"result"})
+
+	ReportOmitted = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sunset_report_omitted_objects",
+		Help: "Objects that no report of OpenReports covers, because the maximum number of reports exists.",
+	})
+
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
@@ -182,7 +192,7 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, ReportOmitted, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

@@ -56,11 +56,6 @@ var (
 		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed.",
 	}, []string{"result"})
 
-	ReportOmitted = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "sunset_report_omitted_objects",
-		Help: "Objects that no report of OpenReports covers, because the maximum number of reports exists.",
-	})
-
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
@@ -192,7 +187,7 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, ReportOmitted, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

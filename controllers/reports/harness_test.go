@@ -44,6 +44,7 @@ type harness struct {
 	stored   map[string]openreports.Report // by NAMESPACE/NAME
 	requests []string                      // writes since the last call of round
 	leads    error
+	unread   bool // the policies are not read yet
 	lists    int
 	listErr  error
 	refuse   func(namespace string) error // of writes; nil accepts
@@ -57,7 +58,7 @@ func newHarness(t *testing.T) *harness {
 
 // restart begins with a new process.
 func (h *harness) restart() {
-	h.Writer = reports.New(reports.Options{Client: h, Live: h, State: h, Ledgers: h, Leadership: h, Clock: h.clock})
+	h.Writer = reports.New(reports.Options{Client: h, Live: h, State: h, Ledgers: h, Leadership: h, Complete: h.isComplete, Clock: h.clock})
 	if h.snapshot != nil {
 		h.Use(h.snapshot)
 	}
@@ -135,6 +136,8 @@ func (h *harness) State(uid types.UID) (ledgers.State, bool) {
 	s, ok := h.ledgers[uid]
 	return s, ok
 }
+
+func (h *harness) isComplete() bool { return !h.unread }
 
 // Check implements Options.Leadership.
 func (h *harness) Check() error { return h.leads }

@@ -5,73 +5,70 @@ package reports
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/report"
 )
 
-// round writes the reports that have changed, and deletes those that have no content any more.
+// round compares the reports with the facts, and makes at most maxWrites changes.
 func (w *Writer) round(ctx context.Context) {
-	snapshot, began := w.inUse(), w.Clock.Now()
-	if snapshot == nil || began.Before(w.rests) {
+	w.mu.Lock()
+	snapshot := w.snapshot
+	w.mu.Unlock()
+	began := w.Clock.Now()
+	if snapshot == nil || !w.Complete() || began.Before(w.rests) {
 		return
 	}
 	w.rests = began.Add(roundEvery)
 	existing, err := w.list(ctx)
-	w.logList(ctx, err)
-	if err != nil {
+	if w.logObstacle(ctx, err); err != nil {
 		return
 	}
 	reading := w.Clock.Now()
-	b, unlisted := w.collect(snapshot, slices.Collect(maps.Keys(existing)), began)
-	metrics.ReportOmitted.Set(float64(b.Omitted))
-	changes, err := changesOf(snapshot, b, existing, unlisted)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "reports not encoded")
-		return
-	}
+	changes := w.changes(snapshot, existing)
 	if rests := reading.Add(restFactor * w.Clock.Since(reading)); rests.After(w.rests) {
 		w.rests = rests
 	}
-	w.write(ctx, b, changes)
-	known := sets.New(b.Keys()...)
-	maps.DeleteFunc(w.attempts, func(k report.Key, _ attempt) bool { return existing[k].uid == "" && !known.Has(k) })
+	failures := 0
+	for _, c := range changes[:min(len(changes), maxWrites)] {
+		if !w.try(ctx, c) {
+			failures++
+		}
+		if ctx.Err() != nil || failures == maxFailures {
+			return
+		}
+	}
 }
 
-// logList logs why reports cannot be listed, once for each cause: OpenReports may not be installed, or a permission is missing.
-func (w *Writer) logList(ctx context.Context, err error) {
-	was := w.listErr
-	if w.listErr = ""; err != nil {
-		w.listErr = err.Error()
+// logObstacle logs why reports cannot be listed, once for each cause: OpenReports may not be installed, or a permission is missing.
+func (w *Writer) logObstacle(ctx context.Context, err error) {
+	was := w.obstacle
+	if w.obstacle = ""; err != nil {
+		w.obstacle = err.Error()
 	}
-	switch {
-	case w.listErr == was:
-	case err != nil:
-		log.FromContext(ctx).Info("no reports are written; install the CRDs of OpenReports, and grant list on them", "err", err.Error())
-	default:
-		log.FromContext(ctx).Info("reports are written again")
+	if w.obstacle != was {
+		log.FromContext(ctx).Info("reports need the CRDs of OpenReports and permission to list them", "err", w.obstacle)
 	}
 }
 
 // collect reads the facts. unlisted has the policies about which they are incomplete.
-func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key, now time.Time) (b *report.Builder, unlisted sets.Set[types.UID]) {
+func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key) (b *report.Builder, unlisted sets.Set[types.UID]) {
 	kinds := w.State.Kinds()
 	unlisted = unlistedIn(snapshot, kinds)
-	b = report.NewBuilder(now, existing)
+	b = report.NewBuilder(w.Clock.Now(), existing)
 	for _, k := range kinds {
-		var obstacles map[types.UID]retention.Delay
+		obstacles := map[types.UID]retention.Delay{}
 		if k.Delayed > 0 {
 			obstacles = k.Obstacles()
 		}
@@ -84,114 +81,75 @@ func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key, now t
 		})
 	}
 	for _, p := range snapshot.Policies() {
-		if p.Ledger {
-			w.addDeleted(b, snapshot, p)
-		}
+		w.addDeleted(b, snapshot, p)
 	}
 	return b, unlisted.Union(unlistedIn(snapshot, kinds)) // a list may have begun or ended during the scan
+}
+
+// changes compares the reports with those that exist. It returns the reports to delete, and then those to write, up to maxWrites: first
+// those that were written the longest ago.
+func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]metav1.ObjectMeta) (all []change) {
+	now := w.Clock.Now()
+	b, unlisted := w.collect(snapshot, slices.Collect(maps.Keys(existing)))
+	policies := map[types.UID]*policy.Policy{}
+	for _, p := range snapshot.Policies() {
+		policies[p.UID] = p
+	}
+	keys := slices.DeleteFunc(b.Keys(), func(k report.Key) bool { return policies[k.Policy] == nil })
+	wanted := sets.New(keys...)
+	maps.DeleteFunc(w.tried, func(k report.Key, _ time.Time) bool { return !wanted.Has(k) && existing[k].UID == "" })
+	waits := func(k report.Key) bool { return unlisted.Has(k.Policy) || now.Before(w.tried[k]) }
+	for k, o := range existing {
+		if !wanted.Has(k) && !waits(k) {
+			all = append(all, change{key: k, uid: o.UID})
+		}
+	}
+	slices.SortFunc(keys, func(x, y report.Key) int {
+		return cmp.Or(w.tried[x].Compare(w.tried[y]), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name(), y.Name()))
+	})
+	for _, k := range keys {
+		if waits(k) || len(all) >= maxWrites {
+			continue
+		}
+		if body, hash := b.Encode(k, policies[k.Policy]); existing[k].Annotations[report.HashAnnotation] != hash {
+			all = append(all, change{key: k, body: body})
+		}
+	}
+	return all
 }
 
 // unlistedIn returns the policies whose forecasts are not known: they have a rule that lacks facts, or a rule about the same kind as a
 // rule of a ClusterRetentionPolicy that lacks facts and so keeps objects everywhere.
 func unlistedIn(snapshot *policy.Snapshot, kinds []retention.KindState) sets.Set[types.UID] {
-	unlisted, keeping := sets.New[types.UID](), sets.New[schema.GroupKind]()
-	for r := range rulesOf(snapshot) {
-		has := func(k retention.KindState) bool {
-			return k.Index.Kind() == policy.StoredAs(r.Kind) && k.Index.Has(snapshot, r)
-		}
-		if slices.ContainsFunc(kinds, has) || r.OnNodes() || r.Invalid() || r.Unpermitted {
-			continue
-		}
-		unlisted.Insert(r.PolicyUID)
-		if r.Namespace == "" {
-			keeping.Insert(policy.StoredAs(r.Kind))
-		}
-	}
-	for r := range rulesOf(snapshot) {
-		if keeping.Has(policy.StoredAs(r.Kind)) {
-			unlisted.Insert(r.PolicyUID)
+	unlisted := sets.New[types.UID]()
+	for _, kind := range snapshot.Kinds() {
+		at := slices.IndexFunc(kinds, func(k retention.KindState) bool { return k.Index.Kind() == kind })
+		rules := snapshot.Rules(kind)
+		for _, r := range rules {
+			switch {
+			case r.OnNodes() || r.Invalid() || r.Unpermitted || at >= 0 && kinds[at].Index.Has(snapshot, r):
+			case r.Namespace == "":
+				for _, o := range rules {
+					unlisted.Insert(o.PolicyUID)
+				}
+			default:
+				unlisted.Insert(r.PolicyUID)
+			}
 		}
 	}
 	return unlisted
 }
 
-func rulesOf(snapshot *policy.Snapshot) iter.Seq[*policy.Rule] {
-	return func(yield func(*policy.Rule) bool) {
-		for _, p := range snapshot.Policies() {
-			for _, r := range p.Rules {
-				if !yield(r) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // addDeleted adds the deletions of a policy that its ledger has counted.
 func (w *Writer) addDeleted(b *report.Builder, snapshot *policy.Snapshot, p *policy.Policy) {
 	state, known := w.Ledgers.State(p.UID)
-	switch {
-	case !known || state.Ledger == nil:
-	case p.Namespace != "":
-		b.AddDeleted(report.Key{Policy: p.UID, Namespace: p.Namespace}, state.Ledger.Total.Deleted)
-	default:
-		for _, n := range state.Ledger.Namespaces {
-			if n.Name != ledger.Rest && snapshot.Knows(n.Name) {
-				b.AddDeleted(report.Key{Policy: p.UID, Namespace: n.Name}, n.Deleted)
-			}
-		}
+	if !known || state.Ledger == nil {
+		return
 	}
-}
-
-// changesOf compares the reports with those that exist. Reports of policies in unlisted do not change.
-func changesOf(snapshot *policy.Snapshot, b *report.Builder, existing map[report.Key]stored, unlisted sets.Set[types.UID]) (all []change, err error) {
-	policies := map[types.UID]*policy.Policy{}
-	for _, p := range snapshot.Policies() {
-		policies[p.UID] = p
-	}
-	wanted := map[report.Key]bool{}
-	for _, k := range b.Keys() {
-		p := policies[k.Policy]
-		if p == nil || unlisted.Has(k.Policy) {
-			continue
-		}
-		wanted[k] = true
-		_, hash, err := b.Encode(k, p)
-		if err != nil {
-			return nil, err
-		}
-		if existing[k].hash != hash {
-			all = append(all, change{key: k, policy: p})
-		}
-	}
-	for k, s := range existing {
-		if !wanted[k] && !unlisted.Has(k.Policy) {
-			all = append(all, change{key: k, uid: s.uid})
-		}
-	}
-	return all, nil
-}
-
-// write makes at most maxWrites changes: deletions first, then those whose last attempt is the longest ago.
-func (w *Writer) write(ctx context.Context, b *report.Builder, changes []change) {
-	now := w.Clock.Now()
-	changes = slices.DeleteFunc(changes, func(c change) bool { return now.Before(w.attempts[c.key].retryAt) })
-	slices.SortFunc(changes, func(x, y change) int {
-		if (x.policy == nil) != (y.policy == nil) {
-			if x.policy == nil {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(w.attempts[x.key].at.Compare(w.attempts[y.key].at), x.key.Compare(y.key))
-	})
-	failures := 0
-	for _, c := range changes[:min(len(changes), maxWrites)] {
-		if w.try(ctx, b, c) != nil {
-			failures++
-		}
-		if ctx.Err() != nil || failures == maxFailures {
-			return
+	for _, n := range state.Ledger.Namespaces {
+		own := p.Namespace == "" && n.Name != ledger.Rest || n.Name == p.Namespace
+		if own && n.Deleted > 0 && snapshot.Knows(n.Name) {
+			b.AddDeleted(report.Key{Policy: p.UID, Namespace: n.Name}, n.Deleted)
 		}
 	}
 }

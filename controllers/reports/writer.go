@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package reports writes the Reports and ClusterReports that package policy/report encodes.
+//
+// It promises:
+//
+//   - Nothing waits for it: it has a loop of its own, and reads the facts in the same way as the count for the status.
+//   - Only the leader writes: at most maxWrites reports a minute, and only those that have changed.
+//   - While the objects of a kind are not listed, the reports of the policies about that kind stay as they are.
+//
+// A report has its policy as owner, so the garbage collector deletes it with the policy.
 package reports
 
 import (
@@ -26,33 +35,25 @@ import (
 const (
 	tickEvery      = 5 * time.Second
 	roundEvery     = time.Minute
-	restFactor     = 50 // reading the facts takes at most 1/50 of a core
-	maxWrites      = 60 // in a round
-	maxFailures    = 5  // in a round, which then ends
-	firstBackoff   = time.Minute
-	maxBackoff     = time.Hour
+	restFactor     = 50               // reading the facts takes at most 1/50 of a core
+	maxWrites      = 60               // in a round
+	maxFailures    = 5                // in a round, which then ends
+	failurePause   = 10 * time.Minute // before another attempt to write a report
 	requestTimeout = 10 * time.Second
 	pageSize       = 500
 )
 
 // Options are the dependencies of a Writer.
 type Options struct {
-	Client     client.Client              // writes reports
-	Live       client.Reader              // reads the metadata of reports from the API server
-	State      State                      // has the facts
-	Ledgers    Ledgers                    // have the numbers of deletions
+	Client  client.Client                              // writes reports
+	Live    client.Reader                              // reads the metadata of reports from the API server
+	State   interface{ Kinds() []retention.KindState } // the facts
+	Ledgers interface {
+		State(types.UID) (ledgers.State, bool)
+	} // the number of deletions by policy; false if it is not known
 	Complete   func() bool                // whether all policies have been read
-	Leadership interface{ Check() error } // whether this process leads; nil: it does
+	Leadership interface{ Check() error } // whether this process leads
 	Clock      clock.WithTicker
-}
-
-// State is the state of the reconciler that a Writer reads.
-type State interface{ Kinds() []retention.KindState }
-
-// Ledgers is the state of the ledgers that a Writer reads.
-type Ledgers interface {
-	// State returns the state of the ledger of a policy; false if the policy has none, or it is not known yet.
-	State(policy types.UID) (ledgers.State, bool)
 }
 
 // Writer writes reports. Create it with New.
@@ -62,36 +63,19 @@ type Writer struct {
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
 
-	rests    time.Time // until then there is no round
-	attempts map[report.Key]attempt
-	listErr  string // why reports could not be listed in the last round; empty if they could
-}
-
-// attempt is the latest attempt to write or delete a report.
-type attempt struct {
-	at       time.Time
-	failures int // in a row
-	retryAt  time.Time
+	rests    time.Time                // until then there is no round
+	tried    map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
+	obstacle string                   // why the last round could not list reports; empty if it could
 }
 
 // New returns a Writer.
-func New(o Options) *Writer { return &Writer{Options: o, attempts: map[report.Key]attempt{}} }
+func New(o Options) *Writer { return &Writer{Options: o, tried: map[report.Key]time.Time{}} }
 
 // Use takes a new snapshot of the policies.
 func (w *Writer) Use(s *policy.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.snapshot = s
-}
-
-// inUse returns the latest snapshot; nil before all policies have been read.
-func (w *Writer) inUse() *policy.Snapshot {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.Complete != nil && !w.Complete() {
-		return nil
-	}
-	return w.snapshot
 }
 
 // NeedLeaderElection returns true: only the leader writes.
@@ -111,69 +95,56 @@ func (w *Writer) Start(ctx context.Context) error {
 	}
 }
 
-// stored is the metadata of a report.
-type stored struct {
-	uid  types.UID
-	hash string
-}
-
 // list reads the metadata of all reports of Sunset.
-func (w *Writer) list(ctx context.Context) (map[report.Key]stored, error) {
-	all := map[report.Key]stored{}
+func (w *Writer) list(ctx context.Context) (map[report.Key]metav1.ObjectMeta, error) {
+	all := map[report.Key]metav1.ObjectMeta{}
 	for _, kind := range []schema.GroupVersionKind{report.Reports, report.ClusterReports} {
-		page := &metav1.PartialObjectMetadataList{}
-		for next := ""; ; {
+		for next, more := "", true; more; more = next != "" {
+			page := &metav1.PartialObjectMetadataList{}
 			page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 			reading, cancel := context.WithTimeout(ctx, requestTimeout)
 			err := w.Live.List(reading, page, client.MatchingLabels{report.ManagedByLabel: report.ManagedBy}, client.Limit(pageSize), client.Continue(next))
 			cancel()
 			if err != nil {
-				return nil, fmt.Errorf("list %ss: %w", kind.Kind, err)
+				return nil, fmt.Errorf("list %ss of OpenReports: %w", kind.Kind, err)
 			}
 			for i := range page.Items {
-				o := &page.Items[i]
-				if k, ok := report.KeyOf(o.Namespace, o.Name); ok {
-					all[k] = stored{o.UID, o.Annotations[report.HashAnnotation]}
+				if k, ok := report.KeyOf(page.Items[i].Namespace, page.Items[i].Name); ok {
+					all[k] = page.Items[i].ObjectMeta
 				}
 			}
-			if next = page.Continue; next == "" {
-				break
-			}
+			next = page.Continue
 		}
 	}
 	return all, nil
 }
 
-// change is a report to write or, without a policy, to delete.
+// change is a report to write or, without a body, to delete.
 type change struct {
-	key    report.Key
-	policy *policy.Policy
-	uid    types.UID // of the report to delete
+	key  report.Key
+	body []byte
+	uid  types.UID // of the report to delete
 }
 
 // try makes a change, and records the result.
-func (w *Writer) try(ctx context.Context, b *report.Builder, c change) error {
-	now := w.Clock.Now()
-	err := w.make(ctx, b, c)
-	result, a := "written", attempt{at: now}
-	switch {
-	case err != nil:
-		result, a.failures = "failed", w.attempts[c.key].failures+1
-		a.retryAt = now.Add(min(firstBackoff<<min(a.failures-1, 10), maxBackoff))
-		log.FromContext(ctx).Info("report not written", "kind", c.key.Kind().Kind, "namespace", c.key.Namespace, "name", c.key.Name(), "err", err.Error())
-	case c.policy == nil:
+func (w *Writer) try(ctx context.Context, c change) (ok bool) {
+	result, next := "written", w.Clock.Now()
+	if c.body == nil {
 		result = "deleted"
 	}
-	w.attempts[c.key] = a
+	err := w.send(ctx, c)
+	if err != nil {
+		result, next = "failed", next.Add(failurePause)
+		log.FromContext(ctx).Info("report not written", "kind", c.key.Kind().Kind, "namespace", c.key.Namespace, "name", c.key.Name(), "err", err.Error())
+	}
 	metrics.ReportWrites.WithLabelValues(result).Inc()
-	return err
+	w.tried[c.key] = next
+	return err == nil
 }
 
-func (w *Writer) make(ctx context.Context, b *report.Builder, c change) error {
-	if w.Leadership != nil {
-		if err := w.Leadership.Check(); err != nil {
-			return err
-		}
+func (w *Writer) send(ctx context.Context, c change) error {
+	if err := w.Leadership.Check(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -181,12 +152,8 @@ func (w *Writer) make(ctx context.Context, b *report.Builder, c change) error {
 	target.SetGroupVersionKind(c.key.Kind())
 	target.SetNamespace(c.key.Namespace)
 	target.SetName(c.key.Name())
-	if c.policy == nil {
+	if c.body == nil {
 		return client.IgnoreNotFound(w.Client.Delete(ctx, target, client.Preconditions{UID: &c.uid}))
 	}
-	body, _, err := b.Encode(c.key, c.policy)
-	if err != nil {
-		return err
-	}
-	return w.Client.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
+	return w.Client.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, c.body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }

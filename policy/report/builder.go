@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package report writes what policies forecast as Reports and ClusterReports of OpenReports: https://github.com/openreports.
+//
+// It promises:
+//
+//   - There is one report for each policy and namespace. It has nothing about other namespaces, and no content of objects.
+//   - The number of reports and the number of results in each are bounded.
+//   - The same forecasts give the same report, so that a report that has not changed need not be written.
+//
+// The fields are as Policy Reporter expects them: one object in each result, no scope, which would hide the objects, and a summary
+// that counts the results.
 package report
 
 import (
@@ -22,8 +32,6 @@ const (
 	MaxReports = 1000
 	// MaxResults is the maximum number of results about objects in a report.
 	MaxResults = 50
-	// Ahead is the period whose deletions a report forecasts.
-	Ahead = policy.Day
 )
 
 // Key identifies a report.
@@ -34,7 +42,7 @@ type Key struct {
 
 const prefix = "sunset-"
 
-// KeyOf returns the key of a report with this name; false if reports have no such name.
+// KeyOf returns the key of a report; false if no report of Sunset has that name.
 func KeyOf(namespace, name string) (Key, bool) {
 	uid, ok := strings.CutPrefix(name, prefix)
 	return Key{types.UID(uid), namespace}, ok
@@ -43,28 +51,10 @@ func KeyOf(namespace, name string) (Key, bool) {
 // Name is the name of the report.
 func (k Key) Name() string { return prefix + string(k.Policy) }
 
-// Kind is the kind of the report.
-func (k Key) Kind() schema.GroupVersionKind {
-	if k.Namespace == "" {
-		return ClusterReports
-	}
-	return Reports
-}
-
-// Compare orders by namespace, then by policy.
-func (k Key) Compare(o Key) int {
-	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(string(k.Policy), string(o.Policy)))
-}
-
 // Builder collects the content of reports. Create it with NewBuilder.
 type Builder struct {
-	now      time.Time
-	existing map[Key]bool
-	room     int // number of further reports
-	reports  map[Key]*contents
-
-	// Omitted counts forecasts that are in no report, because there are already MaxReports.
-	Omitted int
+	now     time.Time
+	reports map[Key]*contents // nil for a report that exists and has no content yet
 }
 
 // contents is the content of one report.
@@ -80,59 +70,49 @@ type finding struct {
 	kind     schema.GroupVersionKind
 	subject  policy.Subject
 	forecast policy.PolicyForecast
-	obstacle string // why an attempt to delete it failed
+	obstacle string // why attempts to delete the object fail
 }
 
-// NewBuilder returns a Builder. Reports that exist have a place among MaxReports, so that the choice does not change each time.
+// NewBuilder returns a Builder. The reports that exist have a place among MaxReports, so that the choice does not change each time.
 func NewBuilder(now time.Time, existing []Key) *Builder {
-	b := &Builder{now: now, existing: map[Key]bool{}, room: MaxReports - len(existing), reports: map[Key]*contents{}}
+	b := &Builder{now: now, reports: map[Key]*contents{}}
 	for _, k := range existing {
-		b.existing[k] = true
+		b.reports[k] = nil
 	}
 	return b
 }
 
-// Add adds an object. obstacle is why attempts to delete it have failed, empty if none has.
+// Keys returns the reports that have content.
+func (b *Builder) Keys() []Key {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(b.reports)), func(k Key) bool { return b.reports[k] == nil })
+}
+
+// Add adds an object. obstacle is why attempts to delete it fail; empty if they do not.
 func (b *Builder) Add(kind schema.GroupVersionKind, s policy.Subject, evaluations []policy.Evaluation, obstacle string) {
 	for f := range policy.Forecasts(s, evaluations, b.now) {
-		if f.Due.After(b.now.Add(Ahead)) {
+		if f.Due.After(b.now.Add(policy.Day)) {
 			continue
 		}
 		if c := b.contents(Key{f.Rule.PolicyUID, s.Namespace}); c != nil {
 			c.add(&finding{resultOf(&f, obstacle), kind, s, f, obstacle})
-		} else {
-			b.Omitted++
 		}
 	}
 }
 
 // AddDeleted sets how many objects a policy has deleted in a namespace.
 func (b *Builder) AddDeleted(k Key, n int64) {
-	if n == 0 {
-		return
-	}
 	if c := b.contents(k); c != nil {
 		c.deleted = n
 	}
 }
 
-// Keys returns the reports that have content, in order.
-func (b *Builder) Keys() []Key { return slices.SortedFunc(maps.Keys(b.reports), Key.Compare) }
-
-// contents returns the content of a report; nil if there are already MaxReports.
+// contents returns the content of a report; nil if there are already MaxReports others.
 func (b *Builder) contents(k Key) *contents {
-	c := b.reports[k]
-	switch {
-	case c != nil:
-		return c
-	case b.existing[k]:
-	case b.room <= 0:
-		return nil
-	default:
-		b.room--
+	c, exists := b.reports[k]
+	if c == nil && (exists || len(b.reports) < MaxReports) {
+		c = &contents{counts: map[openreports.Result]int{}}
+		b.reports[k] = c
 	}
-	c = &contents{counts: map[openreports.Result]int{}}
-	b.reports[k] = c
 	return c
 }
 
@@ -140,31 +120,25 @@ func (b *Builder) contents(k Key) *contents {
 func (c *contents) add(f *finding) {
 	c.counts[f.result]++
 	at, _ := slices.BinarySearchFunc(c.findings, f, (*finding).compare)
-	if at == MaxResults {
-		return
-	}
 	c.findings = slices.Insert(c.findings, at, f)
-	if len(c.findings) > MaxResults {
-		c.findings[MaxResults] = nil
-		c.findings = c.findings[:MaxResults]
-	}
+	c.findings = slices.Delete(c.findings, min(len(c.findings), MaxResults), len(c.findings))
 }
 
-// order has the results in the order in which a report lists them.
-var order = []openreports.Result{fail, failedToDecide, warn, skip}
-
 const (
-	fail           openreports.Result = "fail"
-	failedToDecide openreports.Result = "error"
-	warn           openreports.Result = "warn"
-	skip           openreports.Result = "skip"
-	pass           openreports.Result = "pass"
+	fail        openreports.Result = "fail"
+	resultError openreports.Result = "error"
+	warn        openreports.Result = "warn"
+	skip        openreports.Result = "skip"
+	pass        openreports.Result = "pass"
 )
+
+// order has the results about objects in their order in a report.
+var order = []openreports.Result{fail, resultError, warn, skip}
 
 func resultOf(f *policy.PolicyForecast, obstacle string) openreports.Result {
 	switch {
 	case f.Failed():
-		return failedToDecide
+		return resultError
 	case f.Action == policy.Keep:
 		return skip
 	case f.Action == policy.Delete && f.Rule.Mode == v1alpha1.Enforce && obstacle != "":
@@ -174,7 +148,6 @@ func resultOf(f *policy.PolicyForecast, obstacle string) openreports.Result {
 	}
 }
 
-// compare orders by result, due time, kind, name and UID.
 func (f *finding) compare(o *finding) int {
 	return cmp.Or(cmp.Compare(slices.Index(order, f.result), slices.Index(order, o.result)), f.forecast.Due.Compare(o.forecast.Due),
 		strings.Compare(f.kind.Kind, o.kind.Kind), strings.Compare(f.subject.Name, o.subject.Name), strings.Compare(string(f.subject.UID), string(o.subject.UID)))

@@ -3,10 +3,12 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -26,154 +28,131 @@ var (
 	ClusterReports = schema.GroupVersionKind{Group: openreports.GroupName, Version: "v1alpha1", Kind: "ClusterReport"}
 )
 
+// The metadata of all reports of Sunset: a label with its value, and an annotation with the hash of the content.
 const (
-	// ManagedByLabel has the value ManagedBy on all reports of Sunset.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "sunset"
-	// HashAnnotation has the hash of the content of a report.
 	HashAnnotation = "sunset-k8s.io/report-hash"
-
-	source     = "sunset"
-	category   = "Retention"
-	maxMessage = 300
 )
 
-// Encode returns a report as JSON, and the hash of its content. p is the policy of the report.
-func (b *Builder) Encode(k Key, p *policy.Policy) (body []byte, hash string, err error) {
-	results := b.reports[k].results(k, p)
-	owner := policyKind(p)
-	meta := metav1.ObjectMeta{
-		Namespace: k.Namespace, Name: k.Name(), Labels: map[string]string{ManagedByLabel: ManagedBy},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: p.ObjectName(), UID: p.UID}},
+const maxMessage = 300
+
+// Kind is the kind of the report.
+func (k Key) Kind() schema.GroupVersionKind {
+	if k.Namespace == "" {
+		return ClusterReports
 	}
-	if body, err = encode(k, meta, results); err != nil {
-		return nil, "", err
+	return Reports
+}
+
+// Encode returns a report of a policy as JSON, and the hash of its content.
+func (b *Builder) Encode(k Key, p *policy.Policy) (body []byte, hash string) {
+	owner := referenceTo(p)
+	r := openreports.Report{ // a ClusterReport has the same fields
+		TypeMeta: metav1.TypeMeta{APIVersion: k.Kind().GroupVersion().String(), Kind: k.Kind().Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: k.Namespace, Name: k.Name(), Labels: map[string]string{ManagedByLabel: ManagedBy},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}},
+		},
+		Source: ManagedBy, Results: b.reports[k].results(k, p),
 	}
+	counts := map[openreports.Result]*int{pass: &r.Summary.Pass, fail: &r.Summary.Fail, warn: &r.Summary.Warn, resultError: &r.Summary.Error, skip: &r.Summary.Skip}
+	for i := range r.Results {
+		*counts[r.Results[i].Result]++
+	}
+	body, _ = json.Marshal(r) // strings, numbers and maps of strings are always encoded
 	sum := sha256.Sum256(body)
 	hash = hex.EncodeToString(sum[:16])
-	meta.Annotations = map[string]string{HashAnnotation: hash}
-	body, err = encode(k, meta, results)
-	return body, hash, err
+	r.Annotations = map[string]string{HashAnnotation: hash}
+	body, _ = json.Marshal(r)
+	return body, hash
 }
 
-func encode(k Key, meta metav1.ObjectMeta, results []openreports.ReportResult) ([]byte, error) {
-	of := metav1.TypeMeta{APIVersion: Reports.GroupVersion().String(), Kind: k.Kind().Kind}
-	if k.Namespace == "" {
-		return json.Marshal(openreports.ClusterReport{TypeMeta: of, ObjectMeta: meta, Source: source, Summary: summaryOf(results), Results: results})
+// referenceTo returns a reference to a policy.
+func referenceTo(p *policy.Policy) corev1.ObjectReference {
+	kind := v1alpha1.ClusterRetentionPolicyKind
+	if p.Namespace != "" {
+		kind = v1alpha1.RetentionPolicyKind
 	}
-	return json.Marshal(openreports.Report{TypeMeta: of, ObjectMeta: meta, Source: source, Summary: summaryOf(results), Results: results})
+	return corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
 }
 
-func summaryOf(results []openreports.ReportResult) (s openreports.ReportSummary) {
-	counts := map[openreports.Result]*int{pass: &s.Pass, fail: &s.Fail, warn: &s.Warn, failedToDecide: &s.Error, skip: &s.Skip}
-	for i := range results {
-		*counts[results[i].Result]++
-	}
-	return s
-}
-
-// results returns the results about objects, and then those about the policy: how many objects the report does not list, and how
-// many were deleted.
+// results returns the results about objects, then the numbers of objects that are not listed, then the number of deleted objects.
 func (c *contents) results(k Key, p *policy.Policy) (all []openreports.ReportResult) {
-	listed := map[openreports.Result]int{}
+	more := maps.Clone(c.counts)
 	for _, f := range c.findings {
-		listed[f.result]++
+		more[f.result]--
 		all = append(all, f.encode(p))
 	}
-	for _, r := range order {
-		if more := c.counts[r] - listed[r]; more > 0 {
-			all = append(all, aboutPolicy(k, p, r, "objects that this report does not list", int64(more)))
+	number := func(r openreports.Result, what string, n int64) {
+		if n == 0 {
+			return
 		}
+		o := newResult(p, r, referenceTo(p), p.Created, what)
+		// With this ID, the same result with another number is not a new result for Policy Reporter.
+		o.Properties = map[string]string{"objects": strconv.FormatInt(n, 10), "resultID": fmt.Sprintf("%s/%s/%s", k.Name(), k.Namespace, r)}
+		all = append(all, o)
 	}
-	if c.deleted > 0 {
-		all = append(all, aboutPolicy(k, p, pass, "objects deleted by this policy", c.deleted))
+	for _, r := range order {
+		number(r, "objects that this report does not list", int64(more[r]))
 	}
+	number(pass, "objects that the policy has deleted", c.deleted)
 	return all
 }
 
-// aboutPolicy returns a result with a number of objects. Its ID stays the same when the number changes: otherwise it would be a new
-// result for Policy Reporter each time.
-func aboutPolicy(k Key, p *policy.Policy, result openreports.Result, what string, objects int64) openreports.ReportResult {
-	kind := policyKind(p)
-	return openreports.ReportResult{
-		Source: source, Policy: p.Name, Category: category, Severity: "info", Result: result, Timestamp: timestamp(p.Created),
-		Subjects:    []corev1.ObjectReference{{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}},
-		Description: what,
-		Properties:  map[string]string{"objects": strconv.FormatInt(objects, 10), "resultID": fmt.Sprintf("%s/%s/%s", k.Name(), k.Namespace, result)},
-	}
-}
+var severities = map[openreports.Result]openreports.ResultSeverity{fail: "high", resultError: "medium", warn: "low", skip: "info", pass: "info"}
 
-func policyKind(p *policy.Policy) schema.GroupVersionKind {
-	if p.Namespace == "" {
-		return v1alpha1.ClusterRetentionPolicyKind
+func newResult(p *policy.Policy, r openreports.Result, of corev1.ObjectReference, since time.Time, message string) openreports.ReportResult {
+	return openreports.ReportResult{
+		Source: ManagedBy, Policy: p.Name, Category: "Retention", Severity: severities[r], Result: r, Subjects: []corev1.ObjectReference{of},
+		Timestamp: metav1.Timestamp{Seconds: max(0, since.Unix())}, Description: policy.Shorten(rbac.Line(message), maxMessage),
 	}
-	return v1alpha1.RetentionPolicyKind
 }
 
 func (f *finding) encode(p *policy.Policy) openreports.ReportResult {
-	s, rule := &f.subject, f.forecast.Rule
-	r := openreports.ReportResult{
-		Source: source, Policy: p.Name, Rule: rule.ID.Rule, Category: category, Severity: f.severity(), Scored: f.result != warn, Result: f.result,
-		Timestamp:   timestamp(s.Created),
-		Subjects:    []corev1.ObjectReference{{APIVersion: f.kind.GroupVersion().String(), Kind: f.kind.Kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID}},
-		Description: policy.Shorten(rbac.Line(f.message()), maxMessage),
-		Properties: map[string]string{
-			"reason": string(f.forecast.Reason), "mode": string(rule.Mode), "explain": rbac.Explain(f.kind.GroupKind(), s.Namespace, s.Name),
-		},
+	s, forecast, rule := &f.subject, &f.forecast, f.forecast.Rule
+	since := s.Created
+	if forecast.Start.After(since) {
+		since = forecast.Start
 	}
-	if rule.Mode == "" {
-		r.Properties["mode"] = string(v1alpha1.DryRun)
+	of := corev1.ObjectReference{APIVersion: f.kind.GroupVersion().String(), Kind: f.kind.Kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID}
+	r := newResult(p, f.result, of, since, f.message())
+	r.Rule = rule.ID.Rule
+	r.Properties = map[string]string{
+		"reason": string(forecast.Reason), "mode": string(cmp.Or(rule.Mode, v1alpha1.DryRun)), "explain": rbac.Explain(f.kind.GroupKind(), s.Namespace, s.Name),
 	}
-	if f.forecast.Start.After(s.Created) {
-		r.Timestamp = timestamp(f.forecast.Start)
+	if !forecast.Due.IsZero() {
+		r.Properties["dueTime"] = dueTime(forecast.Due)
 	}
-	if !f.forecast.Due.IsZero() {
-		r.Properties["dueTime"] = dueTime(f.forecast.Due)
-	}
-	if by := f.forecast.Verdict.Rule; by.Policy != rule.ID.Policy {
+	if by := forecast.Verdict.Rule; by.Policy != rule.ID.Policy {
 		r.Properties["decidedBy"] = by.String()
 	}
-	if owner := f.forecast.Owner; owner != nil {
+	if owner := forecast.Owner; owner != nil {
 		r.Properties["owner"] = owner.String()
 	}
 	return r
 }
 
-func (f *finding) severity() openreports.ResultSeverity {
-	switch {
-	case f.result == fail:
-		return "high"
-	case f.result == failedToDecide:
-		return "medium"
-	case f.result == warn && f.forecast.Rule.Mode == v1alpha1.Enforce:
-		return "low"
-	default:
-		return "info"
-	}
-}
-
-// message says the same as long as nothing but the time changes: otherwise it would be a new result for Policy Reporter.
+// message says the same as long as only the time changes: otherwise it would be a new result for Policy Reporter.
 func (f *finding) message() string {
-	due := "due at " + dueTime(f.forecast.Due)
+	message := "eligible"
 	switch {
+	case !f.forecast.Due.IsZero():
+		message = "due at " + dueTime(f.forecast.Due)
 	case f.forecast.Reason == policy.OverCapacity:
-		due = "due now: more objects are eligible than the capacity of the rule"
-	case f.forecast.Due.IsZero():
-		due = "eligible"
+		message = "due now, above the capacity"
 	}
 	switch {
 	case f.result == fail:
-		return due + ", but not deleted: " + f.obstacle
-	case f.forecast.Reason == policy.EvaluationFailed && f.result == failedToDecide:
-		return "kept, because an expression of the rule fails for this object"
-	case f.result == failedToDecide:
-		return "kept, because the references to this object are not known"
+		return message + ", but not deleted: " + f.obstacle
+	case f.result == resultError:
+		return "kept: " + string(f.forecast.Reason)
 	case f.result == skip:
-		return due + ", but kept: " + string(f.forecast.Reason)
+		return message + ", but kept: " + string(f.forecast.Reason)
 	case f.forecast.Rule.Mode != v1alpha1.Enforce:
-		return due + ", but kept by the dry run"
+		return message + ", but kept by the dry run"
 	default:
-		return due
+		return message
 	}
 }
 
@@ -181,5 +160,3 @@ func (f *finding) message() string {
 func dueTime(t time.Time) string {
 	return t.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
-
-func timestamp(t time.Time) metav1.Timestamp { return metav1.Timestamp{Seconds: max(0, t.Unix())} }

@@ -32,7 +32,8 @@ func (w *Writer) round(ctx context.Context) {
 	}
 	w.rests = began.Add(roundEvery)
 	existing, err := w.list(ctx)
-	if w.logObstacle(ctx, err); err != nil {
+	if err != nil {
+		log.FromContext(ctx).Info("no reports: install the CRDs of OpenReports, and grant the permission to list them", "err", err.Error())
 		return
 	}
 	reading := w.Clock.Now()
@@ -48,17 +49,6 @@ func (w *Writer) round(ctx context.Context) {
 		if ctx.Err() != nil || failures == maxFailures {
 			return
 		}
-	}
-}
-
-// logObstacle logs why reports cannot be listed, once for each cause: OpenReports may not be installed, or a permission is missing.
-func (w *Writer) logObstacle(ctx context.Context, err error) {
-	was := w.obstacle
-	if w.obstacle = ""; err != nil {
-		w.obstacle = err.Error()
-	}
-	if w.obstacle != was {
-		log.FromContext(ctx).Info("reports need the CRDs of OpenReports and permission to list them", "err", w.obstacle)
 	}
 }
 

@@ -63,9 +63,8 @@ type Writer struct {
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
 
-	rests    time.Time                // until then there is no round
-	tried    map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
-	obstacle string                   // why the last round could not list reports; empty if it could
+	rests time.Time                // until then there is no round
+	tried map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
 }
 
 // New returns a Writer.

@@ -72,6 +72,7 @@ var homes = map[string][]string{
 	"k8s.io/cli-runtime":                  {"cmd", "test"},
 	"github.com/spf13":                    {"cmd"},
 	"github.com/open-policy-agent":        {"controllers"},
+	"github.com/openreports/reports-api":  {"policy/report", "controllers/reports", "test"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"k8s.io/component-base":               {"controllers/process/features", "controllers/process/tracing"},
 	"go.opentelemetry.io":                 {"controllers/process/tracing", "controllers/retention"},
@@ -123,6 +124,7 @@ var pure = map[string][]string{
 	"policy/agentapi": {"k8s.io/apimachinery"},
 	"policy/audit":    {"k8s.io/apimachinery"},
 	"policy/digest":   {"k8s.io/apimachinery", "sigs.k8s.io/json"},
+	"policy/report":   {"k8s.io/apimachinery", "k8s.io/api/core/v1", "github.com/openreports/reports-api"},
 	"engine":          nil, // homes lists them
 	"engine/cost":     {"github.com/google/cel-go"},
 	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},

@@ -71,6 +71,7 @@ func newOptions() *options {
 		"Secret in the namespace of Sunset in which the controller stores and renews the webhook certificate; empty if another program, such as cert-manager, manages it")
 	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in the namespace of Sunset that the webhook certificate is for")
 	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration in which the controller sets caBundle")
+	f.BoolVar(&c.OpenReports, "open-reports", false, "write what policies forecast as Reports and ClusterReports of OpenReports, whose CRDs must be installed")
 	f.StringVar(&c.TracingEndpoint, "tracing-endpoint", "", "endpoint of a collector for traces of deletions, such as localhost:4317, for OTLP over gRPC without TLS; disabled by default")
 	f.IntVar(&c.TracingPerMillion, "tracing-sampling-rate-per-million", tracing.MostPerMillion, "number of deletions to trace of a million")
 	return o

@@ -37,6 +37,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/process/tracing"
+	"github.com/sunset-k8s/sunset/controllers/reports"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/engine"
@@ -70,6 +71,8 @@ type Config struct {
 	Webhook admission.Serving // the zero value disables it
 
 	AuditRecords string // format of audit.Writer; empty for no records
+
+	OpenReports bool // write Reports and ClusterReports of OpenReports
 
 	TracingEndpoint   string // of an OTLP collector; empty for no traces
 	TracingPerMillion int    // number of traces to export of a million
@@ -268,9 +271,18 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
 		Clock: c.Clock, Namespace: c.Namespace,
 	})
-	for _, runnable := range []manager.Runnable{
+	runnables := []manager.Runnable{
 		reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector, notifier,
-	} {
+	}
+	if c.OpenReports {
+		writer := reports.New(reports.Options{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Ledgers: ledgerManager, Complete: policies.Complete,
+			Leadership: lock, Clock: c.Clock,
+		})
+		policies.Subscribers = append(policies.Subscribers, func(s policyset.CompiledSnapshot) { writer.Use(s.Snapshot) })
+		runnables = append(runnables, writer)
+	}
+	for _, runnable := range runnables {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}

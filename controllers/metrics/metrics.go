@@ -51,6 +51,11 @@ var (
 		Help: "1 while a RetentionDigest is invalid or its latest digest was not accepted, otherwise 0.",
 	}, []string{"digest"})
 
+	ReportWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_report_writes_total",
+		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed.",
+	}, []string{"result"})
+
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
@@ -175,7 +180,7 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -124,6 +126,15 @@ func (d *delays) lasting() map[item]obstacle {
 		if o.lasts() {
 			all[it] = o
 		}
+	}
+	return all
+}
+
+// byUID returns the obstacles that have lasted for DelayedAfter, without their policies and objects.
+func (d *delays) byUID() map[types.UID]Delay {
+	all := map[types.UID]Delay{}
+	for it, o := range d.lasting() {
+		all[it.uid] = o.Delay
 	}
 	return all
 }

@@ -49,6 +49,7 @@ func TestDelays(t *testing.T) {
 					if (k.Delayed > 0) != (len(all) > 0) {
 						t.Errorf("%d objects are delayed: %v", k.Delayed, all)
 					}
+					expect.Equal(t, "objects with obstacles", k.Delayed, len(k.Obstacles()))
 				}
 				return all
 			}

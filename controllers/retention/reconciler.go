@@ -209,6 +209,8 @@ type KindState struct {
 	// of these objects.
 	Delays  func(now time.Time) []Delay
 	Delayed int
+	// Obstacles returns the obstacle of each of these objects: at most 100 of one namespace are remembered.
+	Obstacles func() map[types.UID]Delay
 }
 
 // Kinds returns the state of every kind that has rules.

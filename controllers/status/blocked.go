@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -42,7 +43,7 @@ func (v *statusInput) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStat
 	}
 	sample := v.statsOf(p).Blocked.Sample
 	return conditionState{yes, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
-		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
+		objects(s.Blocked), strings.Join(by, ", "), rbac.Explain(sample.Rule.Kind.GroupKind(), sample.Namespace, sample.Name))}
 }
 
 // evaluated is not a condition of its own: Ready shows that expressions fail.
@@ -108,13 +109,4 @@ func objects(n int64) string {
 		return "1 object"
 	}
 	return fmt.Sprintf("%d objects", n)
-}
-
-// explainCommand returns the command that explains the decision about an object.
-func explainCommand(s policy.BlockedSample) string {
-	command := "kubectl sunset explain " + strings.ToLower(s.Rule.Kind.GroupKind().String()) + "/" + s.Name
-	if s.Namespace != "" {
-		command += " -n " + s.Namespace
-	}
-	return command
 }

@@ -162,11 +162,8 @@ func (d *Digest) addSoonest(p *Policy, s *Source, rule string, soonest []v1alpha
 		if o.DueTime.After(now.Add(d.Ahead)) {
 			continue
 		}
-		command := "kubectl sunset explain " + strings.ToLower(kind.GroupKind().String()) + "/" + o.Name
-		if o.Namespace != "" {
-			command += " -n " + o.Namespace
-		}
-		p.Soonest = append(p.Soonest, Sample{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, DueTime: o.DueTime.UTC(), Rule: rule, Explain: rbac.Line(command)})
+		command := rbac.Explain(kind.GroupKind(), o.Namespace, o.Name)
+		p.Soonest = append(p.Soonest, Sample{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, DueTime: o.DueTime.UTC(), Rule: rule, Explain: command})
 	}
 }
 

@@ -62,7 +62,7 @@ func TestOneLabelSelectsAllBindingsThatGrantDeletion(t *testing.T) {
 				}
 			}
 		}
-		want := map[string]int{"default": 1, "everything": 2, "crds/nodes/rbac.yaml": 1, "token for Prometheus": 2, "samples, without values": 1}[name]
+		want := map[string]int{"default": 1, "everything": 3, "crds/nodes/rbac.yaml": 1, "token for Prometheus": 2, "samples, without values": 1}[name]
 		expect.Equal(t, name+": bindings with the label", want, labeled)
 	}
 }

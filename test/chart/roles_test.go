@@ -41,8 +41,8 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 			page = append(page, "\n---\napiVersion: "+text...)
 		}
 	}
-	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true"))
-	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references"} {
+	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true,openReports.enabled=true"))
+	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references", "sunset-reports"} {
 		kind := "ClusterRole"
 		if name == "sunset-lease" {
 			kind = "Role"

@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Extractor is a compiled expression that returns the references of an object by name. It is immutable and safe for
-// concurrent use.
+// Extractor is a compiled expression about how an object relates to others: its references by name, its label selector, or its
+// labels. It is immutable and safe for concurrent use.
 type Extractor struct {
 	key     string
 	program *program
@@ -37,19 +37,35 @@ const MaxReferences = 1000
 // Extractor compiles an expression that returns a list of names, or of maps with name and namespace. The problems are
 // reported at path. The Extractor is nil if there are any.
 func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) {
-	if strings.TrimSpace(names) == "" {
-		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: naming.example()}}
+	return c.extractor(names, naming, path)
+}
+
+// SelectorExtractor compiles an expression that returns a LabelSelector, as Extractor does.
+func (c *Compiler) SelectorExtractor(selector, path string) (*Extractor, []policy.Problem) {
+	return c.extractor(selector, selecting, path)
+}
+
+// LabelsExtractor compiles an expression that returns labels, as Extractor does.
+func (c *Compiler) LabelsExtractor(labels, path string) (*Extractor, []policy.Problem) {
+	return c.extractor(labels, labelling, path)
+}
+
+func (c *Compiler) extractor(text string, wants result, path string) (*Extractor, []policy.Problem) {
+	if strings.TrimSpace(text) == "" {
+		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: wants.example()}}
 	}
-	compiled := c.expression(names, naming, c.scope(nil))
+	compiled := c.expression(text, wants, c.scope(nil))
 	if compiled.program == nil {
-		return nil, diagnose.Problems(path, names, compiled.findings)
+		return nil, diagnose.Problems(path, text, compiled.findings)
 	}
 	for _, at := range compiled.program.at {
 		if at != nil {
-			return nil, diagnose.Problems(path, names, []diagnose.Finding{*at})
+			f := *at
+			f.Message, f.Hint = f.Message+"rules", "expressions of references can read only object"
+			return nil, diagnose.Problems(path, text, []diagnose.Finding{f})
 		}
 	}
-	return &Extractor{key: digest("references", names), program: compiled.program}, nil
+	return &Extractor{key: digest("references", wants.field(), text), program: compiled.program}, nil
 }
 
 // Lenient returns an Extractor for built-in fields of Kubernetes. It has no limit on the number of references, because
@@ -74,18 +90,20 @@ func (x *Extractor) MetadataOnly() bool {
 // References returns the references that one Extractor finds in an object. It neither changes the object nor keeps a
 // reference to it. After an error the references of the object are unknown.
 func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
+	return extract(e, x, object, naming, func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) })
+}
+
+func extract[T any](e *Evaluator, x *Extractor, object map[string]any, wants result, read func(ref.Val) (T, error)) (found T, err error) {
 	e.input.object, e.input.built, e.input.steps = visible(object), 0, 0
 	defer func() { e.input.object = nil }()
-	if err := e.begin(x.program.loops); err != nil {
-		return nil, e.shared(err)
+	if err = e.begin(x.program.loops); err != nil {
+		return found, e.shared(err)
 	}
 	if x.program.loops {
 		defer e.end()
 	}
-	read := func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) }
-	found, err := evalAs(e, x.program, naming, read)
-	if err != nil {
-		return nil, e.shared(err)
+	if found, err = evalAs(e, x.program, wants, read); err != nil {
+		return found, e.shared(err)
 	}
 	return found, nil
 }

@@ -246,7 +246,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
 		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
-			referring.Use(s.References, s.Referred, s.InvalidReferences...)
+			referring.Use(s.References, s.Asked, s.InvalidReferences...)
 		}},
 		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) }},
 		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) }},

@@ -141,7 +141,7 @@ func TestMissingString(t *testing.T) {
 	for want, permission := range map[string]rbac.Permission{
 		"Sunset may not watch, delete jobs.batch":                                         rbac.OfSunset(p, job.GroupKind(), jobs),
 		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":     rbac.OfAccount(p, job.GroupKind(), jobs),
-		"Sunset may not watch, delete all kinds that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
+		"Sunset may not watch, delete all kinds whose references the rules ask about": rbac.OfReferences(p, jobs),
 	} {
 		missing := rbac.Missing{Permission: permission, Denied: []string{"watch", "delete"}}
 		expect.Equal(t, "missing", want, missing.String())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -54,8 +55,8 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 
 func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
 	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rbac.references.enabled=true")), "ClusterRole", "sunset-references"))
-	for _, declared := range references.BuiltIn() {
-		plural := resourceOf(declared.From)
+	for _, kind := range references.Needed(nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences}) {
+		plural := resourceOf(kind)
 		if !allows(rules, "list", plural.GroupResource()) || !allows(rules, "watch", plural.GroupResource()) {
 			t.Errorf("no permission to list and watch %s", plural.GroupResource())
 		}

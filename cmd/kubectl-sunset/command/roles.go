@@ -105,12 +105,11 @@ func deletesOwners(p *policy.Policy) bool {
 
 // referrers returns the resources that Sunset watches for references because of a policy.
 func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
-	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ReadsReferences && !r.Invalid() })
-	if reads {
-		for _, d := range references.BuiltIn() {
-			if resource, known := f.resources(d.From); known { // a cluster may not serve all of them
-				all = append(all, resource)
-			}
+	asked := references.Asked{}
+	asked.Add(p.Rules)
+	for _, kind := range references.Needed(references.ValidReferences(p), asked) {
+		if resource, known := f.resources(kind); known { // a cluster may not serve all of them
+			all = append(all, resource)
 		}
 	}
 	for _, r := range p.References {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -20,9 +21,9 @@ import (
 )
 
 var (
-	configMaps = []references.Kind{references.ConfigMap}
-	secrets    = []references.Kind{references.Secret}
-	both       = []references.Kind{references.ConfigMap, references.Secret}
+	configMaps = references.Asked{references.ConfigMap: policy.AsksReferences}
+	secrets    = references.Asked{references.Secret: policy.AsksReferences}
+	both       = references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences}
 
 	site   = configMap("shop", "site")
 	tls    = secret("shop", "tls")
@@ -41,7 +42,7 @@ func TestWatcherFollowsReferrers(t *testing.T) {
 				bubble.Pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
-				w.expectUses("other kind", tls, 0)
+				w.expectDoubt("a kind about which no rule asks", references.Secret, "no kind is watched")
 				w.event(fixture.Pods, "ADDED", mounting("d", "site"))
 				w.expectUses("one more", site, 3)
 				w.event(fixture.Pods, "MODIFIED", mounting("d", "other"))
@@ -76,7 +77,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		w.Use(nil, configMaps)
 		bubble.Pass(time.Second)
 		expect.Equal(t, "Pods are watched", true, watched(fixture.Pods))
-		expect.Equal(t, "ServiceAccounts are watched, which refer only to Secrets", true, watched(accountKind))
+		expect.Equal(t, "ServiceAccounts are watched, which refer only to Secrets", false, watched(accountKind))
 		w.index.Take()
 		w.change(func() {
 			w.kinds[appKind] = true
@@ -88,6 +89,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		expect.Equal(t, "doubt about ConfigMaps", false, slices.Contains(whole, references.ConfigMap))
 		bubble.Pass(time.Second)
 		w.expectUses("declared", tls, 1)
+		expect.Equal(t, "ServiceAccounts are watched", true, watched(accountKind))
 		w.Use(nil, secrets)
 		bubble.Pass(time.Second)
 		w.expectUses("no longer declared", tls, 0)
@@ -172,7 +174,7 @@ func TestObjectThatIsReadByHalf(t *testing.T) {
 	s := newServer(true)
 	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
 	watching(t, s, func(w *harness) {
-		w.Use([]references.Declared{{From: fixture.Pods, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
+		w.Use([]references.Declared{{From: fixture.Pods, To: references.Secret, Names: "[object.spec.secret]"}}, both)
 		bubble.Pass(time.Second)
 		w.expectUses("ConfigMaps", site, 1)
 		w.expectDoubt("Secrets", references.Secret, "no such key: secret")
@@ -186,12 +188,18 @@ func TestWatcherUseOfOtherKindCausesNoDoubt(t *testing.T) {
 		bubble.Pass(3 * time.Second)
 		w.index.Take()
 		w.asked("")
-		for _, kinds := range [][]references.Kind{both, secrets, configMaps, both} {
-			w.Use([]references.Declared{ofApps}, kinds)
+		w.Use([]references.Declared{ofApps}, both)
+		w.expectUses("at once", site, 0)
+		bubble.Pass(3 * time.Second)
+		w.expectUses("later", tls, 0)
+		expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(t, "Pods are listed again", true, len(w.asked(pathOf(fixture.Pods))) > 0)
+		for _, asked := range []references.Asked{secrets, configMaps, both} {
+			w.Use([]references.Declared{ofApps}, asked)
 			bubble.Pass(time.Second)
 		}
-		expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
-		expect.Equal(t, "lists of Pods", 0, len(w.asked(pathOf(fixture.Pods))))
+		expect.Equal(t, "wavered when rules come and go", false, len(w.index.Take().Whole) > 0)
+		expect.Equal(t, "lists of Pods when rules come and go", 0, len(w.asked(pathOf(fixture.Pods))))
 	})
 }
 
@@ -344,9 +352,6 @@ func TestDeclarationThatIsRefused(t *testing.T) {
 		w.expectDoubt("refused", references.Secret, "the declared references of example.org/v1, Kind=App by object.")
 		w.expectUses("other kind", site, 0)
 		expect.Equal(t, "troubles", 1, len(w.Errors()))
-		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
-		bubble.Pass(time.Second)
-		w.expectDoubt("invalid kind of targets", references.ConfigMap, `to is "Service"`)
 		w.Use(nil, both)
 		bubble.Pass(time.Second)
 		w.expectUses("fixed", tls, 0)

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package references
+package builtin
 
-import "strings"
+import (
+	"strings"
 
-// volumes returns the references of volumes to Secrets, except the references of a PodSpec to its own namespace that secretsIn
-// reads.
-func volumes() []Declared {
-	all := []Declared{
-		{kind("", "v1", "PersistentVolume"), Secret, strings.ReplaceAll(ofVolume, "SPEC", "object.?spec") + ofProvisioner},
-		{kind("storage.k8s.io", "v1", "VolumeAttachment"), Secret, strings.ReplaceAll(ofVolume, "SPEC", "object.?spec.source.inlineVolumeSpec")},
-		{kind("storage.k8s.io", "v1", "StorageClass"), Secret, ofStorageClass},
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ofVolumes returns the references of volumes, of claims, and of their classes.
+func ofVolumes() []Reference {
+	volumes, claims, attachments, classes := v1("", "PersistentVolume"), v1("", "PersistentVolumeClaim"), v1(storageGroup, "VolumeAttachment"), v1(storageGroup, "StorageClass")
+	all := []Reference{
+		{From: volumes, To: secret, Names: strings.ReplaceAll(ofVolume, "SPEC", "object.?spec") + ofProvisioner},
+		{From: attachments, To: secret, Names: strings.ReplaceAll(ofVolume, "SPEC", "object.?spec.source.inlineVolumeSpec")},
+		{From: attachments, To: volume, Names: `[object.?spec.source.persistentVolumeName.orValue('')]`},
+		{From: attachments, To: node, Names: `[object.?spec.nodeName.orValue('')]`},
+		{From: classes, To: secret, Names: ofStorageClass},
+		{From: claims, To: volume, Names: `[object.?spec.volumeName.orValue('')]`},
+		reference{claims, `[object.?spec.dataSource, object.?spec.dataSourceRef]`, "", ""}.to(claim),
+		{From: v1("snapshot.storage.k8s.io", "VolumeSnapshot"), To: claim, Names: `[object.?spec.source.persistentVolumeClaimName.orValue('')]`},
 	}
-	for _, of := range podSpecs {
-		all = append(all, Declared{of.kind, Secret, strings.ReplaceAll(ofInline, "SPEC", of.spec)})
+	for _, from := range []schema.GroupVersionKind{volumes, claims} {
+		all = append(all,
+			Reference{From: from, To: storageClass, Names: `[object.?spec.storageClassName.orValue(''), object.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class'].orValue('')]`},
+			Reference{From: from, To: attributes, Names: `[object.?spec.volumeAttributesClassName.orValue('')]`})
 	}
 	return all
 }
-
-// ofInline reads the attributes of inline volumes whose drivers read a Secret themselves.
-const ofInline = `SPEC.?volumes.orValue([]).map(v, v.?csi.volumeAttributes.secretName.hasValue(),
-	{'name': v.csi.volumeAttributes.secretName, 'namespace': v.?csi.volumeAttributes.secretNamespace.orValue('')})`
 
 // ofVolume reads the CSI fields, the attributes of drivers that read a Secret themselves, and the fields of volume types that
 // are older than CSI. If a namespace is missing, or null as in azureFile, it is that of the claim. Without a claim, no driver

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
@@ -23,6 +24,7 @@ type Extractor struct {
 	key     string
 	program *program
 	lenient bool // for built-in fields, which no policy declares
+	anyName bool // the names are those of objects of RBAC, such as system:node
 }
 
 // Reference is a reference by name to another object.
@@ -73,7 +75,16 @@ func (c *Compiler) extractor(text string, wants result, path string) (*Extractor
 // can have such a name. For any other Extractor an invalid name is an error, because the author of the declaration may
 // have meant another part of the string.
 func (x *Extractor) Lenient() *Extractor {
-	return &Extractor{key: x.key, program: x.program, lenient: true}
+	lenient := *x
+	lenient.lenient = true
+	return &lenient
+}
+
+// AnyName returns an Extractor of names that are only segments of a path, as objects of RBAC have them: system:node, Admin.
+func (x *Extractor) AnyName() *Extractor {
+	own := *x
+	own.anyName = true
+	return &own
 }
 
 // Key identifies what the Extractor returns: Extractors with equal keys return the same references for every object.
@@ -122,12 +133,12 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	for i := range size {
 		r, err := toReference(list.Get(i))
 		if err == nil && r.Name != "" && !x.lenient {
-			err = r.check()
+			err = r.check(x.anyName)
 		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("element %d: %w", i, err)
-		case r.Name == "", x.lenient && r.check() != nil:
+		case r.Name == "", x.lenient && r.check(x.anyName) != nil:
 		default:
 			found = append(found, Reference{Namespace: e.intern(r.Namespace), Name: e.intern(r.Name)})
 		}
@@ -137,9 +148,13 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 
 // check returns an error if no object can have this name. It checks the length first: fields of built-in kinds may hold
 // names of a megabyte, and regular expressions are slow.
-func (r Reference) check() error {
+func (r Reference) check(anyName bool) error {
+	isName := func(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+	if anyName {
+		isName = func(name string) bool { return len(path.IsValidPathSegmentName(name)) == 0 }
+	}
 	switch {
-	case len(r.Name) > validation.DNS1123SubdomainMaxLength || len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+	case len(r.Name) > validation.DNS1123SubdomainMaxLength || !isName(r.Name):
 		return fmt.Errorf("no object can have the name %q", shorten(r.Name))
 	case r.Namespace != "" && (len(r.Namespace) > validation.DNS1123LabelMaxLength || len(validation.IsDNS1123Label(r.Namespace)) > 0):
 		return fmt.Errorf("no namespace can have the name %q", shorten(r.Namespace))

@@ -80,6 +80,9 @@ func SelectingKinds() []schema.GroupKind { return sorted(selectingKinds) }
 // IsClusterScoped reports whether objects of a kind for which IsReferred is true have no namespace.
 func IsClusterScoped(kind schema.GroupKind) bool { return clusterScoped[kind] }
 
+// HasAnyName reports whether names of objects of a kind need not be domain names, as for objects of RBAC.
+func HasAnyName(kind schema.GroupKind) bool { return kind.Group == rbacGroup }
+
 // VersionOf returns the version at which objects of a kind are read; empty if it may be any.
 func VersionOf(kind schema.GroupKind) string {
 	for _, r := range references {

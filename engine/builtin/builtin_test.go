@@ -130,8 +130,8 @@ var (
 		"HTTPRoute":    {route, ofRoute}, "GRPCRoute": {route, ofRoute}, "TLSRoute": {route, ofRoute}, "TCPRoute": {route, ofRoute}, "UDPRoute": {route, ofRoute},
 		"RoleBinding": {`{roleRef: {kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: web}, {kind: ServiceAccount, name: ci, namespace: tools}, {kind: User, name: a}]}`,
 			want{"Role": named("reader"), "ServiceAccount": {{Name: "web"}, {Namespace: "tools", Name: "ci"}}}},
-		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: view}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}]}`,
-			want{"ClusterRole": named("view"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}}}},
+		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: "system:View"}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}]}`,
+			want{"ClusterRole": named("system:View"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}}}},
 		"HorizontalPodAutoscaler":        {`{spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}}}`, want{"StatefulSet": named("db")}},
 		"ValidatingWebhookConfiguration": {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
 		"MutatingWebhookConfiguration":   {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
@@ -174,6 +174,9 @@ func (b builtIn) read(kind string, object map[string]any) (want, error) {
 		extractor, problems := b.compiler.Extractor(d.Names, "names")
 		if len(problems) > 0 {
 			b.Fatalf("%s: %v", d.Names, problems)
+		}
+		if builtin.HasAnyName(d.To) {
+			extractor = extractor.AnyName()
 		}
 		found, err := evaluator.References(extractor.Lenient(), object)
 		if err != nil {

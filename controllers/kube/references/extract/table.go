@@ -86,6 +86,9 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if !declared {
 		column.extractor = column.extractor.Lenient()
 	}
+	if builtin.HasAnyName(d.To.GroupKind()) {
+		column.extractor = column.extractor.AnyName()
+	}
 	if len(about) > 0 {
 		r := t.row(d.From)
 		r.add(column)

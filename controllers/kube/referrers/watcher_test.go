@@ -323,6 +323,105 @@ func TestObjectThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// rbacKind returns a kind of RBAC, and what it is called in an index.
+func rbacKind(name string) (schema.GroupVersionKind, references.Kind) {
+	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: name}
+	return kind, references.KindOf(kind.GroupKind())
+}
+
+func TestWatcherKnowsWhichTargetsAreMissing(t *testing.T) {
+	s := newServer(true)
+	bindings, binding := rbacKind("RoleBinding")
+	roles, _ := rbacKind("Role")
+	clusterRoles, _ := rbacKind("ClusterRole")
+	s.kinds[roles], s.kinds[clusterRoles] = true, true
+	s.objects[pathOf(bindings)] = []string{object("b", `,"roleRef":{"kind":"Role","name":"reader"},"subjects":[{"kind":"ServiceAccount","name":"ci","namespace":"shop"}]`)}
+	s.objects[pathOf(roles)] = []string{object("reader", "")}
+	watching(t, s, func(w *harness) {
+		w.Use(nil, references.Asked{binding: policy.AsksTargets})
+		bubble.Pass(time.Second)
+		missing := func(when string, want ...references.Name) {
+			t.Helper()
+			of := references.Target{Kind: binding, Namespace: "shop", Name: "b"}
+			if u := w.index.Of(of); u.Doubt != nil || u.Unread != nil || u.Targets != 2 {
+				t.Errorf("%s: %+v", when, u)
+			}
+			expect.Equal(t, when, want, w.index.Missing(of))
+		}
+		ci, reader := references.Name{Kind: "ServiceAccount", Namespace: "shop", Name: "ci"}, references.Name{Kind: "Role", Namespace: "shop", Name: "reader"}
+		missing("listed", ci)
+		w.event(accountKind, "ADDED", object("ci", ""))
+		missing("the ServiceAccount was created")
+		w.event(roles, "DELETED", object("reader", ""))
+		missing("the Role was deleted", reader)
+		expect.Equal(t, "a kind to which bindings do not refer is watched", false, w.watchOf(fixture.Pods) != nil)
+		w.event(bindings, "MODIFIED", object("b", `,"roleRef":{"kind":"ClusterRole","name":"system:Reader"},"subjects":[{"kind":"ServiceAccount","name":"ci","namespace":"shop"}]`))
+		missing("the binding names another role", references.Name{Kind: "ClusterRole", Name: "system:Reader"})
+	})
+}
+
+func TestWatcherCountsWhatSelectorsMatch(t *testing.T) {
+	labelled := func(name, labels, more string) string {
+		return strings.Replace(object(name, more), `"uid"`, `"labels":`+labels+`,"uid"`, 1)
+	}
+	services := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	deployments := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	s := newServer(true)
+	s.objects[pathOf(services)] = []string{object("web", `,"spec":{"selector":{"app":"web"}}`), object("external", `,"spec":{"externalName":"example.com"}`)}
+	s.objects[pathOf(fixture.Pods)] = []string{labelled("a", `{"app":"web","hash":"1"}`, ""), labelled("b", `{"app":"web","hash":"1"}`, ""), labelled("c", `{"app":"other"}`, "")}
+	s.objects[pathOf(deployments)] = []string{object("web", `,"spec":{"replicas":0,"template":{"metadata":{"labels":{"app":"web"}}}}`)}
+	watching(t, s, func(w *harness) {
+		w.Use(nil, references.Asked{"Service": policy.AsksSelected})
+		bubble.Pass(time.Second)
+		selected := func(when, name string, want int) {
+			t.Helper()
+			u := w.index.Of(references.Target{Kind: "Service", Namespace: "shop", Name: name})
+			if u.Doubt != nil || u.Unread != nil || u.Selected != want {
+				t.Errorf("%s: %+v, want %d", when, u, want)
+			}
+		}
+		selected("two Pods and a template", "web", 3)
+		selected("no selector", "external", 0)
+		w.event(fixture.Pods, "MODIFIED", labelled("c", `{"app":"web"}`, ""))
+		selected("a Pod got the label", "web", 4)
+		w.event(fixture.Pods, "DELETED", object("a", ""))
+		selected("a Pod was deleted", "web", 3)
+		w.event(services, "MODIFIED", object("web", `,"spec":{"selector":{"hash":"1"}}`))
+		selected("another selector", "web", 1)
+	})
+}
+
+// TestRuleAboutAnotherKindDoesNotForgetReferences: while Pods are listed again because they must tell more, what is known stays
+// known, and the references that both listings have are not removed.
+func TestRuleAboutAnotherKindDoesNotForgetReferences(t *testing.T) {
+	s := newServer(true)
+	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
+	accounts := references.Asked{references.ConfigMap: policy.AsksReferences, "ServiceAccount": policy.AsksReferences}
+	watching(t, s, func(w *harness) {
+		w.Use(nil, configMaps)
+		bubble.Pass(3 * time.Second)
+		since := w.index.Of(site).Since
+		w.index.Take()
+		w.change(func() { w.fails[pathOf(fixture.Pods)] = 500 })
+		w.Use(nil, accounts)
+		bubble.Pass(3 * time.Second)
+		w.expectUses("while Pods cannot be listed again", site, 1)
+		w.expectDoubt("of the new kind", "ServiceAccount", "Pod (read again)")
+		w.event(fixture.Pods, "ADDED", mounting("b", "site"))
+		w.expectUses("the first watch continues", site, 2)
+		w.change(func() {
+			clear(w.fails)
+			w.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site"), mounting("b", "site")}
+		})
+		bubble.Pass(time.Minute)
+		w.expectUses("listed again", site, 2)
+		w.expectUses("of the new kind", references.Target{Kind: "ServiceAccount", Namespace: "shop", Name: "default"}, 2)
+		expect.Equal(t, "since when", since, w.index.Of(site).Since)
+		expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(t, "troubles", []referrers.State{}, w.Errors())
+	})
+}
+
 // TestExtractorsThatChange: a kind with changed extractors is listed again, and no target counts as unreferenced until then.
 func TestExtractorsThatChange(t *testing.T) {
 	s := newServer(true)

@@ -27,15 +27,24 @@ const (
 type perContextVar[T any] [contextVars]T
 
 // contextVarInfo describes each contextVar.
-var contextVarInfo = perContextVar[struct{ name, doc string }]{
-	{syntax.NodeVariable, "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs."},
+var contextVarInfo = perContextVar[struct{ name, doc, where, hint string }]{
+	{syntax.NodeVariable, "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
+		"rules about images of nodes", "rules about other objects can read only the object"},
 	{syntax.ReferencesVariable, "The references to the object. references.count is the number of objects that refer to it by name. references.by lists " +
-		"them, as maps with kind, namespace and name."},
+		"them, as maps with kind, namespace and name.",
+		"rules about objects that others refer to by name", ownersHint + declareHint},
 	{syntax.TargetsVariable, "The references of the object. targets.count is the number of objects that it refers to by name. targets.missing lists those " +
-		"that do not exist, as maps with kind, namespace and name."},
+		"that do not exist, as maps with kind, namespace and name.",
+		"rules about objects that refer to others by name", ownersHint + declareHint},
 	{syntax.SelectedVariable, "In rules about kinds with a label selector for Pods: selected.count is the number of Pods and Pod templates in its namespace " +
-		"that the selector matches."},
+		"that the selector matches.",
+		"rules about objects with a label selector", declareHint},
 }
+
+const (
+	ownersHint  = "metadata.ownerReferences names the owners of an object"
+	declareHint = "; to declare references of custom resources, write spec.references in this policy"
+)
 
 func (x contextVar) name() string { return contextVarInfo[x].name }
 

@@ -105,13 +105,10 @@ func checkReference(compile func(text, path string) (*Extractor, []policy.Proble
 // than the author meant would keep nothing.
 func unknownTarget(to v1alpha1.Referred, path string) []policy.Problem {
 	kind := schema.ParseGroupKind(string(to))
-	if to == "" || !isOfKubernetes(kind.Group) || kind == builtin.Pod || builtin.IsReferred(kind) || builtin.Refers(kind) || builtin.Selects(kind) {
+	if to == "" || !isOfKubernetes(kind.Group) || kind == builtin.Pod || builtin.Has(kind) {
 		return nil
 	}
-	var known []string
-	for _, k := range builtin.ReferredKinds() {
-		known = append(known, k.String())
-	}
+	known := builtin.Names(builtin.Referred)
 	hint := cmp.Or(policy.DidYouMean(string(to), known), "write Kind or Kind.group of a kind that is named by others: "+strings.Join(known, ", "))
 	return []policy.Problem{{Path: path, Message: fmt.Sprintf("references to %q are not supported", to), Hint: hint}}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/engine/diagnose"
@@ -15,9 +16,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// relations has the context variables about other objects.
-var relations = map[contextVar]policy.Relations{
-	referencesVar: policy.AsksReferences, targetsVar: policy.AsksTargets, selectedVar: policy.AsksSelected,
+// relations has the context variables about other objects, and the kinds of Kubernetes that they are about.
+var relations = map[contextVar]struct {
+	asks  policy.Relations
+	kinds sets.Set[schema.GroupKind]
+}{
+	referencesVar: {policy.AsksReferences, builtin.Referred},
+	targetsVar:    {policy.AsksTargets, builtin.Referring},
+	selectedVar:   {policy.AsksSelected, builtin.Selecting},
 }
 
 // isAbout reports whether rules about the target can read a variable about other objects: if Kubernetes has such references, or the
@@ -30,7 +36,7 @@ func (r *Program) isAbout(x contextVar, declared []*policy.Reference) bool {
 	case !isOfKubernetes(kind.Group), slices.ContainsFunc(declared, func(d *policy.Reference) bool { return declares(d, x, kind) }):
 		return true
 	}
-	return map[contextVar]func(schema.GroupKind) bool{referencesVar: builtin.IsReferred, targetsVar: builtin.Refers, selectedVar: builtin.Selects}[x](kind)
+	return relations[x].kinds.Has(kind)
 }
 
 func declares(d *policy.Reference, x contextVar, kind schema.GroupKind) bool {
@@ -55,42 +61,26 @@ func isOfKubernetes(group string) bool {
 
 // misplaced returns the finding about a contextVar that the target does not have, with a hint what to write instead.
 func (r *Program) misplaced(x contextVar, f diagnose.Finding) diagnose.Finding {
-	const declare = "; to declare references of custom resources, write spec.references in this policy"
 	target := r.source.rule.Target
-	about := fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
-	switch x {
-	case nodeVar:
-		f.Message, f.Hint = f.Message+"rules about images of nodes", "rules about other objects can read only the object"
+	f.Message, f.Hint = f.Message+contextVarInfo[x].where, contextVarInfo[x].hint
+	switch {
+	case x == nodeVar:
 		return f
-	case referencesVar:
-		f.Message, f.Hint = f.Message+"rules about objects that others refer to by name", "metadata.ownerReferences names the owners of an object"+declare
-	case targetsVar:
-		f.Message, f.Hint = f.Message+"rules about objects that refer to others by name", "metadata.ownerReferences names the owners of an object"+declare
-	default:
-		var kinds []string
-		for _, kind := range builtin.SelectingKinds() {
-			kinds = append(kinds, kind.String())
-		}
-		f.Message, f.Hint = f.Message+"rules about objects with a label selector", "these are "+strings.Join(kinds, ", ")+declare
+	case x == selectedVar:
+		f.Hint = "these are " + strings.Join(builtin.Names(builtin.Selecting), ", ") + f.Hint
 	}
-	f.Message += about
-	if kind := r.nearly(); kind != "" {
+	f.Message += fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
+	if kind := nearly(target); kind != "" {
 		f.Hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
 	}
 	return f
 }
 
-// nearly returns the kind of the core group that the target was probably meant to be; empty for none.
-func (r *Program) nearly() string {
-	target := r.source.rule.Target
+// nearly returns the kind of the core group that a target was probably meant to be; empty for none.
+func nearly(target v1alpha1.Target) string {
 	if !slices.Contains([]string{"", "core"}, groupOf(target.APIVersion)) {
 		return ""
 	}
-	var kinds []string
-	for _, kind := range builtin.ReferredKinds() {
-		if kind.Group == "" {
-			kinds = append(kinds, kind.Kind)
-		}
-	}
-	return policy.Closest(target.Kind, kinds)
+	isGrouped := func(name string) bool { return strings.Contains(name, ".") }
+	return policy.Closest(target.Kind, slices.DeleteFunc(builtin.Names(builtin.Referred), isGrouped))
 }

@@ -252,7 +252,7 @@ func (r *Program) ReadsReferences() bool { return r.Relations() != 0 }
 func (r *Program) Relations() (asked policy.Relations) {
 	for x, relation := range relations {
 		if !r.contextFields[x].isEmpty() {
-			asked |= relation
+			asked |= relation.asks
 		}
 	}
 	return asked

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -151,7 +152,7 @@ func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Perm
 		concerns, asked := false, asked(q)
 		isAsked := func(kind references.Kind) bool { return asked[kind] != 0 }
 		for _, s := range v.referrers {
-			if s.Resource.Empty() || !(references.IsBuiltIn(s.Kind.GroupKind()) && slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
+			if s.Resource.Empty() || !(builtin.Has(s.Kind.GroupKind()) && slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
 				continue
 			}
 			referrers = append(referrers, s.Resource)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Reference says how objects of a kind refer to objects of another kind: with Names or with Selector. It has the same form as the
@@ -45,40 +46,36 @@ func PodLabels() (all []Labels) {
 // Pod is the kind that the selectors of Kubernetes select.
 var Pod = schema.GroupKind{Kind: "Pod"}
 
-// Kinds with references by name, and kinds with selectors. Their objects can be asked about.
-var (
-	referredKinds  = set(func(r Reference) schema.GroupKind { return r.To }, func(r Reference) bool { return r.Names != "" })
-	referringKinds = set(func(r Reference) schema.GroupKind { return r.From.GroupKind() }, func(r Reference) bool { return r.Names != "" })
-	selectingKinds = set(func(r Reference) schema.GroupKind { return r.From.GroupKind() }, func(r Reference) bool { return r.Selector != "" })
-)
+// The kinds to which objects of Kubernetes refer by name, the kinds that refer to others by name, and the kinds with a label selector.
+// Callers must not change them.
+var Referred, Referring, Selecting = kindsOf(references)
 
-func set(kind func(Reference) schema.GroupKind, of func(Reference) bool) map[schema.GroupKind]bool {
-	all := map[schema.GroupKind]bool{}
-	for _, r := range references {
-		if of(r) {
-			all[kind(r)] = true
+func kindsOf(all []Reference) (referred, referring, selecting sets.Set[schema.GroupKind]) {
+	referred, referring, selecting = sets.New[schema.GroupKind](), sets.New[schema.GroupKind](), sets.New[schema.GroupKind]()
+	for _, r := range all {
+		if r.Selector != "" {
+			selecting.Insert(r.From.GroupKind())
+			continue
 		}
+		referred.Insert(r.To)
+		referring.Insert(r.From.GroupKind())
 	}
-	return all
+	return referred, referring, selecting
 }
 
-// IsReferred reports whether objects of Kubernetes refer to objects of the kind by name.
-func IsReferred(kind schema.GroupKind) bool { return referredKinds[kind] }
+// Has reports whether some references from or to a kind are built in.
+func Has(kind schema.GroupKind) bool {
+	return Referred.Has(kind) || Referring.Has(kind) || Selecting.Has(kind)
+}
 
-// Refers reports whether objects of the kind refer to others by name.
-func Refers(kind schema.GroupKind) bool { return referringKinds[kind] }
-
-// Selects reports whether objects of the kind have a label selector.
-func Selects(kind schema.GroupKind) bool { return selectingKinds[kind] }
-
-// ReferredKinds returns the kinds for which IsReferred is true, sorted by kind and group. The slice is the caller's.
-func ReferredKinds() []schema.GroupKind { return sorted(referredKinds) }
-
-// SelectingKinds returns the kinds for which Selects is true, sorted by kind and group. The slice is the caller's.
-func SelectingKinds() []schema.GroupKind { return sorted(selectingKinds) }
-
-// IsClusterScoped reports whether objects of a kind for which IsReferred is true have no namespace.
-func IsClusterScoped(kind schema.GroupKind) bool { return clusterScoped[kind] }
+// Names returns kinds as Kind or Kind.group, sorted.
+func Names(kinds sets.Set[schema.GroupKind]) (names []string) {
+	for kind := range kinds {
+		names = append(names, kind.String())
+	}
+	slices.Sort(names)
+	return names
+}
 
 // HasAnyName reports whether names of objects of a kind need not be domain names, as for objects of RBAC.
 func HasAnyName(kind schema.GroupKind) bool { return kind.Group == rbacGroup }
@@ -90,7 +87,7 @@ func VersionOf(kind schema.GroupKind) string {
 			return r.From.Version
 		}
 	}
-	if IsReferred(kind) {
+	if Referred.Has(kind) {
 		return "v1"
 	}
 	return ""

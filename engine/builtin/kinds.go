@@ -3,11 +3,8 @@
 package builtin
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -22,45 +19,23 @@ const (
 
 // The kinds that others refer to.
 var (
-	configMap      = core("ConfigMap")
-	secret         = core("Secret")
-	serviceAccount = core("ServiceAccount")
-	service        = core("Service")
-	claim          = core("PersistentVolumeClaim")
-	volume         = core("PersistentVolume")
-	node           = core("Node")
-	storageClass   = schema.GroupKind{Group: storageGroup, Kind: "StorageClass"}
-	attributes     = schema.GroupKind{Group: storageGroup, Kind: "VolumeAttributesClass"}
-	priorityClass  = schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}
-	runtimeClass   = schema.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"}
-	ingressClass   = schema.GroupKind{Group: networkGroup, Kind: "IngressClass"}
-	gateway        = schema.GroupKind{Group: gatewayGroup, Kind: "Gateway"}
-	gatewayClass   = schema.GroupKind{Group: gatewayGroup, Kind: "GatewayClass"}
-	role           = schema.GroupKind{Group: rbacGroup, Kind: "Role"}
-	clusterRole    = schema.GroupKind{Group: rbacGroup, Kind: "ClusterRole"}
-	validating     = schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"}
-	mutating       = schema.GroupKind{Group: admissionGroup, Kind: "MutatingAdmissionPolicy"}
-	priorityLevel  = schema.GroupKind{Group: flowGroup, Kind: "PriorityLevelConfiguration"}
-	deviceClass    = schema.GroupKind{Group: resourceGroup, Kind: "DeviceClass"}
-	resourceClaim  = schema.GroupKind{Group: resourceGroup, Kind: "ResourceClaim"}
-	claimTemplate  = schema.GroupKind{Group: resourceGroup, Kind: "ResourceClaimTemplate"}
+	configMap, secret, serviceAccount, service = core("ConfigMap"), core("Secret"), core("ServiceAccount"), core("Service")
+	claim, volume, node                        = core("PersistentVolumeClaim"), core("PersistentVolume"), core("Node")
+
+	storageClass, attributes     = of(storageGroup, "StorageClass"), of(storageGroup, "VolumeAttributesClass")
+	priorityClass, runtimeClass  = of("scheduling.k8s.io", "PriorityClass"), of("node.k8s.io", "RuntimeClass")
+	ingressClass                 = of(networkGroup, "IngressClass")
+	gateway, gatewayClass        = of(gatewayGroup, "Gateway"), of(gatewayGroup, "GatewayClass")
+	role, clusterRole            = of(rbacGroup, "Role"), of(rbacGroup, "ClusterRole")
+	validating, mutating         = of(admissionGroup, "ValidatingAdmissionPolicy"), of(admissionGroup, "MutatingAdmissionPolicy")
+	priorityLevel, deviceClass   = of(flowGroup, "PriorityLevelConfiguration"), of(resourceGroup, "DeviceClass")
+	resourceClaim, claimTemplate = of(resourceGroup, "ResourceClaim"), of(resourceGroup, "ResourceClaimTemplate")
 )
 
-var clusterScoped = func() map[schema.GroupKind]bool {
-	all := map[schema.GroupKind]bool{}
-	for _, kind := range []schema.GroupKind{
-		volume, node, storageClass, attributes, priorityClass, runtimeClass, ingressClass, gatewayClass, clusterRole, validating, mutating,
-		priorityLevel, deviceClass,
-	} {
-		all[kind] = true
-	}
-	return all
-}()
+// ClusterScoped are the kinds of Referred whose objects have no namespace. Callers must not change it.
+var ClusterScoped = sets.New(volume, node, storageClass, attributes, priorityClass, runtimeClass, ingressClass, gatewayClass, clusterRole,
+	validating, mutating, priorityLevel, deviceClass)
 
 func core(name string) schema.GroupKind { return schema.GroupKind{Kind: name} }
 
-func sorted(kinds map[schema.GroupKind]bool) []schema.GroupKind {
-	return slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupKind) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
-	})
-}
+func of(group, name string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: name} }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -29,6 +31,7 @@ func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) 
 
 // roleFinder finds the permissions that policies need.
 type roleFinder struct {
+	compiler  *engine.Compiler
 	resources resourceOf
 	// owners lists the kinds of owners that rules may delete.
 	owners []schema.GroupResource
@@ -107,7 +110,8 @@ func deletesOwners(p *policy.Policy) bool {
 func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 	asked := references.Asked{}
 	asked.Add(p.Rules)
-	for _, kind := range references.Needed(references.ValidReferences(p), asked) {
+	table, _ := extract.NewTable(f.compiler, references.ValidReferences(p), asked)
+	for _, kind := range table.Kinds() {
 		if resource, known := f.resources(kind); known { // a cluster may not serve all of them
 			all = append(all, resource)
 		}

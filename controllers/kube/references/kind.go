@@ -69,36 +69,6 @@ func about(asked Asked, from, to Kind, names, selector bool) (all []Kind) {
 	return all
 }
 
-// Needed returns the kinds to list and watch for what rules ask, each once: those of Kubernetes, and of some declarations.
-func Needed(declared []Declared, asked Asked) (kinds []schema.GroupVersionKind) {
-	add := func(kind schema.GroupVersionKind) {
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	for _, d := range append(BuiltIn(), declared...) {
-		if len(d.About(asked)) == 0 {
-			continue
-		}
-		add(d.From)
-		relations, to := asked[KindOf(d.From.GroupKind())], d.To.GroupKind()
-		switch {
-		case d.Selector == "" && relations.Has(policy.AsksTargets), d.Selector != "" && relations.Has(policy.AsksSelected) && to != builtin.Pod:
-			add(to.WithVersion(builtin.VersionOf(to)))
-		case d.Selector != "" && relations.Has(policy.AsksSelected):
-			for _, l := range builtin.PodLabels() {
-				add(l.Of)
-			}
-		}
-	}
-	return kinds
-}
-
-// IsBuiltIn reports whether Sunset knows references from or to a kind without a declaration.
-func IsBuiltIn(kind schema.GroupKind) bool {
-	return builtin.Refers(kind) || builtin.Selects(kind) || builtin.IsReferred(kind)
-}
-
 // BuiltIn returns the references of Kubernetes itself. The slice is the caller's.
 func BuiltIn() []Declared {
 	all := builtin.References()

@@ -12,8 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPageGrantsWhatIsWatched: the ClusterRole in docs/reference/permissions.md grants all permissions that the watches of referrers
@@ -38,7 +40,8 @@ func TestPageGrantsWhatIsWatched(t *testing.T) {
 		}
 	}
 	needed := map[string]bool{}
-	for _, kind := range references.Needed(nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences}) {
+	table, _ := extract.NewTable(fixture.Compiler(t), nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
+	for _, kind := range table.Kinds() {
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		plural := strings.Replace(resource.Resource, "gatewaies", "gateways", 1) // the guess is wrong
 		needed[plural+"."+resource.Group] = true

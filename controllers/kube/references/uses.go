@@ -93,7 +93,7 @@ func (x *Index) targetsOf(r *referrer) map[Target]bool {
 	all := make(map[Target]bool, len(r.edges))
 	for _, e := range r.edges {
 		t := e.to.Target
-		if t.Namespace == "" && !builtin.IsReferred(t.Kind.GroupKind()) {
+		if t.Namespace == "" && !builtin.Referred.Has(t.Kind.GroupKind()) {
 			t.Namespace = r.name.Namespace
 		}
 		all[t] = all[t] || e.to.is != nil

@@ -196,13 +196,13 @@ func (c *column) targets(e *engine.Evaluator, object map[string]any, namespace s
 	for _, n := range named {
 		to := references.Target{Kind: c.kind, Namespace: cmp.Or(n.Namespace, namespace), Name: n.Name}
 		switch {
-		case builtin.IsClusterScoped(kind):
+		case builtin.ClusterScoped.Has(kind):
 			to.Namespace = ""
-		case !builtin.IsReferred(kind) && n.Namespace == "" && namespace != "":
+		case !builtin.Referred.Has(kind) && n.Namespace == "" && namespace != "":
 			targets = append(targets, references.Target{Kind: c.kind, Name: n.Name}) // the kind may be cluster-scoped
-		case builtin.IsReferred(kind) && to.Namespace == "" && c.builtIn:
+		case builtin.Referred.Has(kind) && to.Namespace == "" && c.builtIn:
 			continue
-		case builtin.IsReferred(kind) && to.Namespace == "":
+		case builtin.Referred.Has(kind) && to.Namespace == "":
 			return nil, fmt.Errorf("the reference to %s %q has no namespace, and the referring object is cluster-scoped", c.kind, n.Name)
 		}
 		targets = append(targets, to)

@@ -64,16 +64,22 @@ func (e *Evaluator) provide(r *Program) error {
 	if e.references.Incomplete != nil {
 		return unknown(e.references.Incomplete)
 	}
-	if e.references.Unread != nil && r.Relations().Has(policy.AsksTargets|policy.AsksSelected) {
+	if e.references.Unread != nil && r.asks.Has(policy.AsksTargets|policy.AsksSelected) {
 		return unknown(e.references.Unread)
 	}
 	seen := e.references
 	if r.kindsOnly {
 		seen = seen.within(textOf(mapOf(e.input.object, "metadata"), "namespace"))
 	}
-	e.input.contextVars[referencesVar] = counted(seen.Count, "by", seen.By, r.contextFields[referencesVar])
-	e.input.contextVars[targetsVar] = counted(seen.Targets, "missing", seen.Missing, r.contextFields[targetsVar])
-	e.input.contextVars[selectedVar] = map[string]any{"count": int64(seen.Selected)}
+	if r.asks.Has(policy.AsksReferences) {
+		e.input.contextVars[referencesVar] = counted(seen.Count, "by", seen.By, r.contextFields[referencesVar])
+	}
+	if r.asks.Has(policy.AsksTargets) {
+		e.input.contextVars[targetsVar] = counted(seen.Targets, "missing", seen.Missing, r.contextFields[targetsVar])
+	}
+	if r.asks.Has(policy.AsksSelected) {
+		e.input.contextVars[selectedVar] = map[string]any{"count": int64(seen.Selected)}
+	}
 	return nil
 }
 

@@ -34,6 +34,7 @@ type Program struct {
 	images        bool                // the rule is about images of nodes
 	allowedVars   perContextVar[bool] // the context variables that the rule may read
 	mark          string              // the key of the rule among the marks of an object
+	asks          policy.Relations    // what it asks about other objects
 	kindsOnly     bool                // the rule learns only the kind of objects outside of the namespace of the object
 
 	loops         bool // an expression runs under the deadline
@@ -109,6 +110,11 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		}
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
+	}
+	for x, relation := range relations {
+		if !r.contextFields[x].isEmpty() {
+			r.asks |= relation.asks
+		}
 	}
 	if d := rule.Delete; d != nil && d.Target == v1alpha1.TargetOwner {
 		r.owner = true
@@ -246,17 +252,10 @@ func (r *Program) NodeReads() []string { return r.contextFields[nodeVar].paths()
 func (r *Program) ReadsNode() bool { return !r.contextFields[nodeVar].isEmpty() }
 
 // ReadsReferences reports whether the rule asks how objects relate to others. If these relations change, its facts may change.
-func (r *Program) ReadsReferences() bool { return r.Relations() != 0 }
+func (r *Program) ReadsReferences() bool { return r.asks != 0 }
 
 // Relations is what the rule asks about other objects: which of the variables references, targets and selected it reads.
-func (r *Program) Relations() (asked policy.Relations) {
-	for x, relation := range relations {
-		if !r.contextFields[x].isEmpty() {
-			asked |= relation.asks
-		}
-	}
-	return asked
-}
+func (r *Program) Relations() policy.Relations { return r.asks }
 
 // Facts returns the facts about one object. To evaluate many objects, use an Evaluator.
 func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {

@@ -100,10 +100,10 @@ func References(env *cel.Env, text string, check func() (*cel.Ast, []Finding)) [
 	return findings
 }
 
-// unselectedReferences finds references without one of its fields: used as a whole, or tested for a field. Loop variables cannot
-// have its name, because the compiler rejects them.
+// unselectedReferences finds references without one of its fields: used as a whole, or tested for a field. An expression that has a
+// loop variable with the name does not read it: the compiler rejects that.
 func unselectedReferences(tree *ast.AST) []Finding {
-	fields, tested := map[int64]bool{}, map[int64]bool{}
+	fields, tested, loops := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	var findings []Finding
 	for e := range syntax.All(tree.Expr()) {
 		if operand, _, ok := testOf(e); ok {
@@ -111,8 +111,11 @@ func unselectedReferences(tree *ast.AST) []Finding {
 		} else if e.Kind() == ast.SelectKind {
 			fields[e.AsSelect().Operand().ID()] = true
 		}
+		if e.Kind() == ast.ComprehensionKind {
+			loops[e.AsComprehension().IterVar()], loops[e.AsComprehension().IterVar2()] = true, true
+		}
 		r := relationCalled(e)
-		if r == nil || fields[e.ID()] {
+		if r == nil || fields[e.ID()] || loops[r.name] {
 			continue
 		}
 		message := r.name + " cannot be used without one of its fields"

@@ -32,6 +32,7 @@ func TestInvalidReferences(t *testing.T) {
 		want     []string // without the path
 	}{
 		"all fields":                            {"references.count == 0 && references.by.all(r, r.kind + r.namespace + r.name != '')", nil},
+		"a loop variable with another name":     {"references.count == 0 && ['a'].all(targets, targets == 'a')", nil},
 		"has() of a field":                      {"has(references.count)", []string{"1:5: " + there}},
 		"an optional field that does not exist": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
 		"an optional field":                     {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},

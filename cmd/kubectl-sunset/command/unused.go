@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -112,7 +113,9 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	for _, p := range others {
 		in.Policies = append(in.Policies, load.Policy{Policy: p})
 	}
-	return u.judgeFiles(ctx, files, in, input)
+	quiet := u.previewCommand
+	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
+	return quiet.judgeFiles(ctx, files, in, input)
 }
 
 // judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules.

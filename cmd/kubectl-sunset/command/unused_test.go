@@ -68,3 +68,20 @@ spec:
 	wants(t, run(t, config, "unused", "-f", "-"), command.ExitOK, "flags", "unused-configmaps/configmaps")
 	wants(t, run(t, config+declared, "unused", "-f", "-"), command.ExitOK, "No object is known to be unused.")
 }
+
+// TestUnusedObjectsOfTheCluster: most kinds of the policies are not served here, and no policy is installed.
+func TestUnusedObjectsOfTheCluster(t *testing.T) {
+	s := newReferring(t)
+	got := s.run(t, "", "unused", "-A")
+	wants(t, got, command.ExitOK, "ConfigMap   free   unknown   unused-configmaps/configmaps", "Secret      free   unknown   unused-secrets/secrets")
+	if strings.Contains(got.out, " used ") {
+		t.Errorf("an object that a Pod uses is shown:\n%s", got.out)
+	}
+	for _, asked := range s.asked {
+		if !strings.HasPrefix(asked, "GET ") {
+			t.Errorf("the command sent %s", asked)
+		}
+	}
+	s.store(podsPath, forbidden)
+	wants(t, s.run(t, "", "unused"), command.ExitFindings, "No object is known to be unused.", "cannot list Pod of v1: not for you")
+}

@@ -29,9 +29,10 @@ var relations = map[contextVar]struct {
 // isAbout reports whether rules about the target can read a variable about other objects: if Kubernetes has such references, or the
 // policy declares them. Other policies may declare them for custom resources; if none does, the references are unknown.
 func (r *Program) isAbout(x contextVar, declared []*policy.Reference) bool {
-	kind := kindOf(r.source.rule.Target)
+	target := r.source.rule.Target
+	kind := schema.GroupKind{Group: groupOf(target.APIVersion), Kind: target.Kind}
 	switch {
-	case r.images || kind.Group == "" && r.source.rule.Target.APIVersion != "v1":
+	case r.images || kind.Group == "" && target.APIVersion != "v1":
 		return false
 	case !isOfKubernetes(kind.Group), slices.ContainsFunc(declared, func(d *policy.Reference) bool { return declares(d, x, kind) }):
 		return true
@@ -39,19 +40,13 @@ func (r *Program) isAbout(x contextVar, declared []*policy.Reference) bool {
 	return relations[x].kinds.Has(kind)
 }
 
+// declares reports whether a declaration gives rules about a kind a variable.
 func declares(d *policy.Reference, x contextVar, kind schema.GroupKind) bool {
-	switch x {
-	case referencesVar:
-		return d.Selector == "" && schema.ParseGroupKind(string(d.To)) == kind
-	case targetsVar:
-		return d.Selector == "" && d.From.GroupKind() == kind
-	default:
-		return d.Selector != "" && d.From.GroupKind() == kind
+	of := d.From.GroupKind()
+	if x == referencesVar {
+		of = schema.ParseGroupKind(string(d.To))
 	}
-}
-
-func kindOf(t v1alpha1.Target) schema.GroupKind {
-	return schema.GroupKind{Group: groupOf(t.APIVersion), Kind: t.Kind}
+	return of == kind && (d.Selector != "") == (x == selectedVar)
 }
 
 // isOfKubernetes reports whether a group belongs to Kubernetes, so that package builtin knows its references.

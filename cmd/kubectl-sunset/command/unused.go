@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -50,7 +51,8 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 func (u *unusedCommand) run(ctx context.Context, args []string) error {
 	u.files.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
 	defer u.files.progress.Stop()
-	u.protection.allowKinds = append(u.protection.allowKinds, allowedForUnused...)
+	// The command deletes nothing.
+	u.protection.allowKinds = slices.Concat(u.protection.allowKinds, builtin.Names(builtin.Referred), builtin.Names(builtin.Referring))
 	files, loader, in, err := u.files.load(args, u.streams.In, &u.protection, load.Skim)
 	if err != nil {
 		return err
@@ -71,12 +73,6 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 		return errFindings
 	}
 	return err
-}
-
-// allowedForUnused are the protected kinds of the policies. The command deletes nothing.
-var allowedForUnused = []string{
-	"PersistentVolume", "PersistentVolumeClaim", "Role.rbac.authorization.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
-	"RoleBinding.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io",
 }
 
 // judge reads only the files if they contain objects, and the cluster otherwise. Of policies in files, and in the cluster, only the

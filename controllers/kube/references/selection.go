@@ -37,7 +37,7 @@ type group struct {
 	text       string
 	labels     labels.Set
 	objects    int
-	selections map[*selection]struct{} // that match the labels
+	selections map[*selection]struct{} // that match the labels; nil for none
 }
 
 // selection is a selector of an object.
@@ -94,10 +94,14 @@ func (x *Index) setSelectors(r *referrer, wanted []Selector) {
 
 // match connects a selection and a group if the labels match.
 func (s *selection) match(g *group) {
-	if s.Labels.Matches(g.labels) {
-		s.groups[g], g.selections[s] = struct{}{}, struct{}{}
-		s.count += g.objects
+	if !s.Labels.Matches(g.labels) {
+		return
 	}
+	if g.selections == nil { // many groups match no selector
+		g.selections = map[*selection]struct{}{}
+	}
+	s.groups[g], g.selections[s] = struct{}{}, struct{}{}
+	s.count += g.objects
 }
 
 // setLabels sets the labels in which selectors find a referrer.
@@ -127,7 +131,7 @@ func (x *Index) group(in space, text string) *group {
 	g := of.groups[text]
 	if g == nil {
 		set, _ := labels.ConvertSelectorToLabelsMap(text) // it is in the form of labels.Set.String
-		g = &group{in: in, text: text, labels: set, selections: map[*selection]struct{}{}}
+		g = &group{in: in, text: text, labels: set}
 		of.groups[text] = g
 		for s := range of.selections {
 			s.match(g)

@@ -122,7 +122,7 @@ var pure = map[string][]string{
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},
 	"engine":          nil, // homes lists them
-	"engine/builtin":  {"k8s.io/apimachinery"},
+	"engine/builtin":  {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"engine/cost":     {"github.com/google/cel-go"},
 	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},
 	"engine/explain":  {"github.com/google/cel-go"},

@@ -47,7 +47,7 @@ func FuzzReferrer(f *testing.F) {
 				t.Errorf("%s: error %v, unread kinds %v", kind.Kind, got.Err, got.Unread)
 			}
 			for _, to := range got.Targets {
-				if slices.Contains(got.Unread, to.Kind) || to.Name == "" || (to.Namespace == "") != builtin.ClusterScoped.Has(to.Kind.GroupKind()) {
+				if slices.Contains(got.Unread, to.Kind) || to.Name == "" || (to.Namespace == "") != builtin.IsClusterScoped(to.Kind.GroupKind()) {
 					t.Errorf("%s refers to %+v; unread kinds %v", kind.Kind, to, got.Unread)
 				}
 			}

@@ -196,7 +196,7 @@ func (c *column) targets(e *engine.Evaluator, object map[string]any, namespace s
 	for _, n := range named {
 		to := references.Target{Kind: c.kind, Namespace: cmp.Or(n.Namespace, namespace), Name: n.Name}
 		switch {
-		case builtin.ClusterScoped.Has(kind):
+		case builtin.IsClusterScoped(kind):
 			to.Namespace = ""
 		case !builtin.Referred.Has(kind) && n.Namespace == "" && namespace != "":
 			targets = append(targets, references.Target{Kind: c.kind, Name: n.Name}) // the kind may be cluster-scoped

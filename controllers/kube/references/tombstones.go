@@ -39,7 +39,7 @@ func (x *Index) noteRemoved(t *target) {
 	if t.isUnknown() {
 		x.tombstones = append(x.tombstones, tombstone{t, t.lastRemoved})
 	}
-	x.forget() // after t.less is set: otherwise an old tombstone could drop t
+	x.forget() // after t.lastRemoved is set: otherwise an old tombstone could drop t
 }
 
 // forget drops the targets whose last reference was removed so long ago that it makes no difference.

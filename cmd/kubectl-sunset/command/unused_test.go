@@ -44,7 +44,7 @@ func TestUnusedObjectsOfFiles(t *testing.T) {
 	}
 	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "name")
 	wants(t, got, command.ExitOK, "service/retired", "networkpolicy.networking.k8s.io/retired")
-	for _, used := range []string{"service/web", "service/db", "service/check", "service/legacy", "service/payments", "default-deny", "half"} {
+	for _, used := range []string{"service/web", "service/db", "service/check", "service/legacy", "service/payments", "default-deny", "half", "mixed"} {
 		if strings.Contains(got.out, used) {
 			t.Errorf("%s is shown:\n%s", used, got.out)
 		}

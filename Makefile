@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules in test pin the tools, which run with `go tool`. You need to install only Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md charts/sunset/files
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
@@ -26,6 +26,8 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	$(TOOL) controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
+	for sample in samples/unused/*; do cp $$sample/policy.yaml cmd/kubectl-sunset/command/unused/$$(basename $$sample).yaml; done
+	for kind in configmaps secrets; do cp samples/unused-$$kind/policy.yaml cmd/kubectl-sunset/command/unused/$$kind.yaml; done
 	go test ./cmd/kubectl-sunset/command -run 'TestReferencePage|TestOutputPage' -update
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes

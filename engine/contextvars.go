@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 // contextVar is a variable besides object. Only some rules have it, and their facts depend on it.
@@ -20,7 +17,9 @@ type contextVar int
 
 const (
 	nodeVar       contextVar = iota // the node of an image
-	referencesVar                   // the objects that refer to a ConfigMap or Secret
+	referencesVar                   // the objects that refer to the object
+	targetsVar                      // the objects that the object refers to
+	selectedVar                     // the objects that its label selector matches
 	contextVars
 )
 
@@ -29,20 +28,23 @@ type perContextVar[T any] [contextVars]T
 
 // contextVarInfo describes each contextVar.
 var contextVarInfo = perContextVar[struct{ name, doc, where, hint string }]{
-	{
-		name:  syntax.NodeVariable,
-		doc:   "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
-		where: "rules about images of nodes",
-		hint:  "rules about other objects can read only the object",
-	},
-	{
-		name: syntax.ReferencesVariable,
-		doc: "In rules about ConfigMaps and Secrets: the references to the object. references.count is the number of objects that refer " +
-			"to it. references.by lists them, as maps with kind, namespace and name.",
-		where: "rules about ConfigMaps and Secrets",
-		hint:  "references to other kinds are not tracked; metadata.ownerReferences names the owners of an object",
-	},
+	{syntax.NodeVariable, "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
+		"rules about images of nodes", "rules about other objects can read only the object"},
+	{syntax.ReferencesVariable, "The references to the object. references.count is the number of objects that refer to it by name. references.by lists " +
+		"them, as maps with kind, namespace and name.",
+		"rules about objects that others refer to by name", ownersHint + declareHint},
+	{syntax.TargetsVariable, "The references of the object. targets.count is the number of objects that it refers to by name. targets.missing lists those " +
+		"that do not exist, as maps with kind, namespace and name.",
+		"rules about objects that refer to others by name", ownersHint + declareHint},
+	{syntax.SelectedVariable, "In rules about kinds with a label selector for Pods: selected.count is the number of Pods and Pod templates in its namespace " +
+		"that the selector matches.",
+		"rules about objects with a label selector", declareHint},
 }
+
+const (
+	ownersHint  = "metadata.ownerReferences names the owners of an object"
+	declareHint = "; to declare references of custom resources, write spec.references in this policy"
+)
 
 func (x contextVar) name() string { return contextVarInfo[x].name }
 
@@ -85,9 +87,9 @@ func (s *scope) contextVarsRead(checked *cel.Ast) (at perContextVar[*diagnose.Fi
 
 // misplaced returns the finding that only some rules have a contextVar.
 func (x contextVar) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
-	f := &diagnose.Finding{Message: x.name() + " is available only in " + contextVarInfo[x].where, Line: 1, Column: 1, Hint: contextVarInfo[x].hint}
+	f := &diagnose.Finding{Message: x.name() + " is available only in ", Line: 1, Column: 1}
 	if len(by) > 0 {
-		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + contextVarInfo[x].where
+		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in "
 	}
 	locate(checked, func(e ast.Expr) bool {
 		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == x.name()
@@ -137,18 +139,4 @@ func locate(checked *cel.Ast, is func(ast.Expr) bool, f *diagnose.Finding) (foun
 		}
 	}
 	return false
-}
-
-// misplaced returns the finding about a contextVar that the target does not have. If the target is nearly right, the hint
-// shows the correct target.
-func (r *Program) misplaced(x contextVar, f diagnose.Finding) diagnose.Finding {
-	target := r.source.rule.Target
-	if group := groupOf(target.APIVersion); x != referencesVar || !slices.Contains([]string{"", "core"}, group) {
-		return f
-	}
-	if kind := policy.Closest(target.Kind, []string{"ConfigMap", "Secret"}); kind != "" {
-		f.Message += fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
-		f.Hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
-	}
-	return f
 }

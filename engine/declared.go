@@ -16,10 +16,11 @@ import (
 // Once a rule needs them, it also declares them with the types that apply to images or to references. It is not safe
 // for concurrent use.
 type declared struct {
-	compiler  *Compiler
-	variables []v1alpha1.Variable
-	scope     *scope
-	known     map[string]*typed
+	compiler   *Compiler
+	variables  []v1alpha1.Variable
+	references []*policy.Reference // that the policy declares
+	scope      *scope
+	known      map[string]*typed
 }
 
 // typed holds variables with the types that they have under a schema.

@@ -54,7 +54,7 @@ func NewDecoder(rules ...*Program) *Decoder {
 	}
 	for _, r := range rules {
 		all.add(r.fields)
-		if isReferredTo(r.source.rule.Target) {
+		if isConfigMapOrSecret(r.source.rule.Target) {
 			all.add(builtInReads)
 		}
 	}

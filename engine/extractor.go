@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
@@ -17,12 +18,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Extractor is a compiled expression that returns the references of an object by name. It is immutable and safe for
-// concurrent use.
+// Extractor is a compiled expression about how an object relates to others: its references by name, its label selector, or its
+// labels. It is immutable and safe for concurrent use.
 type Extractor struct {
 	key     string
 	program *program
 	lenient bool // for built-in fields, which no policy declares
+	anyName bool // the names are those of objects of RBAC, such as system:node
 }
 
 // Reference is a reference by name to another object.
@@ -37,19 +39,35 @@ const MaxReferences = 1000
 // Extractor compiles an expression that returns a list of names, or of maps with name and namespace. The problems are
 // reported at path. The Extractor is nil if there are any.
 func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) {
-	if strings.TrimSpace(names) == "" {
-		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: naming.example()}}
+	return c.extractor(names, naming, path)
+}
+
+// SelectorExtractor compiles an expression that returns a LabelSelector, as Extractor does.
+func (c *Compiler) SelectorExtractor(selector, path string) (*Extractor, []policy.Problem) {
+	return c.extractor(selector, selecting, path)
+}
+
+// LabelsExtractor compiles an expression that returns labels, as Extractor does.
+func (c *Compiler) LabelsExtractor(labels, path string) (*Extractor, []policy.Problem) {
+	return c.extractor(labels, labelling, path)
+}
+
+func (c *Compiler) extractor(text string, wants result, path string) (*Extractor, []policy.Problem) {
+	if strings.TrimSpace(text) == "" {
+		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: wants.example()}}
 	}
-	compiled := c.expression(names, naming, c.scope(nil))
+	compiled := c.expression(text, wants, c.scope(nil))
 	if compiled.program == nil {
-		return nil, diagnose.Problems(path, names, compiled.findings)
+		return nil, diagnose.Problems(path, text, compiled.findings)
 	}
 	for _, at := range compiled.program.at {
 		if at != nil {
-			return nil, diagnose.Problems(path, names, []diagnose.Finding{*at})
+			f := *at
+			f.Message, f.Hint = f.Message+"rules", "expressions of references can read only object"
+			return nil, diagnose.Problems(path, text, []diagnose.Finding{f})
 		}
 	}
-	return &Extractor{key: digest("references", names), program: compiled.program}, nil
+	return &Extractor{key: digest("references", wants.field(), text), program: compiled.program}, nil
 }
 
 // Lenient returns an Extractor for built-in fields of Kubernetes. It has no limit on the number of references, because
@@ -57,7 +75,16 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 // can have such a name. For any other Extractor an invalid name is an error, because the author of the declaration may
 // have meant another part of the string.
 func (x *Extractor) Lenient() *Extractor {
-	return &Extractor{key: x.key, program: x.program, lenient: true}
+	lenient := *x
+	lenient.lenient = true
+	return &lenient
+}
+
+// AnyName returns an Extractor of names that are only segments of a path, as objects of RBAC have them: system:node, Admin.
+func (x *Extractor) AnyName() *Extractor {
+	own := *x
+	own.anyName = true
+	return &own
 }
 
 // Key identifies what the Extractor returns: Extractors with equal keys return the same references for every object.
@@ -74,18 +101,20 @@ func (x *Extractor) MetadataOnly() bool {
 // References returns the references that one Extractor finds in an object. It neither changes the object nor keeps a
 // reference to it. After an error the references of the object are unknown.
 func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
+	return extract(e, x, object, naming, func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) })
+}
+
+func extract[T any](e *Evaluator, x *Extractor, object map[string]any, wants result, read func(ref.Val) (T, error)) (found T, err error) {
 	e.input.object, e.input.built, e.input.steps = visible(object), 0, 0
 	defer func() { e.input.object = nil }()
-	if err := e.begin(x.program.loops); err != nil {
-		return nil, e.shared(err)
+	if err = e.begin(x.program.loops); err != nil {
+		return found, e.shared(err)
 	}
 	if x.program.loops {
 		defer e.end()
 	}
-	read := func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) }
-	found, err := evalAs(e, x.program, naming, read)
-	if err != nil {
-		return nil, e.shared(err)
+	if found, err = evalAs(e, x.program, wants, read); err != nil {
+		return found, e.shared(err)
 	}
 	return found, nil
 }
@@ -104,12 +133,12 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	for i := range size {
 		r, err := toReference(list.Get(i))
 		if err == nil && r.Name != "" && !x.lenient {
-			err = r.check()
+			err = r.check(x.anyName)
 		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("element %d: %w", i, err)
-		case r.Name == "", x.lenient && r.check() != nil:
+		case r.Name == "", x.lenient && r.check(x.anyName) != nil:
 		default:
 			found = append(found, Reference{Namespace: e.intern(r.Namespace), Name: e.intern(r.Name)})
 		}
@@ -119,9 +148,13 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 
 // check returns an error if no object can have this name. It checks the length first: fields of built-in kinds may hold
 // names of a megabyte, and regular expressions are slow.
-func (r Reference) check() error {
+func (r Reference) check(anyName bool) error {
+	isName := func(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+	if anyName {
+		isName = func(name string) bool { return len(path.IsValidPathSegmentName(name)) == 0 }
+	}
 	switch {
-	case len(r.Name) > validation.DNS1123SubdomainMaxLength || len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+	case len(r.Name) > validation.DNS1123SubdomainMaxLength || !isName(r.Name):
 		return fmt.Errorf("no object can have the name %q", shorten(r.Name))
 	case r.Namespace != "" && (len(r.Namespace) > validation.DNS1123LabelMaxLength || len(validation.IsDNS1123Label(r.Namespace)) > 0):
 		return fmt.Errorf("no namespace can have the name %q", shorten(r.Namespace))

@@ -3,12 +3,14 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -59,6 +61,7 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem) {
 	compiled, problems := make([]*Program, len(p.Rules)), c.checkReferences(p)
 	d := c.declared(p.Variables)
+	d.references = p.References
 	for i, r := range p.Rules {
 		program, found := c.compileRule(r, d)
 		for _, problem := range found {
@@ -66,7 +69,9 @@ func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem)
 				problems = append(problems, problem)
 			}
 		}
-		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
+		if compiled[i] = program; program != nil {
+			r.Relations = program.Relations()
+		}
 	}
 	return compiled, problems
 }
@@ -75,17 +80,37 @@ func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem)
 func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
 	var problems []policy.Problem
 	for i, r := range p.References {
-		if strings.TrimSpace(r.Names) == "" {
+		path := fmt.Sprintf("spec.references[%d]", i)
+		problems = append(problems, unknownTarget(r.To, path+".to")...)
+		if hasNames := strings.TrimSpace(r.Names) != ""; hasNames != (strings.TrimSpace(r.Selector) == "") {
 			continue // reported already
+		} else if hasNames {
+			problems = append(problems, checkReference(c.Extractor, r.From, r.Names, path+".names")...)
+		} else {
+			problems = append(problems, checkReference(c.SelectorExtractor, r.From, r.Selector, path+".selector")...)
 		}
-		path := fmt.Sprintf("spec.references[%d].names", i)
-		extractor, found := c.Extractor(r.Names, path)
-		if extractor != nil {
-			found = extractor.forbiddenOf(r.From, r.Names, path)
-		}
-		problems = append(problems, found...)
 	}
 	return problems
+}
+
+func checkReference(compile func(text, path string) (*Extractor, []policy.Problem), from schema.GroupVersionKind, text, path string) []policy.Problem {
+	extractor, found := compile(text, path)
+	if extractor != nil {
+		found = extractor.forbiddenOf(from, text, path)
+	}
+	return found
+}
+
+// unknownTarget returns the problem of a referred kind that looks like one of Kubernetes, but is none. References to another kind
+// than the author meant would keep nothing.
+func unknownTarget(to v1alpha1.Referred, path string) []policy.Problem {
+	kind := schema.ParseGroupKind(string(to))
+	if to == "" || !isOfKubernetes(kind.Group) || kind == builtin.Pod || builtin.Has(kind) {
+		return nil
+	}
+	known := builtin.Names(builtin.Referred)
+	hint := cmp.Or(policy.DidYouMean(string(to), known), "write Kind or Kind.group of a kind that is named by others: "+strings.Join(known, ", "))
+	return []policy.Problem{{Path: path, Message: fmt.Sprintf("references to %q are not supported", to), Hint: hint}}
 }
 
 // forbiddenOf returns the problem of an Extractor that reads fields that it must not read from this kind.

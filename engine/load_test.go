@@ -25,7 +25,7 @@ func withReferences(names ...string) *policy.Policy {
 	}}
 	for _, text := range names {
 		d.Spec.References = append(d.Spec.References, v1alpha1.Reference{
-			From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: text,
+			From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: "Secret", Names: text,
 		})
 	}
 	return d.Load(policy.DefaultProtection())
@@ -38,8 +38,8 @@ func TestLoadFindsRulesThatReadReferences(t *testing.T) {
 		t.Fatal(p.Problems)
 	}
 	for i, want := range []bool{true, true, false} {
-		if r := p.Rules[i]; r.ReadsReferences != want || programs[r.Key].ReadsReferences() != want {
-			t.Errorf("rule %s reads references: %v, want %v", r.ID.Rule, r.ReadsReferences, want)
+		if r := p.Rules[i]; r.ReadsReferences() != want || programs[r.Key].ReadsReferences() != want {
+			t.Errorf("rule %s reads references: %v, want %v", r.ID.Rule, r.ReadsReferences(), want)
 		}
 	}
 }
@@ -72,6 +72,39 @@ func TestOfASecretOnlyMetadataRefers(t *testing.T) {
 		fixture.Compiler(t).Load(p)
 		if len(p.Problems) != want || p.References[0].Invalid != (want > 0) {
 			t.Errorf("%s: problems %v", names, p.Problems)
+		}
+	}
+}
+
+// TestReferredKindOfKubernetesIsKnown: a reference to a misspelt kind would keep nothing. Kinds of custom resources are not known.
+func TestReferredKindOfKubernetesIsKnown(t *testing.T) {
+	for to, want := range map[v1alpha1.Referred]string{
+		"Secret": "", "Service": "", "Role.rbac.authorization.k8s.io": "", "Deployment.apps": "", "Job.batch": "", "Widget.example.com": "",
+		"Secrets": `references to "Secrets" are not supported (did you mean Secret?)`,
+		"Event":   `references to "Event" are not supported (write Kind or Kind.group of a kind that is named by others: `,
+	} {
+		p := withReferences("[object.spec.name]")
+		p.References[0].To = to
+		fixture.Compiler(t).Load(p)
+		if want == "" && len(p.Problems) > 0 || want != "" && (len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), "spec.references[0].to: "+want)) {
+			t.Errorf("%s: problems %v, want %s", to, p.Problems, want)
+		}
+	}
+}
+
+func TestSelectorsAreCompiled(t *testing.T) {
+	for selector, want := range map[string]string{
+		"object.spec.selector":                    "",
+		"{'matchLabels': {'app': object.spec.a}}": "",
+		"object.spec.":                            "spec.references[0].selector:1:",
+		"['a']":                                   "spec.references[0].selector:1:1: returns list(string), but selector must return map with matchLabels",
+	} {
+		p := withReferences(" ")
+		p.Problems = nil
+		p.References[0].Names, p.References[0].Selector = "", selector
+		fixture.Compiler(t).Load(p)
+		if want == "" && len(p.Problems) > 0 || want != "" && (len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), want)) {
+			t.Errorf("%s: problems %v, want %s", selector, p.Problems, want)
 		}
 	}
 }

@@ -13,28 +13,34 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// References are the references to a ConfigMap or Secret, as rules see them.
+// References are the references to an object, and of the object, as rules see them.
 type References struct {
 	// Count is the number of objects that refer to it.
 	Count int
 	// By lists these objects. It is called only for rules that read the list. nil means an empty list.
 	By func() []Referrer
-	// Incomplete is the reason why there may be more references; nil if Count is complete. If it is set, a rule that reads
-	// references returns only this error.
-	Incomplete error
-	// Since is the time since when, as far as is known, at most Count objects refer to it.
+	// Targets is the number of objects that it refers to. Missing lists those that do not exist, as By does.
+	Targets int
+	Missing func() []Referrer
+	// Selected is the number of objects that its label selector matches.
+	Selected int
+	// Incomplete is the reason why there may be more references; nil if the numbers are complete. If it is set, a rule that reads
+	// references, targets or selected returns only this error. Unread is the same for targets and selected.
+	Incomplete, Unread error
+	// Since is the time since when, as far as is known, at most Count objects refer to it, no more targets are missing, and at least
+	// Selected objects are selected.
 	Since time.Time
 }
 
-// Referrer is an object that refers to another one.
+// Referrer is an object that refers to another one, or that another one refers to.
 type Referrer struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// isReferredTo reports whether Sunset tracks references to the objects of a target.
-func isReferredTo(t v1alpha1.Target) bool {
+// isConfigMapOrSecret reports whether Sunset holds some of the objects of a target without an annotation.
+func isConfigMapOrSecret(t v1alpha1.Target) bool {
 	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
 }
 
@@ -58,11 +64,22 @@ func (e *Evaluator) provide(r *Program) error {
 	if e.references.Incomplete != nil {
 		return unknown(e.references.Incomplete)
 	}
+	if e.references.Unread != nil && r.asks.Has(policy.AsksTargets|policy.AsksSelected) {
+		return unknown(e.references.Unread)
+	}
 	seen := e.references
 	if r.kindsOnly {
 		seen = seen.within(textOf(mapOf(e.input.object, "metadata"), "namespace"))
 	}
-	e.input.contextVars[referencesVar] = seen.object(r.contextFields[referencesVar])
+	if r.asks.Has(policy.AsksReferences) {
+		e.input.contextVars[referencesVar] = counted(seen.Count, "by", seen.By, r.contextFields[referencesVar])
+	}
+	if r.asks.Has(policy.AsksTargets) {
+		e.input.contextVars[targetsVar] = counted(seen.Targets, "missing", seen.Missing, r.contextFields[targetsVar])
+	}
+	if r.asks.Has(policy.AsksSelected) {
+		e.input.contextVars[selectedVar] = map[string]any{"count": int64(seen.Selected)}
+	}
 	return nil
 }
 
@@ -90,8 +107,8 @@ func (e *Evaluator) notBefore(r *Program, object map[string]any) (time.Time, err
 	return since.Add(policy.QuietPeriod).UTC(), nil
 }
 
-// listsReferrers reports whether the rule may read the list, and not only its length.
-func listsReferrers(read *fields) bool {
+// listsObjects reports whether the rule may read a list, and not only its length.
+func listsObjects(read *fields) bool {
 	if read.whole {
 		return true
 	}
@@ -103,40 +120,45 @@ func listsReferrers(read *fields) bool {
 	return false
 }
 
-// within returns the references as visible from a namespace. Objects of other namespaces, and objects without a
-// namespace, have only their kind.
+// within returns the references as visible from a namespace. Of objects that refer to it from other namespaces, or that have no
+// namespace, only the kind is visible. Whether such targets exist is not visible: they are not missing.
 func (r *References) within(namespace string) *References {
-	if r.By == nil {
-		return r
-	}
 	seen := *r
-	seen.By = func() []Referrer {
-		all := slices.Clone(r.By())
-		for i, one := range all {
-			if one.Namespace != namespace {
-				all[i] = Referrer{Kind: one.Kind}
-			}
+	if r.By != nil {
+		seen.By = func() []Referrer { return onlyKinds(r.By(), namespace) }
+	}
+	if r.Missing != nil {
+		seen.Missing = func() []Referrer {
+			return slices.DeleteFunc(slices.Clone(r.Missing()), func(one Referrer) bool { return one.Namespace != namespace })
 		}
-		slices.SortFunc(all, func(a, b Referrer) int {
-			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-		})
-		return all
 	}
 	return &seen
 }
 
-// object returns the variable references. It contains the list only if the rule reads it.
-func (r *References) object(read *fields) map[string]any {
-	o := map[string]any{"count": int64(r.Count)}
-	if !listsReferrers(read) || r.By == nil {
-		o["by"] = []any{}
+func onlyKinds(by []Referrer, namespace string) []Referrer {
+	all := slices.Clone(by)
+	for i, one := range all {
+		if one.Namespace != namespace {
+			all[i] = Referrer{Kind: one.Kind}
+		}
+	}
+	slices.SortFunc(all, func(a, b Referrer) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// counted returns a variable with a number and a list of objects. It contains the list only if the rule reads it.
+func counted(count int, list string, objects func() []Referrer, read *fields) map[string]any {
+	o := map[string]any{"count": int64(count), list: []any{}}
+	if !listsObjects(read) || objects == nil {
 		return o
 	}
-	by := r.By()
-	list := make([]any, len(by))
-	for i, one := range by {
-		list[i] = map[string]any{"kind": one.Kind, "namespace": one.Namespace, "name": one.Name}
+	all := objects()
+	listed := make([]any, len(all))
+	for i, one := range all {
+		listed[i] = map[string]any{"kind": one.Kind, "namespace": one.Namespace, "name": one.Name}
 	}
-	o["by"] = list
+	o[list] = listed
 	return o
 }

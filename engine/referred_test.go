@@ -92,6 +92,61 @@ func TestReferencesInExpressions(t *testing.T) {
 	}
 }
 
+func TestTargetsAndSelectedInExpressions(t *testing.T) {
+	role := engine.Referrer{Kind: "Role", Namespace: "team-a", Name: "gone"}
+	all := func() *engine.References {
+		return &engine.References{Targets: 3, Missing: func() []engine.Referrer { return []engine.Referrer{role} }, Selected: 2}
+	}
+	tests := map[string]struct {
+		eligible string
+		target   v1alpha1.Target
+		want     bool
+	}{
+		"the number of targets":  {"targets.count == 3", v1alpha1.Target{APIVersion: "v1", Kind: "Pod"}, true},
+		"missing targets":        {"targets.missing.exists(t, t.kind == 'Role' && t.namespace == 'team-a' && t.name == 'gone')", v1alpha1.Target{APIVersion: "v1", Kind: "Pod"}, true},
+		"no missing target":      {"targets.missing == []", v1alpha1.Target{APIVersion: "v1", Kind: "Pod"}, false},
+		"the number of selected": {"selected.count == 2", v1alpha1.Target{APIVersion: "v1", Kind: "Service"}, true},
+		"together":               {"references.count == 0 && selected.count > 0 && targets.count == 3", v1alpha1.Target{APIVersion: "example.com/v1", Kind: "Widget"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := newAsking(t, test.eligible)
+			a.rule.Target = test.target
+			if got := a.facts(all()); got.Err != nil || got.Eligible != test.want || got.NotBefore.IsZero() != !test.want {
+				t.Errorf("%+v", got)
+			}
+			unread := all()
+			unread.Unread = errors.New("not read yet")
+			if got := a.facts(unread); !got.InDoubt() || !strings.Contains(got.Err.Error(), "not read yet") {
+				t.Errorf("before the object was read: %+v", got)
+			}
+		})
+	}
+	unread := referredBy()
+	unread.Unread = errors.New("not read yet")
+	if got := newAsking(t, "references.count == 0").facts(unread); got.Err != nil || !got.Eligible {
+		t.Errorf("references do not depend on what the object refers to: %+v", got)
+	}
+}
+
+// TestNamespaceDoesNotLearnWhatIsMissingElsewhere: a user who may create an object that names others could otherwise find out which
+// objects of other namespaces exist.
+func TestNamespaceDoesNotLearnWhatIsMissingElsewhere(t *testing.T) {
+	all := &engine.References{Targets: 3, Missing: func() []engine.Referrer {
+		return []engine.Referrer{{Kind: "Secret", Namespace: "team-a", Name: "own"}, {Kind: "Secret", Namespace: "team-b", Name: "private"}, {Kind: "StorageClass", Name: "fast"}}
+	}}
+	rule := aboutConfigMaps("targets.missing.map(t, t.name) == ['own']")
+	for namespace, want := range map[string]bool{"": false, "team-a": true} {
+		c := fixture.Compiler(t)
+		e := c.NewEvaluator(t.Context())
+		e.SetReferences(all)
+		got := e.Facts(loadedRule(t, c, namespace, rule), object(t, "configmap"))
+		if e.Close(); got.Err != nil || got.Eligible != want {
+			t.Errorf("of namespace %q: %v, %v", namespace, got.Eligible, got.Err)
+		}
+	}
+}
+
 // TestNamespaceLearnsNothingOfOthers: a rule of a RetentionPolicy sees only the kind of referrers that are not in its
 // namespace.
 func TestNamespaceLearnsNothingOfOthers(t *testing.T) {
@@ -222,7 +277,7 @@ func TestMarkIsReadInDoubt(t *testing.T) {
 	if got := program.Facts(t.Context(), o); !got.Marked || got.Start.IsZero() || !got.InDoubt() {
 		t.Errorf("%+v", got)
 	}
-	if !r.ReadsReferences {
+	if !r.ReadsReferences() {
 		t.Error("ReadsReferences is not set")
 	}
 }
@@ -264,20 +319,35 @@ func TestReferencesAreListedOnlyForWhoReadsThem(t *testing.T) {
 }
 
 func TestReferencesWhereThereAreNone(t *testing.T) {
-	const hint = " (references to other kinds are not tracked; metadata.ownerReferences names the owners of an object)"
-	job := func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"} }
+	const hint = " (metadata.ownerReferences names the owners of an object; to declare references of custom resources, write spec.references in this policy)"
+	target := func(apiVersion, kind, eligible string) func(r *v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) {
+			r.Target, r.Eligible = v1alpha1.Target{APIVersion: apiVersion, Kind: kind}, eligible
+		}
+	}
 	unused := v1alpha1.Variable{Name: "unused", Expression: "references.count == 0"}
+	const references = "true && references.count == 0"
 	tests := map[string]struct {
 		change    func(*v1alpha1.Rule)
 		variables []v1alpha1.Variable
 		want      []string
 	}{
-		"about Jobs": {job, nil,
-			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about ConfigMaps and Secrets" + hint}},
-		"about Jobs, in a variable": {func(r *v1alpha1.Rule) { job(r); r.Eligible = "variables.unused" }, []v1alpha1.Variable{unused},
-			[]string{"spec.rules[0].eligible:1:1: variables.unused reads references, which is available only in rules about ConfigMaps and Secrets" + hint}},
-		"about ConfigMaps of another group": {func(r *v1alpha1.Rule) { r.Target.APIVersion = "example.com/v1" }, nil,
-			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about ConfigMaps and Secrets" + hint}},
+		"about Jobs": {target("batch/v1", "Job", references), nil,
+			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about objects that others refer to by name, not about batch/v1 Job" + hint}},
+		"about Jobs, in a variable": {target("batch/v1", "Job", "variables.unused"), []v1alpha1.Variable{unused},
+			[]string{"spec.rules[0].eligible:1:1: variables.unused reads references, which is available only in rules about objects that others refer to by name, not about batch/v1 Job" + hint}},
+		"about a kind of a custom resource": {target("example.com/v1", "ConfigMap", references), nil, nil},
+		"about Services":                    {target("v1", "Service", references), nil, nil},
+		"about PriorityClasses":             {target("scheduling.k8s.io/v1", "PriorityClass", references), nil, nil},
+		"about images": {target("node.sunset-k8s.io/v1alpha1", "Image", references), nil,
+			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about objects that others refer to by name, not about node.sunset-k8s.io/v1alpha1 Image" + hint}},
+		"targets of Jobs": {target("batch/v1", "Job", "targets.missing.size() > 0"), nil, nil},
+		"targets of Events": {target("v1", "Event", "targets.count == 0"), nil,
+			[]string{"spec.rules[0].eligible:1:1: targets is available only in rules about objects that refer to others by name, not about v1 Event" + hint}},
+		"what Services select": {target("v1", "Service", "selected.count == 0"), nil, nil},
+		"what Deployments select": {target("apps/v1", "Deployment", "selected.count == 0"), nil,
+			[]string{"spec.rules[0].eligible:1:1: selected is available only in rules about objects with a label selector, not about apps/v1 Deployment " +
+				"(these are NetworkPolicy.networking.k8s.io, PodDisruptionBudget.policy, Service; to declare references of custom resources, write spec.references in this policy)"}},
 		"hidden by a loop's variable": {func(r *v1alpha1.Rule) { r.Eligible = "references.by.all(references, references.kind == 'Pod')" }, nil,
 			[]string{"spec.rules[0].eligible:1:18: a loop variable cannot have the name references if the expression reads references (rename it, for example to r)"}},
 	}

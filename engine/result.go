@@ -29,16 +29,21 @@ const (
 	grouping                  // string
 	outcoming                 // string
 	naming                    // list of string, or of map with name and namespace; not a field of a rule
+	selecting                 // LabelSelector, or null to select nothing; not a field of a rule
+	labelling                 // map of labels; not a field of a rule
 )
 
 // field returns the name of the field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "names"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "names", "selector", "labels"}[r]
 }
 
 // wants returns what the expression must return.
 func (r result) wants() string {
-	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string", "list of names, or of maps with name and namespace"}[r]
+	return [...]string{
+		"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string",
+		"list of names, or of maps with name and namespace", "map with matchLabels, matchExpressions or both, or null", "map of labels",
+	}[r]
 }
 
 // example returns a hint with an example.
@@ -51,6 +56,8 @@ func (r result) example() string {
 		"write a string that is equal for all objects of a group, such as object.metadata.?labels[?'app'].orValue('')",
 		"write a string that describes how the object ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
 		"write a list of names, such as secretsIn(object.spec.template.spec) or object.spec.tls.map(t, t.secretName)",
+		"write a label selector, such as object.spec.selector or {'matchLabels': object.spec.selector}",
+		"write a map of labels, such as object.metadata.labels",
 	}[r]
 }
 
@@ -69,9 +76,13 @@ func (r result) accepts(t *cel.Type) bool {
 	case types.DurationKind:
 		return r == lifetime || r == anything
 	case types.StringKind:
-		return r != eligibility && r != naming
+		return r != eligibility && r < naming
 	case types.ListKind:
 		return r == naming || r == anything
+	case types.MapKind:
+		return r == selecting || r == labelling || r == anything
+	case types.NullTypeKind:
+		return r == selecting || r == anything
 	default:
 		return r == anything
 	}

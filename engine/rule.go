@@ -34,7 +34,8 @@ type Program struct {
 	images        bool                // the rule is about images of nodes
 	allowedVars   perContextVar[bool] // the context variables that the rule may read
 	mark          string              // the key of the rule among the marks of an object
-	kindsOnly     bool                // the rule sees only the kind of referrers outside of the namespace of the object
+	asks          policy.Relations    // what it asks about other objects
+	kindsOnly     bool                // the rule learns only the kind of objects outside of the namespace of the object
 
 	loops         bool // an expression runs under the deadline
 	fields        *fields
@@ -89,7 +90,10 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		compiler: c, fields: &fields{}, contextFields: noFields(), images: aboutImages(rule.Target),
 		source: source{rule: rule, variables: d.variables, path: path},
 	}
-	r.allowedVars = perContextVar[bool]{nodeVar: r.images, referencesVar: isReferredTo(rule.Target)}
+	r.allowedVars[nodeVar] = r.images
+	for x := range relations {
+		r.allowedVars[x] = r.isAbout(x, d.references)
+	}
 	problems := s.problems()
 	selector, err := selectorOf(rule.Target.Selector, path+".target.selector")
 	if err != nil {
@@ -106,6 +110,11 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		}
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
+	}
+	for x, relation := range relations {
+		if !r.contextFields[x].isEmpty() {
+			r.asks |= relation.asks
+		}
 	}
 	if d := rule.Delete; d != nil && d.Target == v1alpha1.TargetOwner {
 		r.owner = true
@@ -139,7 +148,7 @@ func (r *Program) marked(mark string) *Program {
 // ofNamespace returns the rule as a rule of a RetentionPolicy, which cannot read the names of objects in other
 // namespaces.
 func (r *Program) ofNamespace() *Program {
-	if !listsReferrers(r.contextFields[referencesVar]) {
+	if !listsObjects(r.contextFields[referencesVar]) && !listsObjects(r.contextFields[targetsVar]) {
 		return r
 	}
 	own := *r
@@ -242,9 +251,11 @@ func (r *Program) NodeReads() []string { return r.contextFields[nodeVar].paths()
 // ReadsNode reports whether the rule reads the variable node.
 func (r *Program) ReadsNode() bool { return !r.contextFields[nodeVar].isEmpty() }
 
-// ReadsReferences reports whether the rule reads the variable references. If the references to an object change, its
-// facts may change.
-func (r *Program) ReadsReferences() bool { return !r.contextFields[referencesVar].isEmpty() }
+// ReadsReferences reports whether the rule asks how objects relate to others. If these relations change, its facts may change.
+func (r *Program) ReadsReferences() bool { return r.asks != 0 }
+
+// Relations is what the rule asks about other objects: which of the variables references, targets and selected it reads.
+func (r *Program) Relations() policy.Relations { return r.asks }
 
 // Facts returns the facts about one object. To evaluate many objects, use an Evaluator.
 func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {

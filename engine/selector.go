@@ -3,8 +3,14 @@
 package engine
 
 import (
+	"fmt"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -47,4 +53,79 @@ func (l objectLabels) Get(name string) string {
 func (l objectLabels) Lookup(name string) (string, bool) {
 	value, ok := l[name].(string)
 	return value, ok
+}
+
+// Selector returns the label selector of an object; nil if it selects nothing. It comes from SelectorExtractor. Like References,
+// it does not change or keep the object. After an error it is unknown what the object selects.
+func (e *Evaluator) Selector(x *Extractor, object map[string]any) (labels.Selector, error) {
+	return extract(e, x, object, selecting, toSelector)
+}
+
+// Labels returns the labels that an Extractor of LabelsExtractor reads, as Selector does.
+func (e *Evaluator) Labels(x *Extractor, object map[string]any) (labels.Set, error) {
+	return extract(e, x, object, labelling, toLabels)
+}
+
+// toSelector converts the result of a selector.
+func toSelector(v ref.Val) (labels.Selector, error) {
+	written, isMap := jsonOf(v).(map[string]any)
+	switch {
+	case v == types.NullValue:
+		return nil, nil
+	case !isMap:
+		return nil, unexpected(selecting, v)
+	}
+	for key := range written {
+		if key != "matchLabels" && key != "matchExpressions" { // a map of labels would otherwise select everything
+			return nil, fmt.Errorf("a label selector has matchLabels and matchExpressions, but not %s", shorten(key))
+		}
+	}
+	var s metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &s); err != nil {
+		return nil, err
+	}
+	return metav1.LabelSelectorAsSelector(&s)
+}
+
+// toLabels converts the result of labels.
+func toLabels(v ref.Val) (labels.Set, error) {
+	written, isMap := jsonOf(v).(map[string]any)
+	if !isMap {
+		return nil, unexpected(labelling, v)
+	}
+	all := make(labels.Set, len(written))
+	for key, value := range written {
+		text, isText := value.(string)
+		if !isText {
+			return nil, fmt.Errorf("label %s is not a string", shorten(key))
+		}
+		all[key] = text
+	}
+	return all, nil
+}
+
+// jsonOf converts strings, lists and maps with strings as keys to the forms of decoded JSON. Any other value is nil.
+func jsonOf(v ref.Val) any {
+	switch x := v.(type) {
+	case types.String:
+		return string(x)
+	case mapValue:
+		return map[string]any(x)
+	case traits.Mapper:
+		all := map[string]any{}
+		for i := x.Iterator(); i.HasNext() == types.True; {
+			key := i.Next()
+			text, _ := key.(types.String)
+			all[string(text)] = jsonOf(x.Get(key))
+		}
+		return all
+	case traits.Lister:
+		size, _ := x.Size().(types.Int)
+		list := make([]any, size)
+		for i := range list {
+			list[i] = jsonOf(x.Get(types.Int(i)))
+		}
+		return list
+	}
+	return nil
 }

@@ -34,13 +34,13 @@ func (r *Program) imageProblems(d *declared) []policy.Problem {
 	return problems
 }
 
-// referenceProblems returns the problems of a rule that reads references, and of the variables that read them: fields
-// that are missing, or that are read as another type.
+// referenceProblems returns the problems of a rule that reads references, targets or selected, and of the variables that read
+// them: fields that are missing, or that are read as another type.
 func (r *Program) referenceProblems(d *declared) []policy.Problem {
 	typed := d.under("references", diagnose.ReferenceVariables)
 	problems := d.referenceProblems(typed)
 	for _, e := range r.source.expressions() {
-		if c := r.compiler.expression(e.text, e.wants, d.scope); c.program.at[referencesVar] != nil {
+		if c := r.compiler.expression(e.text, e.wants, d.scope); readsRelations(c.program.at) {
 			problems = append(problems, diagnose.Problems(e.path(r.source.path), e.text, r.compiler.referenceFindings(e.text, e.wants, typed.scope))...)
 		}
 	}
@@ -52,12 +52,17 @@ func (d *declared) referenceProblems(t *typed) []policy.Problem {
 	if t.problems == nil {
 		t.problems = []policy.Problem{}
 		for i, v := range d.scope.variables {
-			if v.reads[referencesVar] {
+			if v.reads[referencesVar] || v.reads[targetsVar] || v.reads[selectedVar] {
 				t.problems = append(t.problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.text, d.compiler.referenceFindings(v.text, anything, t.scope))...)
 			}
 		}
 	}
 	return slices.Clone(t.problems)
+}
+
+// readsRelations reports whether an expression reads references, targets or selected.
+func readsRelations(at perContextVar[*diagnose.Finding]) bool {
+	return at[referencesVar] != nil || at[targetsVar] != nil || at[selectedVar] != nil
 }
 
 // referenceFindings returns the findings about references in a text that compiles without their types.

@@ -31,7 +31,7 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 			needed  bool
 		}{
 			{NodeImages, "target.kind", r.OnNodes()},
-			{References, "eligible", r.ReadsReferences},
+			{References, "eligible", r.ReadsReferences()},
 			{OwnerDeletion, "delete.target", r.Owner},
 		} {
 			if need.needed && slices.Contains(p.off, need.feature) {

@@ -77,6 +77,8 @@ func change(t *testing.T, v reflect.Value) {
 		v.SetBool(!v.Bool())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(v.Int() + 1)
+	case reflect.Uint8:
+		v.SetUint(v.Uint() + 1)
 	case reflect.Pointer:
 		next := reflect.New(v.Type().Elem())
 		if !v.IsNil() {
@@ -126,12 +128,12 @@ func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
 func TestRuleComparisonHasEveryField(t *testing.T) {
 	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
 		"Preferred.Group": "decides the version of a kind, which is part of the facts", "Preferred.Version": "likewise", "Preferred.Kind": "likewise",
-		"Namespace":       "is part of the policy's name",
-		"Index":           "is the position of the rule in spec.rules",
-		"Spec":            "is the source of the other fields",
-		"ReadsReferences": "depends only on the expressions, and so on Key",
-		"IfEnforced":      "depends only on Overrides",
-		"Gate":            "has the earlier state for a count",
+		"Namespace":  "is part of the policy's name",
+		"Index":      "is the position of the rule in spec.rules",
+		"Spec":       "is the source of the other fields",
+		"Relations":  "depends only on the expressions, and so on Key",
+		"IfEnforced": "depends only on Overrides",
+		"Gate":       "has the earlier state for a count",
 	}, func(a, b *policy.Rule) bool { return !effectiveOf(a).SameSettings(effectiveOf(b)) })
 }
 

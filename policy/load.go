@@ -271,7 +271,7 @@ func (p *Policy) concerns(path string, r *Rule) bool {
 	case strings.HasPrefix(path, "spec.overrides["):
 		return false
 	case within(path, referencesField) && !p.namespaced:
-		return r.ReadsReferences
+		return r.ReadsReferences()
 	default:
 		return concerns(path, "spec.rules[", r.Index)
 	}

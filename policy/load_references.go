@@ -11,12 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Reference declares how objects of a kind refer to ConfigMaps or Secrets. It applies to the rules of every policy.
+// Reference declares how objects of a kind refer to others. It applies to the rules of every policy.
 type Reference struct {
-	From    schema.GroupVersionKind
-	To      v1alpha1.Referred
-	Names   string // CEL
-	Invalid bool   // it cannot be evaluated
+	From     schema.GroupVersionKind
+	To       v1alpha1.Referred
+	Names    string // CEL; empty if it has a Selector
+	Selector string // CEL
+	Invalid  bool   // it cannot be evaluated
 }
 
 const (
@@ -29,6 +30,7 @@ func referencePath(i int) string { return elementPath(referencesField, i) }
 // InvalidReference is a reference declaration that cannot be read. It may refer to anything.
 type InvalidReference struct {
 	Path string
+	From schema.GroupKind  // the referring kind; empty if unknown
 	To   v1alpha1.Referred // the referred kind; empty if unknown
 	Why  string
 }
@@ -41,15 +43,15 @@ func (p *Policy) InvalidReferences() []InvalidReference {
 	var all []InvalidReference
 	for i, r := range p.References {
 		if path := referencePath(i); r.Invalid {
-			all = append(all, p.invalidReference(path, r.To))
+			all = append(all, p.invalidReference(path, r))
 		}
 	}
 	return all
 }
 
-// invalidReference has the first problem of a reference. Its field to is used if that field can be read.
-func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidReference {
-	m := InvalidReference{Path: path, To: to}
+// invalidReference has the first problem of a reference. Its fields from and to are used if they can be read.
+func (p *Policy) invalidReference(path string, r *Reference) InvalidReference {
+	m := InvalidReference{Path: path, From: r.From.GroupKind(), To: r.To}
 	for _, problem := range p.Problems {
 		if !within(problem.Path, path) {
 			continue
@@ -59,6 +61,9 @@ func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidRefe
 		}
 		if problem.Path == path || within(problem.Path, path+".to") {
 			m.To = ""
+		}
+		if problem.Path == path || within(problem.Path, path+".from") {
+			m.From = schema.GroupKind{}
 		}
 	}
 	return m
@@ -87,7 +92,7 @@ func (p *Policy) loadReferences(written []v1alpha1.Reference) {
 }
 
 func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Reference {
-	r := &Reference{To: written.To, Names: written.Names}
+	r := &Reference{To: written.To, Names: written.Names, Selector: written.Selector}
 	if written.From == (v1alpha1.Referrer{}) {
 		p.problem(path+".from", "missing", "write apiVersion and kind of the referring objects, such as cert-manager.io/v1 and Certificate")
 	} else {
@@ -96,14 +101,13 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 	if r.From.Group == v1alpha1.ImageKind.Group {
 		p.problem(path+".from.kind", "images of nodes refer to nothing", "")
 	}
-	switch written.To {
-	case v1alpha1.ReferredConfigMap, v1alpha1.ReferredSecret:
-	case "":
-		p.problem(path+".to", "missing", "ConfigMap or Secret")
-	default:
-		p.problem(path+".to", fmt.Sprintf("references to %q are not supported", written.To), "ConfigMap or Secret")
+	if strings.TrimSpace(string(written.To)) == "" {
+		p.problem(path+".to", "missing", "write the kind that they refer to, as Kind or Kind.group, such as Secret or Deployment.apps")
 	}
-	if strings.TrimSpace(r.Names) == "" {
+	switch hasNames, selects := strings.TrimSpace(r.Names) != "", strings.TrimSpace(r.Selector) != ""; {
+	case hasNames && selects:
+		p.problem(path+".selector", "a reference has names or a selector, not both", "declare two references")
+	case !hasNames && !selects:
 		p.problem(path+".names", "missing", "write CEL that gives a list of names, such as [object.spec.secretName]")
 	}
 	return r

@@ -18,7 +18,7 @@ import (
 
 func fineReference() v1alpha1.Reference {
 	return v1alpha1.Reference{
-		From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: "[object.spec.secretName]",
+		From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: "Secret", Names: "[object.spec.secretName]",
 	}
 }
 
@@ -27,7 +27,7 @@ func TestReferencesAreLoaded(t *testing.T) {
 	d.Spec.References = []v1alpha1.Reference{fineReference(), fineReference()}
 	p := d.Load(policy.DefaultProtection())
 	one := &policy.Reference{
-		From: schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: "[object.spec.secretName]",
+		From: schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, To: "Secret", Names: "[object.spec.secretName]",
 	}
 	if diff := cmp.Diff([]*policy.Reference{one, one}, p.References); diff != "" || len(p.Problems) > 0 {
 		t.Errorf("problems %v; -want +got\n%s", p.Problems, diff)
@@ -46,12 +46,13 @@ func TestLoadFindsProblemsOfReferences(t *testing.T) {
 		"a group without a version":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
 		"a version before the group": {func(r *v1alpha1.Reference) { r.From.APIVersion = "v1/cert-manager.io" },
 			`from.apiVersion: "v1/cert-manager.io" is not a group and version`},
-		"a blank kind":                 {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
-		"images as referrers":          {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
-		"no referred kind":             {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
-		"an unsupported referred kind": {func(r *v1alpha1.Reference) { r.To = "Service" }, `to: references to "Service" are not supported`},
-		"no names":                     {func(r *v1alpha1.Reference) { r.Names = "" }, "names: missing"},
-		"blank names":                  {func(r *v1alpha1.Reference) { r.Names = " \n" }, "names: missing"},
+		"a blank kind":          {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
+		"images as referrers":   {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
+		"no referred kind":      {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
+		"a blank referred kind": {func(r *v1alpha1.Reference) { r.To = " " }, "to: missing"},
+		"names and a selector":  {func(r *v1alpha1.Reference) { r.Selector = "object.spec.selector" }, "selector: a reference has names or a selector, not both"},
+		"no names":              {func(r *v1alpha1.Reference) { r.Names = "" }, "names: missing"},
+		"blank names":           {func(r *v1alpha1.Reference) { r.Names = " \n" }, "names: missing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestLoadFindsProblemsOfReferences(t *testing.T) {
 			d.Spec.References = []v1alpha1.Reference{fineReference(), fineReference()}
 			test.spoil(&d.Spec.References[0])
 			p := d.Load(policy.DefaultProtection())
-			p.Rules[0].ReadsReferences = true // as set by the compiler
+			p.Rules[0].Relations = policy.AsksReferences // as set by the compiler
 			p.AddProblems()
 			if len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), "spec.references[0]."+test.want) {
 				t.Errorf("problems %v; want one: spec.references[0].%s", p.Problems, test.want)
@@ -74,6 +75,9 @@ func TestLoadFindsProblemsOfReferences(t *testing.T) {
 func TestInvalidReferences(t *testing.T) {
 	const fine = `{"from": {"apiVersion": "example.com/v1", "kind": "App"}, "to": "Secret", "names": "[]"}`
 	one := func(to v1alpha1.Referred) []policy.InvalidReference {
+		return []policy.InvalidReference{{Path: "spec.references[0]", From: schema.GroupKind{Group: "example.com", Kind: "App"}, To: to}}
+	}
+	fromUnknown := func(to v1alpha1.Referred) []policy.InvalidReference {
 		return []policy.InvalidReference{{Path: "spec.references[0]", To: to}}
 	}
 	whole := []policy.InvalidReference{{Path: "spec.references"}}
@@ -86,12 +90,11 @@ func TestInvalidReferences(t *testing.T) {
 		"empty names":              {`{"references": [` + strings.Replace(fine, `"[]"`, `""`, 1) + `, ` + fine + `]}`, one("Secret")},
 		"names of another type":    {`{"references": [` + strings.Replace(fine, `"[]"`, `[]`, 1) + `]}`, one("Secret")},
 		"another field":            {`{"references": [` + strings.Replace(fine, `names`, `nmaes`, 1) + `]}`, one("Secret")},
-		"from of another type":     {`{"references": [` + strings.Replace(fine, `"App"`, `7`, 1) + `]}`, one("Secret")},
-		"to is misspelt":           {`{"references": [` + strings.Replace(fine, `Secret`, `Secrets`, 1) + `]}`, one("")},
+		"from of another type":     {`{"references": [` + strings.Replace(fine, `"App"`, `7`, 1) + `]}`, fromUnknown("Secret")},
 		"to is a list":             {`{"references": [` + strings.Replace(fine, `"Secret"`, `["Secret"]`, 1) + `]}`, one("")},
 		"to is repeated":           {`{"references": [` + strings.Replace(fine, `"names"`, `"to": "ConfigMap", "names"`, 1) + `]}`, one("")},
 		"to is missing":            {`{"references": [` + strings.Replace(fine, `"to": "Secret", `, ``, 1) + `]}`, one("")},
-		"one is a string":          {`{"references": ["x"]}`, one("")},
+		"one is a string":          {`{"references": ["x"]}`, fromUnknown("")},
 		"references are an object": {`{"references": {}}`, whole},
 		"references are repeated":  {`{"references": [], "references": [` + fine + `]}`, whole},
 		"spec is a list":           {`[]`, whole},
@@ -187,7 +190,7 @@ func TestReferencesChangeTheHash(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Reference){
 		"one":             func(*v1alpha1.Reference) {},
 		"of another kind": func(r *v1alpha1.Reference) { r.From.Kind = "Issuer" },
-		"to another kind": func(r *v1alpha1.Reference) { r.To = v1alpha1.ReferredConfigMap },
+		"to another kind": func(r *v1alpha1.Reference) { r.To = "ConfigMap" },
 		"by other names":  func(r *v1alpha1.Reference) { r.Names = "[]" },
 	} {
 		r := fineReference()

@@ -135,8 +135,8 @@ type Rule struct {
 	// marks.
 	Key  string
 	Mark string
-	// ReadsReferences: the facts depend on references to the object. It is set when the expressions are compiled.
-	ReadsReferences bool
+	// Relations is what the rule asks about other objects. It is set when the expressions are compiled.
+	Relations Relations
 }
 
 // Capacity is the maximum number of eligible subjects. The zero value means no maximum.
@@ -183,6 +183,9 @@ func (r *Rule) Ranks() bool { return r.Keep > 0 || r.Capacity.Bounded }
 func (r *Rule) RanksAtLeastLike(was *Rule) bool {
 	return r.Key == was.Key && r.Keep >= was.Keep && r.Capacity == was.Capacity
 }
+
+// ReadsReferences reports whether the facts depend on other objects, by references or selectors.
+func (r *Rule) ReadsReferences() bool { return r.Relations != 0 }
 
 // UnreadTTL reports whether the rule's own TTL is missing or cannot be read, so that TTL has no meaning.
 func (r *Rule) UnreadTTL() bool {

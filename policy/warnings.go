@@ -41,7 +41,7 @@ func (r *Rule) warnOfShortLives() []Problem {
 func (r *Rule) warnOfUse() []Problem {
 	s := r.Spec.Target.Selector
 	selective := s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
-	if !r.IsReferredTo() || r.ReadsReferences || selective {
+	if !r.IsReferredTo() || r.ReadsReferences() || selective {
 		return nil
 	}
 	return []Problem{{

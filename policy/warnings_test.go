@@ -29,7 +29,7 @@ func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 		"about Secrets":                  {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, nil, warning("Secret")},
 		"about Jobs":                     {v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, nil, nil},
 		"about Secrets of another group": {v1alpha1.Target{APIVersion: "example.com/v1", Kind: "Secret"}, nil, nil},
-		"it reads references":            {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.ReadsReferences = true }, nil},
+		"it reads references":            {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.Relations = policy.AsksReferences }, nil},
 		"it selects by a label":          {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}), nil},
 		"it selects by an expression":    {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Exists"}}}), nil},
 		"it selects all":                 {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{}), warning("Secret")},

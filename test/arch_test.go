@@ -126,6 +126,7 @@ var pure = map[string][]string{
 	"policy/digest":   {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"policy/report":   {"k8s.io/apimachinery", "k8s.io/api/core/v1", "github.com/openreports/reports-api"},
 	"engine":          nil, // homes lists them
+	"engine/builtin":  {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"engine/cost":     {"github.com/google/cel-go"},
 	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},
 	"engine/explain":  {"github.com/google/cel-go"},

@@ -80,9 +80,10 @@ var recoveries = map[string]string{
 
 	// References.
 	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
-	"references.referrer.err":    "kube/referrers TestObjectThatCannotBeRead",
+	"references.failure.err":     "kube/referrers TestObjectThatCannotBeRead",
 	"references.Referrer.Err":    "kube/referrers TestObjectThatCannotBeRead",
 	"references.Uses.Doubt":      "kube/references TestDoubtSaysWhoCannotBeRead",
+	"references.Uses.Unread":     "kube TestMissingTargetsAreReevaluated",
 	"references.Doubted.Why":     "kube/references TestDoubtsAreAllSourcesInDoubt",
 	"references.from.unread":     "kube/referrers TestObjectThatCannotBeRead",
 	"references.Referrer.Unread": "kube/referrers TestObjectThatCannotBeRead",

@@ -45,7 +45,7 @@ type Options struct {
 	Clock      clock.Clock
 	Compiler   *engine.Compiler
 	Protection policy.Protection // kinds of aggregated API servers are protected too
-	// References knows the references to ConfigMaps and Secrets. When they change, rules that read them are evaluated again. If nil,
+	// References knows the references between objects. When they change, rules that read them are evaluated again. If nil,
 	// references are not tracked, and such rules fail. Only the Cluster may take the changes of the index.
 	References *references.Index
 }
@@ -78,7 +78,7 @@ func New(o Options) (*Cluster, error) {
 func (c *Cluster) Open(q retention.RuleSet) retention.Source {
 	s := &source{cluster: c, kind: q.Kind, rules: q}
 	if c.follows(q) {
-		s.reevaluator = &reevaluator{kind: q.Kind, clock: c.clock, changes: c.changes, budget: &c.budget, pending: newPendingObjects()}
+		s.reevaluator = &reevaluator{kind: q.Kind, of: references.KindOf(q.Kind.GroupKind()), clock: c.clock, changes: c.changes, budget: &c.budget, pending: newPendingObjects()}
 	}
 	return s
 }

@@ -47,7 +47,7 @@ func (c *changes) distribute() {
 		return
 	}
 	for m := range c.followers {
-		m.pending.add(references.Kind(m.kind.Kind), changed)
+		m.pending.add(m.of, changed)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 // cache.ReflectorStore.
 type reevaluator struct {
 	kind    schema.GroupVersionKind
+	of      references.Kind
 	clock   clock.Clock
 	changes *changes
 	budget  *evaluationBudget
@@ -161,16 +162,25 @@ func (m *reevaluator) evaluate(kept *keptObject) (row *index.FactRow, mayChange 
 	return row, mayChange, nil
 }
 
-// referencesTo returns the current references to an object.
+// referencesTo returns the current references to an object, and those of the object.
 func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
-	target := references.Target{Kind: references.Kind(m.kind.Kind), Namespace: s.Namespace, Name: s.Name}
+	target := m.target(s)
 	uses := m.changes.index.Of(target)
-	return &engine.References{Count: uses.Count, Incomplete: uses.Doubt, Since: uses.Since, By: func() []engine.Referrer {
-		names := m.changes.index.By(target)
-		by := make([]engine.Referrer, len(names))
-		for i, name := range names {
-			by[i] = engine.Referrer(name)
-		}
-		return by
-	}}
+	return &engine.References{
+		Count: uses.Count, By: func() []engine.Referrer { return referrersOf(m.changes.index.By(target)) },
+		Targets: uses.Targets, Missing: func() []engine.Referrer { return referrersOf(m.changes.index.Missing(target)) },
+		Selected: uses.Selected, Incomplete: uses.Doubt, Unread: uses.Unread, Since: uses.Since,
+	}
+}
+
+func (m *reevaluator) target(s policy.Subject) references.Target {
+	return references.Target{Kind: m.of, Namespace: s.Namespace, Name: s.Name}
+}
+
+func referrersOf(names []references.Name) []engine.Referrer {
+	all := make([]engine.Referrer, len(names))
+	for i, name := range names {
+		all[i] = engine.Referrer(name)
+	}
+	return all
 }

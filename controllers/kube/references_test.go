@@ -137,6 +137,39 @@ func (u *referred) calls() []string {
 
 var errLost = errors.New("no permission to list Pods")
 
+// TestMissingTargetsAreReevaluated: rules are evaluated again when a target of an object appears or disappears, and when it becomes
+// known what the object refers to. Before a deletion, both watches must have seen the same version of the object.
+func TestMissingTargetsAreReevaluated(t *testing.T) {
+	inUse(t, []string{"targets.missing.exists(t, t.kind == 'Secret' && t.name == 'tls')"}, func(u *referred) {
+		u.calls()
+		expect.Equal(t, "before it is known what it refers to", "doubt", u.says("a"))
+		owned := references.Referrer{
+			UID: "uid-a", Name: references.Name{Kind: "ConfigMap", Namespace: "team-a", Name: "a"},
+			Targets: []references.Target{{Kind: references.Secret, Namespace: "team-a", Name: "tls"}},
+			Object:  &references.Object{Kind: references.ConfigMap, Version: "1"},
+		}
+		tls := references.Referrer{UID: "tls", Name: references.Name{Kind: "Secret", Namespace: "team-a", Name: "tls"}, Object: &references.Object{Kind: references.Secret}}
+		u.references.Expect("Secret", references.ConfigMap)
+		u.references.Expect("ConfigMap", references.ConfigMap)
+		u.references.Replace("ConfigMap", []references.Referrer{owned})
+		u.calls()
+		expect.Equal(t, "before the targets are listed", "doubt", u.says("a"))
+		u.references.Replace("Secret", []references.Referrer{tls})
+		u.calls()
+		expect.Equal(t, "its target exists", "no", u.says("a"))
+		expect.Equal(t, "another object, which was not read", "doubt", u.says("b"))
+		u.references.Remove("Secret", "tls")
+		u.calls()
+		expect.Equal(t, "its target is missing", "yes", u.says("a"))
+		subject := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a", ResourceVersion: "1"}
+		expect.NoError(t, u.source.Confirm(subject))
+		subject.ResourceVersion = "2"
+		if err := u.source.Confirm(subject); err == nil {
+			t.Error("a newer version is confirmed although it is not known what it refers to")
+		}
+	})
+}
+
 func TestChangedReferencesAreReevaluated(t *testing.T) {
 	inUse(t, []string{unused, "references.by.all(r, r.kind == 'ReplicaSet')"}, func(u *referred) {
 		began := time.Now()

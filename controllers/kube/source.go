@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
-	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -109,7 +108,11 @@ func (s *source) Confirm(subject policy.Subject) error {
 		return nil
 	}
 	s.reevaluator.reevaluate([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
-	return s.reevaluator.changes.index.Paused(references.Kind(s.kind.Kind))
+	known := s.reevaluator.changes.index
+	if err := known.Behind(s.reevaluator.target(subject), subject.ResourceVersion); err != nil {
+		return err
+	}
+	return known.Paused(s.reevaluator.of)
 }
 
 // collection returns the objects of a resource to read: all, or those of one namespace.

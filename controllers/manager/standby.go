@@ -25,7 +25,7 @@ func (c *Config) addStandby(mgr manager.Manager, leader *policyset.Reconciler, r
 		return err
 	}
 	standby.Subscribers = []func(policyset.CompiledSnapshot){
-		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Referred, s.InvalidReferences...) },
+		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Asked, s.InvalidReferences...) },
 		func(s policyset.CompiledSnapshot) { reconciler.UseOnStandby(s.Snapshot, s.Programs) },
 		func(policyset.CompiledSnapshot) { permissionLoop.Refresh() },
 	}

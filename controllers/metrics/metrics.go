@@ -104,10 +104,10 @@ var (
 // Condition is one condition of a policy.
 var Condition = Conditions.gauge("sunset_policy_condition", "1 for each condition of a policy, with its status and reason.", "policy", "condition", "status", "reason")
 
-// The gauges of references to ConfigMaps and Secrets. They are absent while no rule reads references.
+// The gauges of references between objects. They are absent while no rule reads references.
 var (
-	References = Counted.gauge("sunset_references", "Known references to ConfigMaps and Secrets, by the kind of the target.", "kind")
-	Referrers  = Counted.gauge("sunset_references_referrers", "Objects of a kind that Sunset watches for references to ConfigMaps and Secrets.", "referrer")
+	References = Counted.gauge("sunset_references", "Known references to objects, by the kind of the target.", "kind")
+	Referrers  = Counted.gauge("sunset_references_referrers", "Objects of a kind that Sunset watches for what rules ask about references.", "referrer")
 	Synced     = Counted.gauge("sunset_references_synced", "1 while all references of the objects of a kind are known, 0 while some are unknown.", "referrer")
 )
 

@@ -139,15 +139,16 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 	return all
 }
 
-// rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. If fewer
-// kinds of referrers are declared, it records every namespace of policies that read references: objects may have become unused.
+// rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. If
+// declarations of references affect some kinds, it records every namespace of policies that read these references: objects may have
+// become unused.
 // A dry run is counted again as a whole.
 //
 // It drops counts of earlier versions of a policy, even if the change does not affect the objects that the policy selects now.
 // previewsOf drops the count of the current version at the next edit while a change waits.
-func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot, fewer sets.Set[references.Kind]) (found bool) {
+func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot, affected sets.Set[references.Kind]) (found bool) {
 	change := snapshot.Since(before)
-	if change.None() && len(fewer) == 0 {
+	if change.None() && len(affected) == 0 {
 		return false
 	}
 	var latest policy.ApprovalScope // many policies wait in the same namespaces and share one scope
@@ -156,11 +157,11 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 		if known == nil {
 			continue
 		}
-		if len(fewer) > 0 || change.Concerns(e.policy) {
+		if len(affected) > 0 || change.Concerns(e.policy) {
 			maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash })
 		}
 		namespaces := change.Scope(e.policy)
-		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
+		if known.Hash == e.policy.Hash && readsReferences(e.policy, affected) {
 			namespaces = namespaces.Union(snapshot.Reach(e.policy))
 			e.previews.blind, e.previews.before = true, nil
 		}

@@ -126,8 +126,8 @@ func (l *Reconciler) publish() {
 		maps.Copy(programs, e.programs)
 	}
 	snapshot := l.bind(s)
-	fewer := l.declare(s.entries)
-	rescoped := before != nil && l.rescope(s.entries, before, snapshot, fewer)
+	affected := l.declare(s.entries)
+	rescoped := before != nil && l.rescope(s.entries, before, snapshot, affected)
 	if l.compare(s.entries, before) || rescoped {
 		snapshot = l.bind(s)
 	}
@@ -140,7 +140,7 @@ func (l *Reconciler) publish() {
 	}
 	e := CompiledSnapshot{
 		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries), Approvals: approvalsOf(s.entries),
-		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), InvalidReferences: l.invalidReferences,
+		References: l.references, ReferencesSince: l.referencesSince, Asked: asked(s.entries), InvalidReferences: l.invalidReferences,
 	}
 	e.QuotasUnread, e.QuotaError = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
 	for _, use := range l.Subscribers {

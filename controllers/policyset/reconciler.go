@@ -43,11 +43,11 @@ type CompiledSnapshot struct {
 	Approvals map[types.UID][]string
 
 	// References are the referrers that policies of any mode declare, and ReferencesSince is when this set last changed.
-	// Referred are the kinds whose references rules read. InvalidReferences are the declarations that Sunset cannot interpret:
+	// Asked is what rules ask about references. InvalidReferences are the declarations that Sunset cannot interpret:
 	// no object of their kinds is known to be unused.
 	References        []references.Declared
 	ReferencesSince   time.Time
-	Referred          []references.Kind
+	Asked             references.Asked
 	InvalidReferences []references.InvalidReference
 }
 

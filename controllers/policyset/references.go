@@ -19,7 +19,7 @@ func declared(entries []*entry) []references.Declared {
 		all = append(all, references.ValidReferences(e.policy)...)
 	}
 	slices.SortFunc(all, func(a, b references.Declared) int {
-		return cmp.Or(cmp.Compare(a.From.String(), b.From.String()), cmp.Compare(a.To, b.To), cmp.Compare(a.Names, b.Names))
+		return cmp.Or(cmp.Compare(a.From.String(), b.From.String()), cmp.Compare(a.To, b.To), cmp.Compare(a.Names, b.Names), cmp.Compare(a.Selector, b.Selector))
 	})
 	return slices.Compact(all)
 }
@@ -34,45 +34,52 @@ func invalidReferences(entries []*entry) []references.InvalidReference {
 	return all
 }
 
-// referred returns the kinds whose references some rule reads.
-func referred(entries []*entry) []references.Kind {
-	all := sets.New[references.Kind]()
+// asked returns what rules ask about references.
+func asked(entries []*entry) references.Asked {
+	all := references.Asked{}
 	for _, e := range entries {
-		for _, r := range e.policy.Rules {
-			if r.ReadsReferences && !r.Invalid() {
-				all.Insert(references.Kind(r.Kind.Kind))
-			}
-		}
+		all.Add(e.policy.Rules)
 	}
-	return sets.List(all)
+	return all
 }
 
-// declare records what policies declare now. It returns the kinds that may have fewer references than before, because a
-// declaration that referred to them, or may have, no longer exists.
-func (l *Reconciler) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
-	declared := declared(entries)
-	fewer = sets.New[references.Kind]()
+// declare records what policies declare now. It returns the kinds of which more objects may be eligible than before: those with
+// fewer references or selected objects, because a declaration no longer exists, and those with more targets, which may be missing.
+func (l *Reconciler) declare(entries []*entry) (affected sets.Set[references.Kind]) {
+	declared, asked := declared(entries), asked(entries)
+	targets := references.Asked{}
+	for kind, relations := range asked {
+		targets[kind] = relations & policy.AsksTargets
+	}
+	affected = sets.New[references.Kind]()
 	for _, d := range l.references {
 		if !slices.Contains(declared, d) {
-			fewer.Insert(d.To)
+			affected.Insert(d.About(asked)...)
+		}
+	}
+	if !l.referencesSince.IsZero() {
+		for _, d := range declared {
+			if !slices.Contains(l.references, d) {
+				affected.Insert(d.About(targets)...)
+			}
 		}
 	}
 	invalid := invalidReferences(entries)
 	for _, m := range l.invalidReferences {
 		if !slices.Contains(invalid, m) {
-			fewer.Insert(m.Kinds()...)
+			affected.Insert(m.About(asked)...)
 		}
 	}
 	l.invalidReferences = invalid
 	if l.referencesSince.IsZero() || !slices.Equal(declared, l.references) {
 		l.references, l.referencesSince = declared, l.Clock.Now()
 	}
-	return fewer
+	return affected
 }
 
-// readsReferences reports whether a rule of the policy reads the references to any of the kinds.
+// readsReferences reports whether a rule of the policy asks about the references of any of the kinds.
 func readsReferences(p *policy.Policy, kinds sets.Set[references.Kind]) bool {
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
-		return r.ReadsReferences && kinds.Has(references.Kind(r.Kind.Kind))
+		return r.ReadsReferences() && kinds.Has(references.KindOf(r.Kind.GroupKind()))
 	})
 }

@@ -59,8 +59,8 @@ func TestSnapshotHasDeclaredReferences(t *testing.T) {
 
 // TestSnapshotHasInvalidReferences: it is unknown what an invalid declaration refers to.
 func TestSnapshotHasInvalidReferences(t *testing.T) {
-	misread := func(from, why string, to references.Kind) references.InvalidReference {
-		return references.InvalidReference{From: references.SourceID(from), To: to, Why: why}
+	misread := func(from, why string, of, to references.Kind) references.InvalidReference {
+		return references.InvalidReference{From: references.SourceID(from), Of: of, To: to, Why: why}
 	}
 	tests := map[string]struct {
 		policies map[string]string
@@ -68,12 +68,12 @@ func TestSnapshotHasInvalidReferences(t *testing.T) {
 	}{
 		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
 		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.InvalidReference{
-			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
-		"another kind, in two policies": {map[string]string{"q": declares("Suspend", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
-			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, ""),
-			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, "")}},
+			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "App.example.com", "Secret")}},
+		"another kind, in two policies": {map[string]string{"q": declares("Suspend", "Secrets", "[object.a]"), "p": declares("Enforce", "Secrets", "[object.a]")}, []references.InvalidReference{
+			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Secrets" are not supported (did you mean Secret?)`, "App.example.com", ""),
+			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Secrets" are not supported (did you mean Secret?)`, "App.example.com", "")}},
 		"the whole list": {map[string]string{"p": `{references: {}, rules: []}`}, []references.InvalidReference{
-			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "")}},
+			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "", "")}},
 		"of a RetentionPolicy": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
 	}
 	for name, test := range tests {
@@ -86,7 +86,7 @@ func TestSnapshotHasInvalidReferences(t *testing.T) {
 // TestInvalidReferenceMayHaveReferred: when an invalid declaration is removed, rules that read references are counted again. This
 // is also so if it was invalid from the start.
 func TestInvalidReferenceMayHaveReferred(t *testing.T) {
-	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
+	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Secrets": true} {
 		l := withPolicies(t, map[string]string{"p": reads("Enforce", "Secret", ""), "q": declares("DryRun", kind, "[objekt.a]")})
 		l.counted("p")
 		expect.Equal(t, "waits while a declaration is invalid", false, l.named("p").Gate != nil)
@@ -110,7 +110,7 @@ func TestSnapshotHasReferredKinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(withPolicies(t, test.policies).last().Referred...))
+			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(withPolicies(t, test.policies).last().Asked.Kinds()...))
 		})
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -141,14 +143,16 @@ func (v *statusInput) forbidden(r *policy.Rule) error {
 // missingOfReferences returns the permissions that Sunset lacks to follow the references that rules of a ClusterRetentionPolicy
 // read. A RetentionPolicy shows no more about the cluster than its namespace may know.
 func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Permission) {
-	if p.Namespace != "" || !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads }) {
+	isDenied := func(s referrers.State) bool { return s.Denied }
+	if p.Namespace != "" || !slices.ContainsFunc(v.referrers, isDenied) || len(asked(p)) == 0 {
 		return nil
 	}
 	for _, q := range v.compiled.Snapshot.Policies() {
 		var referrers []schema.GroupResource
-		concerns := false
+		concerns, asked := false, asked(q)
+		isAsked := func(kind references.Kind) bool { return asked[kind] != 0 }
 		for _, s := range v.referrers {
-			if s.Resource.Empty() || !follows(q, s.Kind) {
+			if s.Resource.Empty() || !(builtin.Has(s.Kind.GroupKind()) && slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
 				continue
 			}
 			referrers = append(referrers, s.Resource)
@@ -161,10 +165,11 @@ func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Perm
 	return missing
 }
 
-// follows reports whether a kind is watched because of a policy, for the references of its objects.
-func follows(p *policy.Policy, kind schema.GroupVersionKind) bool {
-	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads })
-	return reads && references.IsBuiltIn(kind.GroupKind()) || declares(p, kind)
+// asked returns what rules of a policy ask about references.
+func asked(p *policy.Policy) references.Asked {
+	all := references.Asked{}
+	all.Add(p.Rules)
+	return all
 }
 
 func declares(p *policy.Policy, kind schema.GroupVersionKind) bool {

@@ -103,14 +103,14 @@ func TestPermissionsToFollowReferences(t *testing.T) {
 				q.Name, q.UID = "q", "q"
 				q.References = []*policy.Reference{{From: app}}
 				w.Referrers = states{
-					{Kind: app, From: "App.v1.example.com", Phase: referrers.Unknown, Resource: apps, Denied: test.denied[app]},
-					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod]},
+					{Kind: app, From: "App.v1.example.com", Phase: referrers.Unknown, Resource: apps, Denied: test.denied[app], About: []references.Kind{job}},
+					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod], About: []references.Kind{job}},
 				}
 				e := w.asks(p)
 				e.Snapshot = compiledOf(p, q).Snapshot
 				w.Use(e)
 				bubble.Pass(10 * time.Second)
-				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
+				want := "rules that read references keep every Job.batch, because some references are not known: Pod: it has not been listed yet"
 				var missing []v1alpha1.MissingPermission
 				for _, r := range test.roles(p, q) {
 					missing = append(missing, r.Status()...)

@@ -56,8 +56,8 @@ func (w *harness) put(s situation) {
 	}
 	p.Ledger = s.ledger != nil
 	e := compiledOf(p, q)
-	if p.Rules[0].ReadsReferences {
-		e.Referred = []references.Kind{job}
+	if p.Rules[0].ReadsReferences() {
+		e.Asked = references.Asked{job: policy.AsksReferences}
 	}
 	start := time.Now().Add(-2 * time.Hour)
 	subject := policy.Subject{Namespace: "team-a", Name: "x", UID: types.UID(fmt.Sprint(time.Now())), ResourceVersion: "1", Created: start}
@@ -159,7 +159,7 @@ var addresses = []address{
 	}},
 	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
-		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
+		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].Relations = policy.AsksReferences }},
 		"LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
 		"EntriesUnread":     {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		"NoAgents":          {nodes: func(*policy.Policy) *fleet { return fleetOf() }},

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// References is the part of the references to ConfigMaps and Secrets that a Reporter reads.
+// References is the part of the references between objects that a Reporter reads.
 type References interface {
 	Of(references.Target) references.Uses
 	Doubts(references.Kind) []references.Doubted
@@ -41,7 +41,7 @@ func (k referred) String() string { return fmt.Sprint(k.doubt, k.sources, k.sinc
 // referredNow returns what is known about the kinds whose references rules read.
 func (r *Reporter) referredNow(e policyset.CompiledSnapshot) map[references.Kind]referred {
 	all := map[references.Kind]referred{}
-	for _, kind := range e.Referred {
+	for kind := range e.Asked {
 		all[kind] = r.referredTo(kind, e.ReferencesSince)
 	}
 	return all
@@ -67,9 +67,9 @@ func (k referred) settlesAt() time.Time {
 	return k.since.Add(policy.QuietPeriod)
 }
 
-// asks reports whether a rule reads references, and to which kind.
+// asks reports whether a rule asks about references, and of which kind.
 func asks(r *policy.Rule) (references.Kind, bool) {
-	return references.Kind(r.Kind.Kind), r.ReadsReferences && !r.Invalid()
+	return references.KindOf(r.Kind.GroupKind()), r.ReadsReferences() && !r.Invalid()
 }
 
 // unsettled reports whether a rule reads references, and unused objects could not be due when they were counted.
@@ -145,22 +145,22 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 }
 
 // references exports what is known about references, while some rule reads them.
-func (g *gauges) references(known References, states []referrers.State, asked []references.Kind) {
+func (g *gauges) references(known References, states []referrers.State, asked references.Asked) {
 	if len(asked) == 0 {
 		return
 	}
-	for _, kind := range asked {
+	for kind := range asked {
 		g.count = append(g.count, metrics.References.Of(float64(known.Len(kind)), string(kind)))
 	}
 	sources := map[references.SourceID]references.Source{}
 	for _, s := range known.Sources() {
 		sources[s.From] = s
 	}
-	isAsked := func(kind references.Kind) bool { return slices.Contains(asked, kind) }
+	isAsked := func(kind references.Kind) bool { return asked[kind] != 0 }
 	objects, doubted := map[string]int{}, map[string]bool{}
 	for _, s := range states { // a kind may occur twice, in several versions
 		source := sources[s.From]
-		if !slices.ContainsFunc(source.To, isAsked) {
+		if !slices.ContainsFunc(source.About, isAsked) {
 			continue // no rule reads the references of this kind
 		}
 		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // an invalid declaration has no kind

@@ -23,9 +23,9 @@ import (
 )
 
 // asking makes a rule read the references to Jobs, which replace ConfigMaps in these tests.
-func asking(r *policy.Rule) { r.ReadsReferences = true }
+func asking(r *policy.Rule) { r.Relations = policy.AsksReferences }
 
-const job references.Kind = "Job"
+const job references.Kind = "Job.batch"
 
 // withReferences runs a test in which Pods may refer to Jobs.
 func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *references.Index)) {
@@ -41,7 +41,7 @@ func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *referen
 // asks puts a policy in force whose rules read references to Jobs. Five Jobs are due.
 func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
 	e := compiledOf(p)
-	e.Referred, e.ReferencesSince = []references.Kind{job}, w.began
+	e.Asked, e.ReferencesSince = references.Asked{job: policy.AsksReferences}, w.began
 	now := time.Now()
 	w.store(p, noStatus)
 	w.set(func() { w.kinds = []retention.KindState{kindOf(e, now, backlog(5, now)...)} })
@@ -59,7 +59,7 @@ func TestReferencesKnownCondition(t *testing.T) {
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
 		say("before Pods are listed", "Unknown Listing", "Unknown Listing")
-		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
+		expect.Equal(t, "message", "rules that read references keep every Job.batch, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
@@ -76,7 +76,7 @@ func TestReferencesKnownCondition(t *testing.T) {
 		x.Lose("Pod", errors.New("no answer"))
 		say("when the lists are lost", "False ReferencesUnknown", "False ReferencesUnknown")
 		expect.Equal(t, "message about many",
-			"rules that read references keep every Job, because some references are not known: A: forbidden; B: forbidden; C: forbidden; and 1 more",
+			"rules that read references keep every Job.batch, because some references are not known: A: forbidden; B: forbidden; C: forbidden; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -136,10 +136,10 @@ func TestReferencesAreExported(t *testing.T) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		bubble.Pass(5 * time.Second)
 		want := map[string]float64{
-			" Job": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
+			" Job.batch": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
 		}
 		expect.Equal(t, "gauges", want, gathered(t, "sunset_references"))
-		e.Referred = nil
+		e.Asked = nil
 		w.Use(e)
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "gauges when no rule reads references", map[string]float64{}, gathered(t, "sunset_references"))
@@ -156,7 +156,7 @@ func TestNamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+		expect.Equal(t, "message", "rules that read references keep every Job.batch, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
 	})
 }
 

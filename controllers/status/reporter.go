@@ -288,7 +288,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	}
 	gauges.rules(all)
 	gauges.nodes(snapshot, v.nodes)
-	gauges.references(r.References, v.referrers, v.compiled.Referred)
+	gauges.references(r.References, v.referrers, v.compiled.Asked)
 	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
 	for _, p := range snapshot.Policies() {
 		_, changes := snapshot.Deferral(p, r.counted)

@@ -46,12 +46,15 @@ func TestPageIsTrue(t *testing.T) {
 	expect.Equal(t, "rules", 7, len(written.Rules))
 	_, rest, _ = strings.Cut(page, "## References")
 	table, _, _ = strings.Cut(rest, "## Images")
-	for _, match := range regexp.MustCompile("\\| `(references.*|!references.*)` \\|").FindAllStringSubmatch(table, -1) {
+	for _, match := range regexp.MustCompile("\\| `([^`]*(?:references|targets|selected)\\.[^`]*)` \\|").FindAllStringSubmatch(table, -1) {
 		r := written.Rules[1]
+		if strings.Contains(match[1], "selected.") {
+			r.Target.Kind = "Service"
+		}
 		r.Eligible = "type(" + match[1] + ") != null_type"
 		written.Rules = append(written.Rules, r)
 	}
-	expect.Equal(t, "rules", 13, len(written.Rules))
+	expect.Equal(t, "rules", 19, len(written.Rules))
 	for _, r := range written.Rules {
 		if _, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) > 0 {
 			t.Errorf("%s: %v", r.Eligible, problems)

@@ -116,6 +116,8 @@ func ImageVariables(types *openapi.Types) []cel.EnvOption {
 		cel.Variable(syntax.ObjectVariable, types.TypeOf(imageSchema(), syntax.ObjectVariable)),
 		cel.Variable(syntax.NodeVariable, types.TypeOf(nodeSchema(), syntax.NodeVariable)),
 		cel.Variable(syntax.ReferencesVariable, cel.DynType),
+		cel.Variable(syntax.TargetsVariable, cel.DynType),
+		cel.Variable(syntax.SelectedVariable, cel.DynType),
 	}
 }
 

@@ -5,6 +5,7 @@ package diagnose
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -17,24 +18,65 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-const (
-	referrerType   = syntax.ReferencesVariable + "/by[]" // the name of its type
-	referencesHint = "references has count, and by, a list whose elements have kind, namespace and name: " +
-		"write references.count == 0, or references.by.exists(r, r.kind == 'Pod')"
-)
+// relation is a variable about other objects.
+type relation struct {
+	name string
+	list string // the field with a list of objects; empty for none
+	hint string
+}
 
-var (
-	referencesFields = []string{"count", "by"}
-	referrerFields   = []string{"kind", "namespace", "name"}
-)
+var relations = []relation{
+	{syntax.ReferencesVariable, "by", "references has count, and by, a list whose elements have kind, namespace and name: " +
+		"write references.count == 0, or references.by.exists(r, r.kind == 'Pod')"},
+	{syntax.TargetsVariable, "missing", "targets has count, and missing, a list whose elements have kind, namespace and name: " +
+		"write targets.missing.exists(t, t.kind == 'Service')"},
+	{syntax.SelectedVariable, "", "selected has count: write selected.count == 0"},
+}
 
-// ReferenceVariables declares the variables of a rule that reads references, with the type of references.
+// referrerFields are the fields of an element of a list.
+var referrerFields = []string{"kind", "namespace", "name"}
+
+func relationNames() (names []string) {
+	for _, r := range relations {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// element is the name of the type of an element of the list.
+func (r relation) element() string { return r.name + "/" + r.list + "[]" }
+
+func (r relation) fields() []string {
+	if r.list == "" {
+		return []string{"count"}
+	}
+	return []string{"count", r.list}
+}
+
+// schema has all fields of the variable.
+func (r relation) schema() *spec.Schema {
+	object := map[string]spec.Schema{}
+	for _, name := range referrerFields {
+		object[name] = *spec.StringProperty()
+	}
+	one, fields := record(object), map[string]spec.Schema{"count": *spec.Int64Property()}
+	if r.list != "" {
+		fields[r.list] = *spec.ArrayProperty(&one)
+	}
+	schema := record(fields)
+	return &schema
+}
+
+// ReferenceVariables declares the variables of a rule that reads references, targets or selected, with their types.
 func ReferenceVariables(types *openapi.Types) []cel.EnvOption {
-	return []cel.EnvOption{
+	all := []cel.EnvOption{
 		cel.Variable(syntax.ObjectVariable, cel.DynType),
 		cel.Variable(syntax.NodeVariable, cel.DynType),
-		cel.Variable(syntax.ReferencesVariable, types.TypeOf(referencesSchema(), syntax.ReferencesVariable)),
 	}
+	for _, r := range relations {
+		all = append(all, cel.Variable(r.name, types.TypeOf(r.schema(), r.name)))
+	}
+	return all
 }
 
 // References returns the findings about references in a text that compiles without their types. check checks the text
@@ -58,21 +100,10 @@ func References(env *cel.Env, text string, check func() (*cel.Ast, []Finding)) [
 	return findings
 }
 
-// referencesSchema has all fields of the variable references.
-func referencesSchema() *spec.Schema {
-	referrer := map[string]spec.Schema{}
-	for _, name := range referrerFields {
-		referrer[name] = *spec.StringProperty()
-	}
-	one := record(referrer)
-	schema := record(map[string]spec.Schema{"count": *spec.Int64Property(), "by": *spec.ArrayProperty(&one)})
-	return &schema
-}
-
-// unselectedReferences finds references without one of its fields: used as a whole, or tested for a field. Loop variables cannot
-// have its name, because the compiler rejects them.
+// unselectedReferences finds references without one of its fields: used as a whole, or tested for a field. An expression that has a
+// loop variable with the name does not read it: the compiler rejects that.
 func unselectedReferences(tree *ast.AST) []Finding {
-	fields, tested := map[int64]bool{}, map[int64]bool{}
+	fields, tested, loops := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	var findings []Finding
 	for e := range syntax.All(tree.Expr()) {
 		if operand, _, ok := testOf(e); ok {
@@ -80,31 +111,49 @@ func unselectedReferences(tree *ast.AST) []Finding {
 		} else if e.Kind() == ast.SelectKind {
 			fields[e.AsSelect().Operand().ID()] = true
 		}
-		if e.Kind() != ast.IdentKind || strings.TrimPrefix(e.AsIdent(), ".") != syntax.ReferencesVariable || fields[e.ID()] {
+		if e.Kind() == ast.ComprehensionKind {
+			loops[e.AsComprehension().IterVar()], loops[e.AsComprehension().IterVar2()] = true, true
+		}
+		r := relationCalled(e)
+		if r == nil || fields[e.ID()] || loops[r.name] {
 			continue
 		}
-		message := "references cannot be used without one of its fields"
+		message := r.name + " cannot be used without one of its fields"
 		if tested[e.ID()] {
-			message = "the fields of references are always present"
+			message = "the fields of " + r.name + " are always present"
 		}
-		findings = append(findings, findingAt(tree, e, message, referencesHint))
+		findings = append(findings, findingAt(tree, e, message, r.hint))
 	}
 	return findings
 }
 
-// testedReferrers finds tests for a field of an element of references.by.
+// relationCalled returns the variable that an expression names; nil for none.
+func relationCalled(e ast.Expr) *relation {
+	for i, r := range relations {
+		if e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == r.name {
+			return &relations[i]
+		}
+	}
+	return nil
+}
+
+// testedReferrers finds tests for a field of an element of references.by or targets.missing.
 func testedReferrers(tree *ast.AST) []Finding {
 	var findings []Finding
 	for e := range syntax.All(tree.Expr()) {
 		operand, field, ok := testOf(e)
-		if !ok || tree.GetType(operand.ID()).TypeName() != referrerType {
+		if of := ""; ok {
+			of = tree.GetType(operand.ID()).TypeName()
+			ok = slices.ContainsFunc(relations, func(r relation) bool { return r.element() == of })
+		}
+		if !ok {
 			continue
 		}
 		hint := "use it without ? and has()"
 		if field == "namespace" {
 			hint += "; it is '' for objects without a namespace"
 		}
-		findings = append(findings, findingAt(tree, operand, "field "+field+" of a referring object is always present", hint))
+		findings = append(findings, findingAt(tree, operand, "field "+field+" of an object in the list is always present", hint))
 	}
 	return findings
 }
@@ -126,11 +175,21 @@ var fieldless = regexp.MustCompile(`^type '(.*)' does not support field selectio
 
 // aboutReferencesField adds to a finding about a missing field which field to read instead.
 func aboutReferencesField(f Finding) Finding {
-	f.Message = strings.ReplaceAll(f.Message, referrerType, "referrer")
+	hint := relations[0].hint
+	for _, r := range relations {
+		if strings.HasPrefix(f.Field, r.name+".") || strings.Contains(f.Message, r.element()) {
+			hint = r.hint
+		}
+		if r.list != "" {
+			f.Message = strings.ReplaceAll(f.Message, r.element(), "referrer")
+		}
+	}
 	if caught := unknownField.FindStringSubmatch(f.Message); caught != nil {
 		parent, known := strings.TrimSuffix(f.Field, caught[1]), referrerFields
-		if parent == syntax.ReferencesVariable+"." {
-			known = referencesFields
+		for _, r := range relations {
+			if parent == r.name+"." {
+				known = r.fields()
+			}
 		}
 		f.Message, f.Hint = fmt.Sprintf("unknown field %q", caught[1]), ""
 		if meant := policy.Closest(caught[1], known); meant != "" {
@@ -141,7 +200,7 @@ func aboutReferencesField(f Finding) Finding {
 		f.Message = caught[1] + " has no fields"
 	}
 	if f.Hint == "" {
-		f.Hint = referencesHint
+		f.Hint = hint
 	}
 	return f
 }

@@ -32,6 +32,7 @@ func TestInvalidReferences(t *testing.T) {
 		want     []string // without the path
 	}{
 		"all fields":                            {"references.count == 0 && references.by.all(r, r.kind + r.namespace + r.name != '')", nil},
+		"a loop variable with another name":     {"references.count == 0 && ['a'].all(targets, targets == 'a')", nil},
 		"has() of a field":                      {"has(references.count)", []string{"1:5: " + there}},
 		"an optional field that does not exist": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
 		"an optional field":                     {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
@@ -59,8 +60,8 @@ func TestInvalidReferences(t *testing.T) {
 		"a misspelt field of an element": {"references.by[0].nam == 'a'", []string{`1:17: unknown field "nam" (did you mean name?)`}},
 		"an unknown field of a referrer": {"references.by.all(r, r.apiVersion == 'v1')", []string{`1:23: unknown field "apiVersion"` + has}},
 		"has() of a field of a referrer": {"references.by.all(r, has(r.namespace))", []string{
-			"1:26: field namespace of a referring object is always present (use it without ? and has(); it is '' for objects without a namespace)"}},
-		"an optional field of a referrer":         {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: field kind of a referring object is always present (use it without ? and has())"}},
+			"1:26: field namespace of an object in the list is always present (use it without ? and has(); it is '' for objects without a namespace)"}},
+		"an optional field of a referrer":         {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: field kind of an object in the list is always present (use it without ? and has())"}},
 		"has() of an unknown field of a referrer": {"references.by.all(r, has(r.Kind))", []string{`1:22: unknown field "Kind" (did you mean r.kind?)`}},
 	}
 	c := fixture.Compiler(t)
@@ -122,7 +123,7 @@ func TestReferencesOfNearlyTheTarget(t *testing.T) {
 		r := aboutConfigMaps("references.count == 0")
 		r.Target = target
 		_, problems := fixture.Compiler(t).Rule(r, nil, "spec.rules[0]")
-		want := "spec.rules[0].eligible:1:1: references is available only in rules about ConfigMaps and Secrets, not about " +
+		want := "spec.rules[0].eligible:1:1: references is available only in rules about objects that others refer to by name, not about " +
 			target.APIVersion + " " + target.Kind + " (write target: {apiVersion: v1, kind: " + kind + "})"
 		if len(problems) != 1 || problems[0].String() != want {
 			t.Errorf("got %v, want %s", problems, want)

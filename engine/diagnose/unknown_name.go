@@ -52,8 +52,8 @@ func (d *diagnosis) unknownName(c celError) Finding {
 		return d.unknownVariable(after)
 	case slices.Contains(foreignObjectNames, name), policy.Closest(name, []string{syntax.ObjectVariable}) != "":
 		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean object?"}
-	case policy.Closest(name, []string{syntax.ReferencesVariable}) != "":
-		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean references?"}
+	case policy.Closest(name, relationNames()) != "":
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean " + policy.Closest(name, relationNames()) + "?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
 	case dashedKey.MatchString(before):
@@ -129,7 +129,7 @@ func (d *diagnosis) unknownFunction(name string, c celError) Finding {
 		return Finding{Message: name + "() does not accept these arguments", Hint: macroHints[name]}
 	}
 	f := Finding{Message: fmt.Sprintf("unknown function %s()", name), Hint: functionsHint}
-	if field := d.fieldCalled(name, c); field == syntax.ReferencesVariable+"."+name || field != "" && foreignFunctions[name] == "" && policy.Closest(name, d.scope.Functions.all) == "" {
+	if field := d.fieldCalled(name, c); slices.Contains(relationNames(), strings.TrimSuffix(field, "."+name)) || field != "" && foreignFunctions[name] == "" && policy.Closest(name, d.scope.Functions.all) == "" {
 		f.Hint = "write a field without (): " + field
 	} else if loop := foreignLoops[name]; loop != "" {
 		f.Hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])

@@ -12,6 +12,8 @@ const (
 	ObjectVariable     = "object"
 	NodeVariable       = "node"
 	ReferencesVariable = "references"
+	TargetsVariable    = "targets"
+	SelectedVariable   = "selected"
 	VariablesVariable  = "variables"
 )
 

@@ -40,7 +40,7 @@ func (m Missing) String() string {
 		who = "ServiceAccount " + m.Account
 	}
 	if m.For == References {
-		what = "all kinds that may refer to ConfigMaps and Secrets"
+		what = "all kinds whose references the rules ask about"
 	}
 	text := fmt.Sprintf("%s may not %s %s", who, strings.Join(m.Denied, ", "), what)
 	if m.Namespace != "" {
@@ -76,7 +76,7 @@ func OfOwners(p *policy.Policy, resource schema.GroupResource) Permission {
 	return on(p, resource).And("get", "delete")
 }
 
-// OfReferences is the permission that Sunset needs for all kinds that may refer to the objects that rules of a policy ask about.
+// OfReferences is the permission that Sunset needs for all kinds that tell what rules of a policy ask about references.
 func OfReferences(p *policy.Policy, referrers ...schema.GroupResource) Permission {
 	return Permission{Policy: p.Name, For: References, Resources: referrers}.And("list", "watch")
 }

@@ -139,9 +139,9 @@ func TestOfReferences(t *testing.T) {
 func TestMissingString(t *testing.T) {
 	p := of("team-a/own", policy.Rule{Kind: job})
 	for want, permission := range map[string]rbac.Permission{
-		"Sunset may not watch, delete jobs.batch":                                         rbac.OfSunset(p, job.GroupKind(), jobs),
-		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":     rbac.OfAccount(p, job.GroupKind(), jobs),
-		"Sunset may not watch, delete all kinds that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
+		"Sunset may not watch, delete jobs.batch":                                     rbac.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a": rbac.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete all kinds whose references the rules ask about": rbac.OfReferences(p, jobs),
 	} {
 		missing := rbac.Missing{Permission: permission, Denied: []string{"watch", "delete"}}
 		expect.Equal(t, "missing", want, missing.String())

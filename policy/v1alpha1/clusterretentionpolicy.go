@@ -82,10 +82,10 @@ type ClusterRetentionPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Rules []Rule `json:"rules,omitempty"`
 
-	// references declare how objects of other kinds, such as custom resources, refer to ConfigMaps and Secrets, for rules that
-	// read the variable references. Sunset knows the references of built-in kinds. Each declaration applies to the rules of
-	// every policy in every mode, because a reference can only keep objects. If a declaration is invalid, the rules of the same
-	// policy that read references are invalid too.
+	// references declare how objects of some kinds, such as custom resources, refer to others, for rules that read the variables
+	// references, targets or selected. Sunset knows the references of built-in kinds. Each declaration applies to the rules of
+	// every policy in every mode. If a declaration is invalid, the rules of the same policy that read these variables are invalid
+	// too.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

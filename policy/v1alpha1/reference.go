@@ -2,25 +2,36 @@
 
 package v1alpha1
 
-// Reference declares how the objects of one kind refer to ConfigMaps or Secrets by name.
+// Reference declares how the objects of one kind refer to objects of another kind: by name, or by a label selector.
 type Reference struct {
 	// from is the kind of the referring objects.
 	// +required
 	From Referrer `json:"from"`
 
-	// to is the kind that they refer to: ConfigMap or Secret.
+	// to is the kind that they refer to, as Kind or Kind.group: Secret, Deployment.apps, Widget.example.com.
 	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^[^\s./]+(\.[^\s/]+)?$`
 	To Referred `json:"to"`
 
 	// names is CEL -> list: the names that an object of the kind from refers to. It can read object, but not the variables of
 	// the policy. An element is a string, which is a name in the namespace of the object, or a map with name and namespace.
 	// Sunset ignores an empty name. If from is Secret, it can read only metadata. If it fails on an object, rules that read
 	// references keep all objects of the kind to, until this object changes or is deleted.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	// +kubebuilder:example="[object.spec.secretName]"
-	Names string `json:"names"`
+	Names string `json:"names,omitempty"`
+
+	// selector is CEL -> LabelSelector for objects in the namespace of the object, or null to select nothing; instead of names.
+	// It can read the same as names. Rules about the kind from can then read selected.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="object.spec.selector"
+	Selector string `json:"selector,omitempty"`
 }
 
 // Referrer is a kind of object that refers to others. Sunset needs the permissions to list and watch it.
@@ -39,14 +50,5 @@ type Referrer struct {
 	Kind string `json:"kind"`
 }
 
-// Referred is a kind of object whose references Sunset tracks.
-//
-// +kubebuilder:validation:Enum=ConfigMap;Secret
+// Referred is a kind of object whose references Sunset tracks, as Kind or Kind.group.
 type Referred string
-
-const (
-	// ReferredConfigMap is v1 ConfigMap.
-	ReferredConfigMap Referred = "ConfigMap"
-	// ReferredSecret is v1 Secret.
-	ReferredSecret Referred = "Secret"
-)

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -112,14 +113,14 @@ func (l *environment) readsOfPods(ctx context.Context) error {
 	}
 	evaluator := compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	table, refused := extract.NewTable(compiler, nil)
+	table, refused := extract.NewTable(compiler, nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
 	if len(refused) > 0 {
 		return refused[0].Err
 	}
 	index := references.New(clock.RealClock{})
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	from := references.SourceID(kind.Kind)
-	index.Expect(from, table.To(kind)...)
+	index.Expect(from, table.About(kind)...)
 	decoder := table.NewDecoder(kind)
 	texts := make([][]byte, l.size.referring)
 	for i := range texts {

@@ -19,7 +19,10 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule {
@@ -54,8 +57,9 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 
 func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
 	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rbac.references.enabled=true")), "ClusterRole", "sunset-references"))
-	for _, declared := range references.BuiltIn() {
-		plural := resourceOf(declared.From)
+	table, _ := extract.NewTable(fixture.Compiler(t), nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
+	for _, kind := range table.Kinds() {
+		plural := resourceOf(kind)
 		if !allows(rules, "list", plural.GroupResource()) || !allows(rules, "watch", plural.GroupResource()) {
 			t.Errorf("no permission to list and watch %s", plural.GroupResource())
 		}

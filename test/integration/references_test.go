@@ -51,6 +51,7 @@ func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 	for name, test := range map[string]func(*env){
 		"marks follow references":      (*env).marksFollowReferences,
 		"an unreadable referrer keeps": (*env).whatCannotBeFollowedKeeps,
+		"missing targets, selectors":   (*env).missingTargetsAndSelectors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -226,8 +226,8 @@ var changeTable = map[string]Mutant{
 	},
 	"a change of other objects keeps the counts of earlier specs": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEarlierFormIsCountedAgainAfterOtherChanges",
-		Old: "if len(fewer) > 0 || change.Concerns(e.policy) {",
-		New: "if len(fewer) > 0 {",
+		Old: "if len(affected) > 0 || change.Concerns(e.policy) {",
+		New: "if len(affected) > 0 {",
 	},
 	"a restart keeps the counts of earlier specs": {
 		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestEarlierFormIsCountedAgainAfterOtherChanges",

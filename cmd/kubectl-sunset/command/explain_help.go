@@ -24,8 +24,8 @@ or at least twelve characters from the start of the ID. The same names work for 
 - A policy whose status says that it waits for approval keeps the objects that its rules find eligible; preview ignores
   approvals.
 - If a RetentionPolicy is a dry run, the output also shows what it would change.
-- If a rule for the kind reads references, the output shows the references to a ConfigMap or Secret: the first ten, and the
-  number of others. In a cluster, the command lists every kind that may contain references.
+- If a rule for the kind reads references, targets or selected, the output shows the first ten references to the object and the
+  number of others, its missing targets, and what it selects. In a cluster, the command lists every kind that matters for this.
 - For a rule without startTime, the TTL starts at the mark on the object, or at --at if the object is not marked.
 - The command does not check the permissions of the ServiceAccount of a RetentionPolicy; it shows its condition Permitted.
 - If you have no permission to list ClusterRetentionPolicies, the output is marked INCOMPLETE, and covers only the
@@ -37,6 +37,7 @@ JSON and YAML have the same content:
    "object": {"apiVersion", "kind", "namespace", "name", "creationTimestamp",
      "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"}},
    "references": {"count", "by": [{"kind", "namespace", "name"}], "unknown", "since"},
+   "targets": {"count", "missing": [{"kind", "namespace", "name"}], "unknown"}, "selected": {"count", "unknown"},
    "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
      "settings": [{"name", "value", "from", "note"}],

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -178,6 +179,7 @@ type clusterReader struct {
 	judge    judge
 	selector string
 	progress *terminal.Progress
+	optional bool              // the cluster need not serve all kinds
 	failures []preview.Failure // kinds that cannot be listed
 }
 
@@ -200,9 +202,11 @@ func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 				return yield(page)
 			})
 			var unlisted *cluster.ListError
-			if errors.As(err, &unlisted) {
+			switch {
+			case errors.As(err, &unlisted) && l.optional && meta.IsNoMatchError(unlisted.Err):
+			case errors.As(err, &unlisted):
 				l.fail(kind, unlisted)
-			} else if err != nil {
+			case err != nil:
 				return err
 			}
 		}

@@ -19,12 +19,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // rbacCommand is the command rbac.
 type rbacCommand struct {
+	compiler   *engine.Compiler // of the policies that were read
 	streams    genericiooptions.IOStreams
 	namespace  string
 	output     outputFlags
@@ -141,6 +143,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 		return nil, false, err
 	}
 	defer func() { _ = files.Close() }()
+	g.compiler = loader.Compiler
 	if !g.files.areGiven() {
 		all, err = g.inForce(ctx, loader, named)
 		return all, false, err
@@ -192,7 +195,7 @@ func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rb
 }
 
 func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
-	finder := roleFinder{resources: resources}
+	finder := roleFinder{compiler: g.compiler, resources: resources}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
 	}

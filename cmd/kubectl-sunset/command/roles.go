@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -29,6 +31,7 @@ func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) 
 
 // roleFinder finds the permissions that policies need.
 type roleFinder struct {
+	compiler  *engine.Compiler
 	resources resourceOf
 	// owners lists the kinds of owners that rules may delete.
 	owners []schema.GroupResource
@@ -105,12 +108,12 @@ func deletesOwners(p *policy.Policy) bool {
 
 // referrers returns the resources that Sunset watches for references because of a policy.
 func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
-	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ReadsReferences && !r.Invalid() })
-	if reads {
-		for _, d := range references.BuiltIn() {
-			if resource, known := f.resources(d.From); known { // a cluster may not serve all of them
-				all = append(all, resource)
-			}
+	asked := references.Asked{}
+	asked.Add(p.Rules)
+	table, _ := extract.NewTable(f.compiler, references.ValidReferences(p), asked)
+	for _, kind := range table.Kinds() {
+		if resource, known := f.resources(kind); known { // a cluster may not serve all of them
+			all = append(all, resource)
 		}
 	}
 	for _, r := range p.References {

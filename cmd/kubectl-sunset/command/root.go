@@ -61,7 +61,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
+	root.AddCommand(newValidate(streams), newPreview(streams, now), newUnused(streams, now), newExplain(streams, now), newTest(streams),
 		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
@@ -101,6 +101,9 @@ const rootExamples = `  # Is this policy valid?
 
   # What would it delete from the cluster, and when?
   kubectl sunset preview -f policy.yaml
+
+  # What does nothing use?
+  kubectl sunset unused
 
   # Why is this Job still there?
   kubectl sunset explain job/report -n team-a

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
@@ -62,6 +63,10 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 		return nil, err
 	}
 	defer func() { _ = files.Close() }()
+	protection.AllowKinds = slices.Clone(protection.AllowKinds)
+	for _, kind := range t.want.AllowKinds {
+		protection.AllowKinds = append(protection.AllowKinds, schema.ParseGroupKind(kind))
+	}
 	loader := load.NewLoader(compiler, protection)
 	in, err := load.Read(files, loader)
 	if err != nil {

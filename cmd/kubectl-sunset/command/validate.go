@@ -60,7 +60,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	in.CheckNames(false)
 	in.Check(loader)
 	in.FindWithoutPolicy(files)
-	missing, err := v.missing(ctx, in)
+	missing, err := v.missing(ctx, in, loader)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 }
 
 // missing returns the missing permissions for the policies, in the order of the policies.
-func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
+func (v *validateCommand) missing(ctx context.Context, in *load.Contents, loader *load.Loader) ([]rbac.Missing, error) {
 	if !v.rbac {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rba
 	if err != nil {
 		return nil, err
 	}
-	finder := roleFinder{resources: c.Resource}
+	finder := roleFinder{compiler: loader.Compiler, resources: c.Resource}
 	needed := finder.ofAll(in.Rules(), notes{v.streams.ErrOut}, "; validate does not check the permissions for the owners")
 	return missingPermissions(ctx, c, v.account.NamespacedName, needed)
 }

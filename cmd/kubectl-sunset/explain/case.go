@@ -15,7 +15,7 @@ import (
 func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more Input) *Page {
 	in := more
 	in.At, in.Object, in.Namespace, in.Subject, in.Verdict, in.Evaluations = by.At, object, c.Namespace, c.Subject, c.Verdict, c.Evaluations
-	in.References = by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References()
+	in.References, in.Asked = by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name), by.Referred.Asked(c.Kind)
 	in.Others = OthersOf(object, c, by)
 	if by.Node != nil {
 		in.Filesystem = by.Node.Filesystem

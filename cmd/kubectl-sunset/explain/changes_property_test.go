@@ -288,10 +288,10 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 	case 3, 9:
 		f.Marked, f.Estimated, f.Start = true, true, now
 	case 4:
-		rule.ReadsReferences = true
+		rule.Relations = policy.AsksReferences
 		f.Eligible, f.Err = false, policy.ErrReferencesUnknown
 	case 5:
-		rule.ReadsReferences = true
+		rule.Relations = policy.AsksReferences
 		f.NotBefore = now.Add(b.hours(2))
 	case 6:
 		rule.HasTTLExpression, f.TTL = true, policy.NeverTTL

@@ -40,8 +40,9 @@ type Input struct {
 	// FindOwner gets the object's owner; it returns nil if the owner does not exist. If FindOwner is nil, owners are not
 	// considered.
 	FindOwner func(policy.Owner) (map[string]any, error)
-	// References holds the references to a ConfigMap or Secret; nil if no rule for its kind reads them.
+	// References holds what rules for its kind ask about other objects, which Asked says; nil if they ask nothing.
 	References *engine.References
+	Asked      policy.Relations
 	// UsedBy names what uses an image, if that is known.
 	UsedBy string
 	// Filesystem is the filesystem of the node's images, if that is known.
@@ -56,6 +57,8 @@ type Page struct {
 	Verdict         Verdict      `json:"verdict"`
 	Owner           *Owner       `json:"owner,omitempty"`               // the owner that is deleted instead; nil if there is none
 	References      *References  `json:"references,omitempty"`          // nil if no rule for its kind reads references
+	Targets         *Targets     `json:"targets,omitempty"`             // nil if no rule for its kind reads targets
+	Selected        *Selected    `json:"selected,omitempty"`            // nil if no rule for its kind reads selected
 	Rules           []Rule       `json:"rules"`                         // rules that select it, in the order of the evaluations
 	Others          []Other      `json:"otherRules"`                    // rules for its kind that do not select it
 	Blocks          []Block      `json:"blocks"`                        // what keeps it although a rule may find it due
@@ -136,7 +139,8 @@ func New(in Input) *Page {
 		}
 	}
 	p.Others = append(p.Others, in.Others...)
-	p.Owner, p.References = in.owner(), in.references()
+	p.Owner = in.owner()
+	in.relate(p)
 	p.findChanges(&in)
 	return p
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// References lists the objects that refer to a ConfigMap or Secret.
+// References lists the objects that refer to an object.
 type References struct {
 	Count   int               `json:"count"`
 	By      []engine.Referrer `json:"by"`                // the first ones by kind, namespace and name
@@ -23,33 +23,67 @@ type References struct {
 	markedBy policy.RuleID // only with Since
 }
 
+// Targets lists the objects that an object refers to and that do not exist.
+type Targets struct {
+	Count   int               `json:"count"`             // of all objects that it refers to
+	Missing []engine.Referrer `json:"missing"`           // the first ones by kind, namespace and name
+	Unknown string            `json:"unknown,omitempty"` // why the list may be wrong; empty if it is not
+
+	more int // missing targets that are not in the list
+}
+
+// Selected counts the objects that the label selector of an object matches.
+type Selected struct {
+	Count   int    `json:"count"`
+	Unknown string `json:"unknown,omitempty"` // why the number may be wrong; empty if it is not
+}
+
 // referrersShown limits the references on a page.
 const referrersShown = 10
 
-func (in *Input) references() *References {
+// relate sets what rules ask about other objects.
+func (in *Input) relate(p *Page) {
 	known := in.References
 	if known == nil {
-		return nil
+		return
 	}
-	r := &References{Count: known.Count, By: []engine.Referrer{}}
-	if known.Incomplete != nil {
-		r.Unknown = known.Incomplete.Error()
+	unknown, unread := textOf(known.Incomplete), textOf(known.Incomplete)
+	if unread == "" {
+		unread = textOf(known.Unread)
 	}
-	if known.By != nil {
-		by := known.By()
-		r.By = by[:min(len(by), referrersShown)]
+	if in.Asked.Has(policy.AsksReferences) {
+		p.References = &References{Count: known.Count, By: []engine.Referrer{}, Unknown: unknown}
+		if known.By != nil {
+			p.References.By = first(known.By())
+		}
+		if known.Count == 0 && known.Incomplete == nil {
+			p.References.Since.Time, p.References.markedBy = in.unreferencedSince()
+		}
 	}
-	if r.Count == 0 && known.Incomplete == nil {
-		r.Since.Time, r.markedBy = in.unreferencedSince()
+	if in.Asked.Has(policy.AsksTargets) && known.Missing != nil {
+		missing := known.Missing()
+		p.Targets = &Targets{Count: known.Targets, Missing: first(missing), Unknown: unread}
+		p.Targets.more = len(missing) - len(p.Targets.Missing)
 	}
-	return r
+	if in.Asked.Has(policy.AsksSelected) {
+		p.Selected = &Selected{known.Selected, unread}
+	}
 }
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func first(all []engine.Referrer) []engine.Referrer { return all[:min(len(all), referrersShown)] }
 
 // unreferencedSince returns the earliest mark by a rule that reads references.
 func (in *Input) unreferencedSince() (since time.Time, rule policy.RuleID) {
 	for _, r := range in.Evaluations {
 		f := r.Facts
-		isMark := r.Rule.ReadsReferences && f.Marked && f.Eligible && !f.Estimated && !f.Start.IsZero()
+		isMark := r.Rule.ReadsReferences() && f.Marked && f.Eligible && !f.Estimated && !f.Start.IsZero()
 		if isMark && (since.IsZero() || f.Start.Before(since)) {
 			since, rule = f.Start, r.Rule.ID
 		}
@@ -57,18 +91,13 @@ func (in *Input) unreferencedSince() (since time.Time, rule policy.RuleID) {
 	return since, rule
 }
 
-// references writes the references to a ConfigMap or Secret.
+// references writes the references to an object.
 func (e *textWriter) references(r *References) {
 	if r == nil {
 		return
 	}
 	e.title("Referenced by:")
-	for _, by := range r.By {
-		e.line(2, "%s %s", by.Kind, strings.TrimPrefix(by.Namespace+"/"+by.Name, "/"))
-	}
-	if more := r.Count - len(r.By); more > 0 {
-		e.line(2, "and %d more", more)
-	}
+	e.objects(r.By, r.Count-len(r.By))
 	switch {
 	case r.Unknown != "":
 		e.line(2, "there may be more: %s", r.Unknown)
@@ -76,5 +105,41 @@ func (e *textWriter) references(r *References) {
 		e.line(2, "nothing; marked eligible by %s since %s", r.markedBy, moment(r.Since.Time, e.at))
 	case r.Count == 0:
 		e.line(2, "nothing")
+	}
+}
+
+// targets writes which targets of an object do not exist.
+func (e *textWriter) targets(t *Targets) {
+	if t == nil {
+		return
+	}
+	e.title("Refers to objects that do not exist:")
+	e.objects(t.Missing, t.more)
+	switch {
+	case t.Unknown != "":
+		e.line(2, "this is uncertain: %s", t.Unknown)
+	case len(t.Missing) == 0:
+		e.line(2, "none of %d", t.Count)
+	}
+}
+
+// selected writes how many objects the label selector of an object matches.
+func (e *textWriter) selected(s *Selected) {
+	if s == nil {
+		return
+	}
+	e.title("Selects:")
+	e.line(2, "%d Pods and Pod templates", s.Count)
+	if s.Unknown != "" {
+		e.line(2, "this is uncertain: %s", s.Unknown)
+	}
+}
+
+func (e *textWriter) objects(all []engine.Referrer, more int) {
+	for _, o := range all {
+		e.line(2, "%s %s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"))
+	}
+	if more > 0 {
+		e.line(2, "and %d more", more)
 	}
 }

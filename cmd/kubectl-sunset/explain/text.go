@@ -23,6 +23,8 @@ func (p *Page) WriteText(w io.Writer) error {
 	e := &textWriter{w: buffer, style: text.StyleOf(w), at: p.At.Time}
 	e.head(p)
 	e.references(p.References)
+	e.targets(p.Targets)
+	e.selected(p.Selected)
 	for i := range p.Rules {
 		e.rule(&p.Rules[i])
 	}

@@ -24,6 +24,8 @@ type Want struct {
 	Objects  []string  `json:"objects,omitempty"`  // files in the same directory; the default is objects.yaml
 	Modes    string    `json:"modes,omitempty"`    // AsWritten, or empty
 
+	AllowKinds []string `json:"allowKinds,omitempty"` // protected kinds that the policies may target, as in --allow-kinds
+
 	Verdicts []preview.Record  `json:"verdicts,omitempty"` // every given field must match; message may be a part
 	Errors   []preview.Failure `json:"errors,omitempty"`   // every given field must match; message may be a part
 	Problems []string          `json:"problems,omitempty"` // parts of the problems of invalid policies

@@ -24,7 +24,7 @@ type Input struct {
 	Protection policy.Protection
 	At         time.Time
 	Node       *engine.Node // the node of the images; nil for a node without labels
-	Referred   *Referred    // the references to ConfigMaps and Secrets; nil if no rule reads them
+	Referred   *Referred    // the references between objects; nil if no rule reads them
 
 	Namespace string          // only objects of this namespace; empty means all
 	Selector  labels.Selector // only objects with these labels; nil means all
@@ -139,7 +139,7 @@ func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
 	}
 	dropUnread(meta)
 	w.evaluations, w.unmarked = w.evaluations[:0], w.unmarked[:0]
-	w.evaluator.SetReferences(w.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name).References())
+	w.evaluator.SetReferences(w.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name))
 	for _, rule := range rules {
 		w.evaluateRule(rule, object)
 	}

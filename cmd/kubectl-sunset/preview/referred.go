@@ -3,9 +3,9 @@
 package preview
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,39 +14,48 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Referred holds the references to ConfigMaps and Secrets that Referrers found. It is immutable and safe for concurrent use. A
-// nil Referred has no information.
+// Referred holds the references between objects that Referrers found. It is safe for concurrent use. A nil Referred has no
+// information.
 type Referred struct {
-	of       []references.Kind
-	by       map[references.Target][]Referrer // sorted, without duplicates
-	failures []Failure                        // why references are unknown; failures without an object first
+	asked    references.Asked
+	known    *references.Index
+	failures []Failure // why references are unknown; failures without an object first
 	unknown  map[references.Kind]error
 	unseen   []schema.GroupVersionKind // declared kinds without any object
 }
 
-// Referrer is an object that refers to another one.
-type Referrer struct {
-	Kind            schema.GroupKind
-	Namespace, Name string
-}
-
-func (r Referrer) compare(o Referrer) int {
-	return cmp.Or(cmp.Compare(r.Kind.Kind, o.Kind.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name), cmp.Compare(r.Kind.Group, o.Kind.Group))
-}
-
-// Uses holds the known references to one object.
-type Uses struct {
-	By    []Referrer // by kind, namespace and name
-	Doubt error      // why there may be more references; nil if the list is complete
-}
-
-// Of returns the references to an object; nil if no rule reads them.
-func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *Uses {
-	of := references.Kind(kind.Kind)
-	if r == nil || kind.Group != "" || !slices.Contains(r.of, of) {
+// Of returns the references to an object, and those of the object, for rules; nil if no rule reads them. The quiet period, in
+// which nothing may refer to an object, counts as over, because a preview sees objects only once.
+func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *engine.References {
+	of := references.KindOf(kind)
+	if r == nil || r.asked[of] == 0 {
 		return nil
 	}
-	return &Uses{By: r.by[references.Target{Kind: of, Namespace: namespace, Name: name}], Doubt: r.unknown[of]}
+	t := references.Target{Kind: of, Namespace: namespace, Name: name}
+	uses := r.known.Of(t)
+	all := &engine.References{
+		Count: uses.Count, By: func() []engine.Referrer { return named(r.known.By(t)) }, Selected: uses.Selected, Incomplete: r.unknown[of], Unread: uses.Unread,
+	}
+	if r.asked[of].Has(policy.AsksTargets) {
+		all.Targets, all.Missing = uses.Targets, func() []engine.Referrer { return named(r.known.Missing(t)) }
+	}
+	return all
+}
+
+func named(names []references.Name) []engine.Referrer {
+	all := make([]engine.Referrer, len(names))
+	for i, name := range names {
+		all[i] = engine.Referrer(name)
+	}
+	return all
+}
+
+// Asked returns what rules ask about a kind.
+func (r *Referred) Asked(kind schema.GroupKind) policy.Relations {
+	if r == nil {
+		return 0
+	}
+	return r.asked[references.KindOf(kind)]
 }
 
 // Failures returns why references are unknown.
@@ -65,34 +74,25 @@ func (r *Referred) Unseen() []schema.GroupVersionKind {
 	return slices.Clone(r.unseen)
 }
 
-// References returns the references for rules. The quiet period, in which nothing may refer to an object, counts as over,
-// because a preview sees objects only once.
-func (u *Uses) References() *engine.References {
-	if u == nil {
-		return nil
-	}
-	return &engine.References{Count: len(u.By), Incomplete: u.Doubt, By: func() []engine.Referrer {
-		all := make([]engine.Referrer, len(u.By))
-		for i, by := range u.By {
-			all[i] = engine.Referrer{Kind: by.Kind.Kind, Namespace: by.Namespace, Name: by.Name}
-		}
-		return all
-	}}
-}
+// stopped is the clock of references that never change.
+type stopped struct{}
+
+func (stopped) Now() time.Time                { return time.Unix(1, 0) }
+func (stopped) Since(time.Time) time.Duration { return 0 }
 
 // unknownSource is a source of references that is unknown or incomplete.
 type unknownSource struct {
-	to []references.Kind
+	about []references.Kind
 	Failure
 }
 
 // summarize combines all doubts about each kind into one error, which names the first.
 func (r *Referred) summarize(all []unknownSource) {
 	r.unknown = map[references.Kind]error{}
-	for _, of := range r.of {
+	for of := range r.asked {
 		var about []Failure
 		for _, d := range all {
-			if slices.Contains(d.to, of) {
+			if slices.Contains(d.about, of) {
 				about = append(about, d.Failure)
 			}
 		}

@@ -5,9 +5,11 @@ package preview
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -16,12 +18,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Referrers finds the references to ConfigMaps and Secrets for rules that read them.
+// Referrers finds the references between objects for rules that read them.
 type Referrers struct {
 	compiler *engine.Compiler
 	table    *extract.Table
-	of       []references.Kind
-	versions map[schema.GroupKind][]schema.GroupVersionKind // the versions at which referring kinds are read
+	asked    references.Asked
+	versions map[schema.GroupKind][]schema.GroupVersionKind // the versions at which kinds are read
 	mixed    bool                                           // the feed contains other versions too
 	unknown  []unknownSource
 }
@@ -29,33 +31,35 @@ type Referrers struct {
 // Referrers returns nil if none of the rules reads references. References are those that Kubernetes defines, and those that the
 // policies of the input declare.
 func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
-	r := &Referrers{compiler: in.Compiler, versions: map[schema.GroupKind][]schema.GroupVersionKind{}}
+	r := &Referrers{compiler: in.Compiler, asked: references.Asked{}, versions: map[schema.GroupKind][]schema.GroupVersionKind{}}
 	for _, rule := range rules {
-		of := references.Kind(rule.Kind.Kind)
-		if program := in.Programs[rule.Key]; program != nil && program.ReadsReferences() && !slices.Contains(r.of, of) {
-			r.of = append(r.of, of)
+		if program := in.Programs[rule.Key]; program != nil && program.ReadsReferences() {
+			r.asked[references.KindOf(rule.Kind.GroupKind())] |= program.Relations()
 		}
 	}
-	if len(r.of) == 0 {
+	if len(r.asked) == 0 {
 		return nil
 	}
-	whole, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
+	table, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences), r.asked)
 	for _, d := range refused {
-		if slices.Contains(r.of, d.To) {
-			r.unknown = append(r.unknown, unknownSource{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err)}})
-		}
+		r.doubt(d.About(r.asked), fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err))
 	}
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
-		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
-			r.unknown = append(r.unknown, unknownSource{m.Kinds(), Failure{Message: fmt.Sprintf("%s is invalid: %s", m.From, m.Why)}})
-		}
+		r.doubt(m.About(r.asked), fmt.Sprintf("%s is invalid: %s", m.From, m.Why))
 	}
-	r.table = whole.About(r.of)
+	r.table = table
 	for _, kind := range r.table.Kinds() {
 		stored := policy.StoredAs(kind)
 		r.versions[stored] = append(r.versions[stored], kind)
 	}
 	return r
+}
+
+// doubt records that the references about some kinds are unknown, and why.
+func (r *Referrers) doubt(about []references.Kind, why string) {
+	if len(about) > 0 {
+		r.unknown = append(r.unknown, unknownSource{about, Failure{Message: why}})
+	}
 }
 
 // FindReferred finds the references in all objects of the feed, if rules of the input read them.
@@ -88,7 +92,7 @@ func (r *Referrers) Table() *extract.Table { return r.table }
 
 // NoteUnreadable records that the objects of a kind are unknown, and why.
 func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {
-	r.unknown = append(r.unknown, unknownSource{r.table.To(kind), Failure{Message: why.Error() + "; its references are unknown"}})
+	r.doubt(r.table.About(kind), why.Error()+"; its references are unknown")
 }
 
 // Read reads the references of all objects of the feed. It returns an error of the feed, or of a batch that cannot be decoded.
@@ -96,23 +100,26 @@ func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {
 func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	var readers []*reader
 	err := distribute(ctx, r.compiler, feed, func(e *engine.Evaluator) objectFunc {
-		one := &reader{Referrers: r, evaluator: e, by: map[references.Target][]Referrer{}, seen: sets.New[schema.GroupVersionKind]()}
+		one := &reader{Referrers: r, evaluator: e, found: map[references.SourceID]map[types.UID]references.Referrer{}, seen: sets.New[schema.GroupVersionKind]()}
 		readers = append(readers, one)
 		return one.read
 	})
 	if err != nil {
 		return nil, err
 	}
-	known, unknown := &Referred{of: r.of, by: map[references.Target][]Referrer{}}, slices.Clone(r.unknown)
+	known, unknown := &Referred{asked: r.asked, known: references.New(stopped{})}, slices.Clone(r.unknown)
+	all := map[references.SourceID]map[types.UID]references.Referrer{}
 	for _, one := range readers {
 		unknown = append(unknown, one.unknown...)
-		for target, by := range one.by {
-			known.by[target] = append(known.by[target], by...)
+		for source, found := range one.found {
+			for _, referrer := range found {
+				add(all, source, referrer)
+			}
 		}
 	}
-	for target, by := range known.by {
-		slices.SortFunc(by, Referrer.compare)
-		known.by[target] = slices.Compact(by)
+	for source, found := range all {
+		known.known.Expect(source)
+		known.known.Replace(source, slices.Collect(maps.Values(found)))
 	}
 	known.summarize(unknown)
 	for _, kind := range r.table.Kinds() {
@@ -128,7 +135,7 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 type reader struct {
 	*Referrers
 	evaluator *engine.Evaluator
-	by        map[references.Target][]Referrer
+	found     map[references.SourceID]map[types.UID]references.Referrer
 	unknown   []unknownSource
 	seen      sets.Set[schema.GroupVersionKind]
 }
@@ -143,7 +150,7 @@ func (r *reader) read(object map[string]any) {
 		r.seen.Insert(kind)
 		found := r.table.Read(r.evaluator, kind, object)
 		if is != kind && !r.table.AnyVersion(kind) {
-			found.Err, found.Unread = fmt.Errorf("the object is at version %s, but it is read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.To(kind)
+			found.Err, found.Unread = fmt.Errorf("the object is at version %s, but it is read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.About(kind)
 			found.Targets = nil
 		}
 		r.note(kind, found)
@@ -158,10 +165,22 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 			Message: fmt.Sprintf("the references of this %s are unknown: %v", kind.Kind, found.Err),
 		}})
 	}
-	from := Referrer{Kind: kind.GroupKind(), Namespace: found.Name.Namespace, Name: found.Name.Name}
-	for _, target := range found.Targets {
-		r.by[target] = append(r.by[target], from)
+	found.Err = nil // it is among the unknown
+	add(r.found, references.SourceID(kind.GroupKind().String()), found)
+}
+
+// add adds an object to those of its kind. Objects in files may have no UID, and an object may be read at several versions.
+func add(all map[references.SourceID]map[types.UID]references.Referrer, source references.SourceID, found references.Referrer) {
+	if all[source] == nil {
+		all[source] = map[types.UID]references.Referrer{}
 	}
+	found.UID = types.UID(found.Name.Namespace + "/" + found.Name.Name)
+	before := all[source][found.UID]
+	found.Targets = append(found.Targets, before.Targets...)
+	if o := before.Object; found.Object == nil || o != nil && o.Version != "" {
+		found.Object = o
+	}
+	all[source][found.UID] = found
 }
 
 // SameDeclarations reports whether two sets of policies declare the same references.

@@ -58,11 +58,17 @@ func (x *Index) put(f *from, r *Referrer) {
 	}
 	known.name = r.Name
 	x.noteUnreadable(f, known, r.Err, blind)
+	x.putObject(known, r.Object)
 	if known.refersTo(wanted) {
 		return
 	}
+	before := len(known.edges)
 	x.unlink(known, wanted)
+	kept := len(known.edges)
 	x.linkAll(known, wanted)
+	if kept < before || kept < len(known.edges) { // without duplicates, something has changed
+		x.lessOf(known)
+	}
 }
 
 // linkAll adds the missing edges from a referrer to some targets.
@@ -87,13 +93,13 @@ func (x *Index) linkAll(r *referrer, wanted []Target) {
 	}
 }
 
-// blind returns the kinds to which a referrer of a source may have more references than are known.
+// blind returns the kinds about which a referrer of a source says too little.
 func (r *Referrer) blind(f *from) []Kind {
 	switch {
 	case r.Err == nil:
 		return nil
 	case len(r.Unread) == 0:
-		return f.to
+		return f.about
 	}
 	return r.Unread
 }
@@ -109,20 +115,26 @@ func (x *Index) remove(f *from, uid types.UID) {
 		return
 	}
 	x.noteUnreadable(f, r, nil, nil)
+	x.removeObject(r)
 	x.unlink(r, nil)
 	delete(f.referrers, uid)
 }
 
 func (x *Index) link(r *referrer, t Target) {
+	to := x.target(t)
+	to.by = append(to.by, backEdge{r, len(r.edges)})
+	r.edges = append(r.edges, edge{to, len(to.by) - 1})
+	x.edges[t.Kind]++
+	x.note(t)
+}
+
+func (x *Index) target(t Target) *target {
 	to := x.targets[t]
 	if to == nil {
 		to = &target{Target: t}
 		x.targets[t] = to
 	}
-	to.by = append(to.by, backEdge{r, len(r.edges)})
-	r.edges = append(r.edges, edge{to, len(to.by) - 1})
-	x.edges[t.Kind]++
-	x.note(t)
+	return to
 }
 
 // unlink removes the edges of a referrer, except those to some targets.

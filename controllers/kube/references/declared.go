@@ -3,30 +3,28 @@
 package references
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // InvalidReference is an invalid declaration of references in a policy. The declared objects may refer to any target.
 type InvalidReference struct {
 	From SourceID
+	Of   Kind // the kind of the referring objects; empty if unknown
 	To   Kind // the kind of the targets; empty if unknown
 	Why  string
 }
 
-// Kinds returns the possible kinds of the targets.
-func (m InvalidReference) Kinds() []Kind {
-	if m.To == ConfigMap || m.To == Secret {
-		return []Kind{m.To}
-	}
-	return []Kind{ConfigMap, Secret}
-}
+// About returns the kinds about which rules ask something that may depend on the declaration, sorted.
+func (m InvalidReference) About(asked Asked) []Kind { return about(asked, m.Of, m.To, true, true) }
 
 // ValidReferences returns the valid declarations of references in a policy.
 func ValidReferences(p *policy.Policy) []Declared {
 	var all []Declared
 	for _, r := range p.References {
 		if !r.Invalid {
-			all = append(all, Declared{From: r.From, To: Kind(r.To), Names: r.Names})
+			all = append(all, Declared{From: r.From, To: Kind(r.To), Names: r.Names, Selector: r.Selector})
 		}
 	}
 	return all
@@ -36,7 +34,11 @@ func ValidReferences(p *policy.Policy) []Declared {
 func InvalidReferences(p *policy.Policy) []InvalidReference {
 	var all []InvalidReference
 	for _, m := range p.InvalidReferences() {
-		all = append(all, InvalidReference{From: SourceID(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why})
+		r := InvalidReference{From: SourceID(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why}
+		if m.From != (schema.GroupKind{}) {
+			r.Of = KindOf(m.From)
+		}
+		all = append(all, r)
 	}
 	return all
 }

@@ -53,7 +53,7 @@ func (x *Index) doubt(kind Kind) error {
 		}
 	}
 	if why == nil {
-		return fmt.Errorf("the references to %s objects are unknown: no kind is watched", kind)
+		return fmt.Errorf("the references to %s objects are unknown: no kind is watched; if no policy declares how objects refer to it, write spec.references", kind)
 	}
 	return fmt.Errorf("some references to %s objects are unknown: %s: %w", kind, first, why)
 }
@@ -75,7 +75,7 @@ func (x *Index) settle(kinds []Kind) {
 func (x *Index) isDoubted(kind Kind) bool {
 	sources := 0
 	for _, f := range x.sources {
-		if !slices.Contains(f.to, kind) {
+		if !slices.Contains(f.about, kind) {
 			continue
 		}
 		if f.isDoubted(kind) {
@@ -90,14 +90,14 @@ func (f *from) isDoubted(kind Kind) bool { return f.lost != nil || len(f.unread[
 
 // doubtOf returns why the references of a source to a kind are not completely known; nil if they are.
 func (f *from) doubtOf(kind Kind) error {
-	if !slices.Contains(f.to, kind) || !f.isDoubted(kind) {
+	if !slices.Contains(f.about, kind) || !f.isDoubted(kind) {
 		return nil
 	}
 	if f.lost != nil {
 		return f.lost
 	}
 	of := f.unread[kind].foremost()
-	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
+	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.failure.err)
 }
 
 func less(a, b Name) bool {

@@ -18,3 +18,10 @@ func (x *Index) Waiting() int {
 	defer x.mu.Unlock()
 	return len(x.changed)
 }
+
+// Spaces returns in how many places labels and selectors meet.
+func (x *Index) Spaces() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.spaces)
+}

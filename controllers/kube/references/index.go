@@ -3,7 +3,6 @@
 package references
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
-
-// Kind is the kind of a target: ConfigMap or Secret.
-type Kind string
 
 // Target is an object that other objects may refer to, whether it exists or not.
 type Target struct {
@@ -36,7 +32,16 @@ type Referrer struct {
 	Name    Name
 	Targets []Target // in any order, possibly with duplicates
 	Err     error    // why its references could not be read
-	Unread  []Kind   // with Err: the kinds to which they could not be read; nil for all. Targets of these kinds do not count
+	Unread  []Kind   // with Err: the kinds about which they say too little; nil for all. Targets of these kinds do not count
+	Object  *Object  // nil if rules ask nothing about the object itself
+}
+
+// Object is what rules ask about a referrer besides its references.
+type Object struct {
+	Kind      Kind       // the object counts as an existing target of this kind; empty if no rule asks whether it exists
+	Version   string     // its resourceVersion; empty if no rule asks what it refers to or selects
+	Selectors []Selector // which objects it selects
+	Labels    []Labels   // which labels selectors may find in it
 }
 
 // Index knows which objects refer to which targets. Use New; the zero value is not usable. It is safe for concurrent use.
@@ -48,7 +53,8 @@ type Index struct {
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
 	targets    map[Target]*target // targets with references, now or a short while ago
 	edges      map[Kind]int       // the number of references
-	tombstones []tombstone        // targets without references, and some that have references again; the oldest removal first
+	spaces     map[space]*labelSpace
+	tombstones []tombstone // targets without references, and some that have references again; the oldest removal first
 	changed    map[Target]struct{}
 	whole      map[Kind]struct{} // kinds of which every target may have changed
 	wake       wake.Signal       // has one element while there are changes
@@ -56,18 +62,24 @@ type Index struct {
 
 // from is one source.
 type from struct {
-	to        []Kind
+	about     []Kind
 	lost      error // why it is not completely known; nil if it is
 	paused    bool  // changes are not reported for now
 	referrers map[types.UID]*referrer
-	unread    map[Kind]*unread // by each kind in to: the referrers whose references to the kind could not be read
+	unread    map[Kind]*unread // by each kind in about: the referrers that say too little about it
 }
 
 type referrer struct {
-	name  Name
+	name    Name
+	failure *failure // nil if its references could be read
+	edges   []edge
+	object  *object // nil if rules ask nothing about it
+}
+
+// failure is why references could not be read.
+type failure struct {
 	err   error
-	blind []Kind // the kinds that err is about
-	edges []edge
+	about []Kind
 }
 
 // edge is a reference on the side of the referrer.
@@ -80,7 +92,8 @@ type edge struct {
 type target struct {
 	Target
 	by          []backEdge
-	lastRemoved nanos // when a reference was last removed; 0 if never, or longer than remembered ago
+	is          *referrer // the object; nil if it does not exist, or if no rule asks whether it does
+	lastRemoved nanos     // when a reference to it was last removed, or its own targets or selected objects last changed; 0 if never or long ago
 }
 
 type backEdge struct {
@@ -92,6 +105,7 @@ type backEdge struct {
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
 		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
+		spaces:  map[space]*labelSpace{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{},
 	}
 }
@@ -99,20 +113,28 @@ func New(clock clock.PassiveClock) *Index {
 // ErrUnlisted is why the references of a kind are not known before its first list.
 var ErrUnlisted = errors.New("it has not been listed yet")
 
-// Expect adds a source that refers to targets of some kinds. Until Replace, no target of these kinds is known to be
-// unreferenced. Expect does not change an existing source.
-func (x *Index) Expect(name SourceID, to ...Kind) {
+// Expect adds a source that some kinds depend on: it may refer to objects of these kinds, or their references lead to it. Until
+// Replace, no object of these kinds is known to be unreferenced. Expect does not change an existing source.
+func (x *Index) Expect(name SourceID, about ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sources[name] != nil {
 		return
 	}
-	f := &from{to: slices.Clone(to), lost: ErrUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
-	for _, kind := range to {
-		f.unread[kind] = &unread{}
-	}
+	f := &from{lost: ErrUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+	f.concern(about)
 	x.sources[name] = f
-	x.touch(to)
+	x.touch(about)
+}
+
+// concern sets the kinds that depend on a source.
+func (f *from) concern(about []Kind) {
+	f.about = slices.Clone(about)
+	for _, kind := range about {
+		if f.unread[kind] == nil {
+			f.unread[kind] = &unread{}
+		}
+	}
 }
 
 // Forget removes a source and its references. References from other sources stay.
@@ -127,7 +149,7 @@ func (x *Index) Forget(name SourceID) {
 		x.remove(f, uid)
 	}
 	delete(x.sources, name)
-	x.touch(f.to)
+	x.touch(f.about)
 }
 
 // Lose records that a source is no longer completely known, and why. Its known references stay until Replace.
@@ -137,7 +159,7 @@ func (x *Index) Lose(name SourceID, why error) {
 	if f := x.sources[name]; f != nil {
 		known := f.lost == nil
 		if f.lost = why; known {
-			x.touch(f.to)
+			x.touch(f.about)
 		}
 	}
 }
@@ -150,6 +172,36 @@ func (x *Index) Replace(name SourceID, all []Referrer) {
 	if f == nil {
 		return
 	}
+	x.putAll(f, all)
+	if f.lost != nil {
+		f.lost = nil
+		x.touch(f.about)
+	}
+}
+
+// Succeed is Replace for a source that takes the place of another one, and that some kinds depend on from then on. References that
+// both have stay without interruption. If the other source is unknown, it is an ordinary Replace.
+func (x *Index) Succeed(name, before SourceID, about []Kind, all []Referrer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f, old := x.sources[name], x.sources[before]
+	if f == nil {
+		return
+	}
+	changed := f.about // what both read in the same way does not change
+	if old != nil {
+		f.referrers, f.unread = old.referrers, old.unread
+		delete(x.sources, before)
+		changed = append(slices.Clone(changed), slices.DeleteFunc(slices.Clone(old.about), func(k Kind) bool { return old.lost == nil && slices.Contains(about, k) })...)
+	}
+	f.concern(about)
+	f.lost = nil
+	x.putAll(f, all)
+	x.touch(changed)
+}
+
+// putAll sets all referrers of a source.
+func (x *Index) putAll(f *from, all []Referrer) {
 	there := make(map[types.UID]bool, len(all))
 	for i := range all {
 		there[all[i].UID] = true
@@ -159,10 +211,6 @@ func (x *Index) Replace(name SourceID, all []Referrer) {
 		if !there[uid] {
 			x.remove(f, uid)
 		}
-	}
-	if f.lost != nil {
-		f.lost = nil
-		x.touch(f.to)
 	}
 }
 
@@ -182,50 +230,4 @@ func (x *Index) Remove(name SourceID, uid types.UID) {
 	if f := x.sources[name]; f != nil {
 		x.remove(f, uid)
 	}
-}
-
-// Uses is what is known about the references to a target.
-type Uses struct {
-	// Count is the number of objects that refer to it. An object counts once for each of its sources.
-	Count int
-	// Doubt is why there may be more than Count; nil if there are not.
-	Doubt error
-	// Since is the time since which no more than Count objects have referred to it. It is the later of two times: when all sources of
-	// its kind became completely known, and when a reference to it was last removed. If no reference is left, the Index may forget a
-	// removal after a minute. Then Since is too early, but at least a minute ago. It is zero while there is Doubt.
-	Since time.Time
-}
-
-// Of returns what is known about the references to a target.
-func (x *Index) Of(t Target) Uses {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	u := Uses{Doubt: x.doubt(t.Kind), Since: x.complete[t.Kind]}
-	known := x.targets[t]
-	if known == nil {
-		return u
-	}
-	u.Count = len(known.by)
-	if less := known.lastRemoved.time(); u.Doubt == nil && less.After(u.Since) {
-		u.Since = less
-	}
-	return u
-}
-
-// By returns the known referrers of a target, sorted by kind, namespace and name. The slice is the caller's.
-func (x *Index) By(t Target) []Name {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known := x.targets[t]
-	if known == nil || len(known.by) == 0 {
-		return nil
-	}
-	names := make([]Name, len(known.by))
-	for i, b := range known.by {
-		names[i] = b.from.name
-	}
-	slices.SortFunc(names, func(a, b Name) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return names
 }

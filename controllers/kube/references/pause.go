@@ -29,7 +29,7 @@ func (x *Index) Paused(kind Kind) error {
 	defer x.mu.Unlock()
 	var first SourceID
 	for name, f := range x.sources {
-		if f.paused && f.lost == nil && slices.Contains(f.to, kind) && (first == "" || name < first) {
+		if f.paused && f.lost == nil && slices.Contains(f.about, kind) && (first == "" || name < first) {
 			first = name
 		}
 	}

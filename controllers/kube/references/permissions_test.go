@@ -12,11 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPageGrantsWhatIsWatched: the ClusterRole in docs/reference/permissions.md grants all permissions that the watches of referrers
-// need, and no others.
+// to ConfigMaps and Secrets need, and no others.
 func TestPageGrantsWhatIsWatched(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/reference/permissions.md")
 	expect.NoError(t, err)
@@ -37,8 +40,9 @@ func TestPageGrantsWhatIsWatched(t *testing.T) {
 		}
 	}
 	needed := map[string]bool{}
-	for _, d := range references.BuiltIn() {
-		resource, _ := meta.UnsafeGuessKindToResource(d.From)
+	table, _ := extract.NewTable(fixture.Compiler(t), nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
+	for _, kind := range table.Kinds() {
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		plural := strings.Replace(resource.Resource, "gatewaies", "gateways", 1) // the guess is wrong
 		needed[plural+"."+resource.Group] = true
 	}

@@ -10,8 +10,8 @@ import (
 // Source is what an Index knows about one source.
 type Source struct {
 	From      SourceID
-	To        []Kind // the kinds that it may refer to
-	Doubted   []Kind // the kinds to which its references are not completely known
+	About     []Kind // the kinds that depend on it
+	Doubted   []Kind // the kinds about which it is not completely known
 	Referrers int    // number of objects, including those without references
 }
 
@@ -21,8 +21,8 @@ func (x *Index) Sources() []Source {
 	defer x.mu.Unlock()
 	all := make([]Source, 0, len(x.sources))
 	for name, f := range x.sources {
-		s := Source{From: name, To: slices.Clone(f.to), Referrers: len(f.referrers)}
-		s.Doubted = slices.DeleteFunc(slices.Clone(f.to), func(k Kind) bool { return !f.isDoubted(k) })
+		s := Source{From: name, About: slices.Clone(f.about), Referrers: len(f.referrers)}
+		s.Doubted = slices.DeleteFunc(slices.Clone(f.about), func(k Kind) bool { return !f.isDoubted(k) })
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(string(a.From), string(b.From)) })

@@ -33,18 +33,18 @@ func TestSourcesAndReferencesAreCounted(t *testing.T) {
 	x.Expect("Ingress", secret)
 	both, ofSecrets := []references.Kind{configMap, secret}, []references.Kind{secret}
 	expect("before anything is listed", 0, 0,
-		references.Source{From: "Ingress", To: ofSecrets, Doubted: ofSecrets}, references.Source{From: "Pod", To: both, Doubted: both})
+		references.Source{From: "Ingress", About: ofSecrets, Doubted: ofSecrets}, references.Source{From: "Pod", About: both, Doubted: both})
 	x.Replace("Ingress", nil)
 	x.Replace("Pod", []references.Referrer{
 		{UID: "1", Targets: append(to(configMap, "a", "b", "b"), to(secret, "a")...)}, {UID: "2"}, {UID: "3", Targets: to(configMap, "a")},
 	})
-	expect("listed", 3, 1, references.Source{From: "Ingress", To: ofSecrets}, references.Source{From: "Pod", To: both, Referrers: 3})
+	expect("listed", 3, 1, references.Source{From: "Ingress", About: ofSecrets}, references.Source{From: "Pod", About: both, Referrers: 3})
 	x.Put("Pod", references.Referrer{UID: "1", Targets: to(configMap, "b")})
 	x.Put("Pod", references.Referrer{UID: "2", Err: errors.New("unreadable"), Unread: ofSecrets})
-	expect("changed", 2, 0, references.Source{From: "Ingress", To: ofSecrets}, references.Source{From: "Pod", To: both, Doubted: ofSecrets, Referrers: 3})
+	expect("changed", 2, 0, references.Source{From: "Ingress", About: ofSecrets}, references.Source{From: "Pod", About: both, Doubted: ofSecrets, Referrers: 3})
 	x.Remove("Pod", "3")
 	x.Forget("Ingress")
-	expect("fewer", 1, 0, references.Source{From: "Pod", To: both, Doubted: ofSecrets, Referrers: 2})
+	expect("fewer", 1, 0, references.Source{From: "Pod", About: both, Doubted: ofSecrets, Referrers: 2})
 	x.Forget("Pod")
 	expect("none", 0, 0)
 }

@@ -12,7 +12,7 @@ import (
 // makes no difference.
 const remembered = 2 * policy.QuietPeriod
 
-// tombstone is a target whose last reference was removed.
+// tombstone is a target whose last reference was removed, or that no longer exists.
 type tombstone struct {
 	target *target
 	at     nanos
@@ -30,13 +30,16 @@ func (n nanos) time() time.Time {
 	return time.Unix(0, int64(n)).UTC()
 }
 
-// noteRemoved records that a reference to a target was removed.
+// isUnknown reports whether nothing refers to a target, and it is not known to exist.
+func (t *target) isUnknown() bool { return len(t.by) == 0 && t.is == nil }
+
+// noteRemoved records that a reference to a target was removed, or the target itself, or that it is used less in another way.
 func (x *Index) noteRemoved(t *target) {
 	t.lastRemoved = nanosOf(x.clock.Now())
-	if len(t.by) == 0 {
+	if t.isUnknown() {
 		x.tombstones = append(x.tombstones, tombstone{t, t.lastRemoved})
 	}
-	x.forget() // after t.less is set: otherwise an old tombstone could drop t
+	x.forget() // after t.lastRemoved is set: otherwise an old tombstone could drop t
 }
 
 // forget drops the targets whose last reference was removed so long ago that it makes no difference.
@@ -46,7 +49,7 @@ func (x *Index) forget() {
 	}
 	before, n := nanosOf(x.clock.Now().Add(-remembered)), 0
 	for n < len(x.tombstones) && x.tombstones[n].at < before {
-		if t := x.tombstones[n].target; len(t.by) == 0 && t.lastRemoved == x.tombstones[n].at {
+		if t := x.tombstones[n].target; t.isUnknown() && t.lastRemoved == x.tombstones[n].at {
 			delete(x.targets, t.Target)
 		}
 		n++

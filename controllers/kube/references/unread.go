@@ -4,7 +4,7 @@ package references
 
 import "slices"
 
-// unread is the referrers of one source whose references to one kind could not be read. The zero value is empty.
+// unread is the referrers of one source that say too little about one kind, because they could not be read. The zero value is empty.
 type unread struct {
 	all   map[*referrer]struct{}
 	first *referrer // by name; nil if unknown
@@ -41,23 +41,28 @@ func (u *unread) foremost() *referrer {
 	return u.first
 }
 
-// noteUnreadable records whether the references of a referrer could be read, and to which kinds not.
+// noteUnreadable records whether the references of a referrer could be read, and about which kinds they say too little.
 func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
-	if r.err == nil && err == nil {
+	if r.failure == nil && err == nil {
 		return
 	}
-	before := f.blindTo()
-	for _, kind := range r.blind {
-		f.unread[kind].remove(r)
+	before := f.blindAbout()
+	if r.failure != nil {
+		for _, kind := range r.failure.about {
+			f.unread[kind].remove(r)
+		}
 	}
-	r.err, r.blind = err, slices.DeleteFunc(slices.Clone(blind), func(k Kind) bool { return f.unread[k] == nil })
-	for _, kind := range r.blind {
-		f.unread[kind].add(r)
+	r.failure = nil
+	if err != nil {
+		r.failure = &failure{err, slices.DeleteFunc(slices.Clone(blind), func(k Kind) bool { return f.unread[k] == nil })}
+		for _, kind := range r.failure.about {
+			f.unread[kind].add(r)
+		}
 	}
 	var changed []Kind
-	for i, blind := range f.blindTo() {
+	for i, blind := range f.blindAbout() {
 		if blind != before[i] {
-			changed = append(changed, f.to[i])
+			changed = append(changed, f.about[i])
 		}
 	}
 	if len(changed) > 0 {
@@ -65,10 +70,10 @@ func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	}
 }
 
-// blindTo returns for each kind in to whether the references of some referrer to it could not be read.
-func (f *from) blindTo() []bool {
-	blind := make([]bool, len(f.to))
-	for i, kind := range f.to {
+// blindAbout returns for each kind in about whether some referrer says too little about it.
+func (f *from) blindAbout() []bool {
+	blind := make([]bool, len(f.about))
+	for i, kind := range f.about {
 		blind[i] = len(f.unread[kind].all) > 0
 	}
 	return blind

@@ -60,13 +60,13 @@ func ran(name string) string {
 
 // BenchmarkAPodThatChanges measures an event of a Pod whose references have not changed, like most events.
 func BenchmarkAPodThatChanges(b *testing.B) {
-	for name, to := range map[string][]references.Kind{"ConfigMaps": {references.ConfigMap}, "Secrets": {references.Secret}, "both": {references.ConfigMap, references.Secret}} {
+	for name, asked := range map[string]references.Asked{"ConfigMaps": configMaps, "Secrets": secrets, "both": both, "everything": everything()} {
 		b.Run(name, func(b *testing.B) {
 			c := fixture.Compiler(b)
-			table, _ := extract.NewTable(c, nil)
-			read := referrers.Reader(b.Context(), c, table, fixture.Pods, to...)
+			table, _ := extract.NewTable(c, nil, asked)
+			read := referrers.Reader(b.Context(), c, table, fixture.Pods)
 			x := references.New(clock.RealClock{})
-			x.Expect("Pod", to...)
+			x.Expect("Pod", asked.Kinds()...)
 			x.Replace("Pod", nil)
 			data := fmt.Appendf(nil, ordinaryPod, "6f1d7a64-3c1e-4f0b-9a55-000000000001")
 			b.SetBytes(int64(len(data)))

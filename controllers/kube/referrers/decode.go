@@ -129,5 +129,10 @@ func (d *decoder) item(r references.Referrer, object map[string]any) (*item, err
 	for i, t := range r.Targets {
 		r.Targets[i].Namespace, r.Targets[i].Name = unique.Make(t.Namespace).Value(), unique.Make(t.Name).Value()
 	}
+	if r.Object != nil {
+		for i, l := range r.Object.Labels {
+			r.Object.Labels[i].Text = unique.Make(l.Text).Value()
+		}
+	}
 	return &item{Referrer: r, version: (&unstructured.Unstructured{Object: object}).GetResourceVersion()}, nil
 }

@@ -14,15 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Reader returns a func that reads objects of a kind like the watch for rules about some kinds.
-func Reader(ctx context.Context, c *engine.Compiler, t *extract.Table, kind schema.GroupVersionKind, to ...references.Kind) func(data []byte) (references.Referrer, error) {
-	var asked *extract.Row
-	for _, r := range t.Rows(to) {
-		if r.Kind == kind {
-			asked = r
-		}
-	}
-	d := newDecoder(ctx, c, asked, kind)
+// Reader returns a func that reads objects of a kind of a Table like the watch.
+func Reader(ctx context.Context, c *engine.Compiler, t *extract.Table, kind schema.GroupVersionKind) func(data []byte) (references.Referrer, error) {
+	d := newDecoder(ctx, c, t.Row(kind), kind)
 	return func(data []byte) (references.Referrer, error) {
 		o, err := d.Object(data)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -32,7 +33,7 @@ func FuzzReferrer(f *testing.F) {
 		f.Add([]byte(data))
 	}
 	c := fixture.Compiler(f)
-	table, _ := extract.NewTable(c, nil)
+	table, _ := extract.NewTable(c, nil, everything())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var whole map[string]any
 		if json.Unmarshal(data, &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts(data, &whole) != nil || whole == nil {
@@ -46,7 +47,7 @@ func FuzzReferrer(f *testing.F) {
 				t.Errorf("%s: error %v, unread kinds %v", kind.Kind, got.Err, got.Unread)
 			}
 			for _, to := range got.Targets {
-				if slices.Contains(got.Unread, to.Kind) || to.Name == "" || to.Namespace == "" {
+				if slices.Contains(got.Unread, to.Kind) || to.Name == "" || (to.Namespace == "") != builtin.IsClusterScoped(to.Kind.GroupKind()) {
 					t.Errorf("%s refers to %+v; unread kinds %v", kind.Kind, to, got.Unread)
 				}
 			}

@@ -31,6 +31,7 @@ type source struct {
 	watcher *Watcher
 	from    references.SourceID
 	row     *extract.Row
+	before  *source            // watches the kind until this one is completely known; nil for none
 	stop    context.CancelFunc // nil until it runs
 
 	mu       sync.Mutex
@@ -138,6 +139,9 @@ func (s *source) dropLiveness() {
 func (s *source) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.before != nil {
+		s.before.check()
+	}
 	if s.liveness == nil {
 		return
 	}
@@ -158,6 +162,9 @@ var errSlept = errors.New("the machine was suspended or its clock changed; Sunse
 func (s *source) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.before != nil {
+		s.before.restart()
+	}
 	if s.phase != Unknown {
 		s.loseLocked(errSlept)
 	}
@@ -187,8 +194,8 @@ func (s *source) absent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed && s.phase != Absent {
-		s.phase, s.why = Absent, nil
-		s.watcher.index.Replace(s.from, nil)
+		s.listed = nil
+		s.publish(Absent)
 		s.reportLive(true)
 	}
 }
@@ -209,7 +216,7 @@ func (s *source) replace(all []references.Referrer) {
 		s.noteLate(&all[i])
 	}
 	if s.listed, s.waiting = all, true; s.liveness.listed() {
-		s.publish()
+		s.publish(Watched)
 	}
 }
 
@@ -226,16 +233,46 @@ func (s *source) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting {
-		s.publish()
+		s.publish(Watched)
 	}
 }
 
-func (s *source) publish() {
+// publish passes the listing to the index, and ends the source before.
+func (s *source) publish(phase Phase) {
 	if s.closed {
 		return
 	}
-	s.watcher.index.Replace(s.from, s.listed)
-	s.phase, s.why, s.listed, s.waiting = Watched, nil, nil, false
+	if s.before == nil {
+		s.watcher.index.Replace(s.from, s.listed)
+	} else {
+		s.watcher.index.Succeed(s.from, s.before.from, s.row.About(), s.listed)
+		s.before.close()
+		s.before = nil
+	}
+	s.phase, s.why, s.listed, s.waiting = phase, nil, nil, false
+}
+
+// handOver returns the source that a later source of the kind replaces: this one, or if it is not completely known the one before,
+// which no longer belongs to this one.
+func (s *source) handOver() *source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != Unknown {
+		return s
+	}
+	before := s.before
+	s.before = nil
+	return before
+}
+
+// names returns the names of the source and of the one before.
+func (s *source) names() []references.SourceID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.before == nil {
+		return []references.SourceID{s.from}
+	}
+	return append(s.before.names(), s.from)
 }
 
 // marked records that the watch has sent a bookmark.
@@ -277,6 +314,10 @@ func (s *source) close() {
 		s.liveness.mute()
 	}
 	s.watcher.index.Forget(s.from)
+	if s.before != nil {
+		s.before.close()
+		s.before = nil
+	}
 }
 
 // noteLate schedules a new listing if reading an object took too long: the object may never change again.
@@ -290,5 +331,5 @@ func (s *source) state() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refused denied
-	return State{Kind: s.row.Kind, From: s.from, To: s.row.To(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
+	return State{Kind: s.row.Kind, From: s.from, About: s.row.About(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
 }

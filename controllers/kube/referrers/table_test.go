@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -25,13 +26,29 @@ var (
 	classKind   = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
 )
 
+// newTable returns the Table of rules that ask about references to ConfigMaps and Secrets.
 func newTable(t testing.TB, declared ...references.Declared) *extract.Table {
 	t.Helper()
-	table, refused := extract.NewTable(fixture.Compiler(t), declared)
+	table, refused := extract.NewTable(fixture.Compiler(t), declared, both)
 	if len(refused) > 0 {
 		t.Fatal(refused)
 	}
 	return table
+}
+
+// everything is what rules can ask about the kinds of Kubernetes.
+func everything() references.Asked {
+	all := references.Asked{}
+	for _, d := range references.BuiltIn() {
+		from := references.KindOf(d.From.GroupKind())
+		if d.Selector != "" {
+			all[from] |= policy.AsksSelected
+			continue
+		}
+		all[from] |= policy.AsksTargets
+		all[d.To] |= policy.AsksReferences
+	}
+	return all
 }
 
 func secret(namespace, name string) references.Target {
@@ -47,15 +64,15 @@ func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.ConfigMap, Names: "[object.metadata.name]"})
-	both := []references.Kind{references.ConfigMap, references.Secret}
-	expect.Equal(t, "targets of a kind with a PodSpec", both, table.To(fixture.Pods))
-	expect.Equal(t, "targets of a built-in kind with a declaration", both, table.To(accountKind))
-	expect.Equal(t, "targets of a declared kind", both[1:], table.To(appKind))
-	expect.Equal(t, "targets of another kind", nil, table.To(fixture.Nodes))
+	kindsOfTargets := both.Kinds()
+	expect.Equal(t, "targets of a kind with a PodSpec", kindsOfTargets, table.About(fixture.Pods))
+	expect.Equal(t, "targets of a built-in kind with a declaration", kindsOfTargets, table.About(accountKind))
+	expect.Equal(t, "targets of a declared kind", kindsOfTargets[1:], table.About(appKind))
+	expect.Equal(t, "targets of another kind", nil, table.About(fixture.Nodes))
 	kinds := table.Kinds()
 	expect.Equal(t, "kinds", 26, len(kinds))
 	for _, d := range references.BuiltIn() {
-		if !slices.Contains(kinds, d.From) {
+		if len(d.About(both)) > 0 && !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
 		}
 	}
@@ -166,12 +183,11 @@ func TestTableRefusesInvalidDeclarations(t *testing.T) {
 		"no expression":            {references.Declared{From: appKind, To: references.Secret}, "missing"},
 		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
 		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
-		"another target":           {references.Declared{From: appKind, To: "Service", Names: "[]"}, `to is "Service"`},
 		"the data of Secrets":      {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
 		"everything about Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, refused := extract.NewTable(fixture.Compiler(t), []references.Declared{test.declared})
+			table, refused := extract.NewTable(fixture.Compiler(t), []references.Declared{test.declared}, both)
 			if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), test.want) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}

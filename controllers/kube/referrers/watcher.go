@@ -35,7 +35,7 @@ type Options struct {
 	OnStandby bool
 }
 
-// Watcher watches the objects that refer to the kinds that rules ask about. Create it with New, set what to watch with Use, and
+// Watcher watches the objects that answer what rules ask about references. Create it with New, set what to watch with Use, and
 // run it with Start.
 type Watcher struct {
 	discovery discovery
@@ -45,8 +45,9 @@ type Watcher struct {
 	onStandby bool
 
 	mu      lockorder.Mutex[lockorder.Referrers]
-	running context.Context    // nil before and after Start
-	group   sync.WaitGroup     // of the running sources
+	running context.Context // nil before and after Start
+	group   sync.WaitGroup  // of the running sources
+	asked   references.Asked
 	sources map[string]*source // by the key of their Row
 	refused []refusal
 }
@@ -61,31 +62,33 @@ func New(o Options) (*Watcher, error) {
 	}
 	return &Watcher{
 		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, onStandby: o.OnStandby,
-		sources: map[string]*source{},
+		asked: references.Asked{}, sources: map[string]*source{},
 	}, nil
 }
 
-// referable is the kinds of targets.
-var referable = []references.Kind{references.ConfigMap, references.Secret}
-
-// Use sets the references that policies declare, their invalid declarations, and the kinds that their rules ask about. Without
-// kinds, nothing is watched. With any kind, the referrers of all kinds of targets are watched: otherwise the first rule about
-// another kind would list everything again and make known references unknown. When Use returns, no possible target of a new
-// declaration counts as unreferenced.
-func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.InvalidReference) {
+// Use sets the references that policies declare, their invalid declarations, and what rules ask about which kinds. If no rule asks
+// anything, nothing is watched. Otherwise Sunset also watches for what rules asked before, so that rules that come and go do not
+// list everything again. When Use returns, no possible target of a new declaration counts as unreferenced.
+func (w *Watcher) Use(declared []references.Declared, asked references.Asked, misread ...references.InvalidReference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(asked) == 0 {
+		clear(w.asked)
+	}
+	for kind, relations := range asked {
+		w.asked[kind] |= relations
+	}
 	wanted := map[string]*extract.Row{}
 	var refused []refusal
-	if len(kinds) > 0 {
-		table, unusable := extract.NewTable(w.compiler, declared)
+	if len(asked) > 0 {
+		table, unusable := extract.NewTable(w.compiler, declared, w.asked)
 		for _, r := range unusable {
-			refused = append(refused, refusal{Refused: r})
+			refused = append(refused, refusal{r, "", references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(w.asked)})
 		}
 		for _, m := range misread {
-			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From})
+			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From, m.About(w.asked)})
 		}
-		wanted = table.Rows(referable)
+		wanted = table.Rows()
 	}
 	opened := w.open(wanted)
 	w.refuse(refused)
@@ -95,33 +98,59 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, m
 	}
 }
 
-// open adds the new sources to the index, and returns them.
+// open adds the new sources to the index, and returns them. If a kind was watched before, the old source stays until the new one is
+// completely known, and only the kinds about which the new one reads something else are in doubt.
 func (w *Watcher) open(wanted map[string]*extract.Row) []*source {
 	var opened []*source
 	for key, r := range wanted {
 		if w.sources[key] != nil {
 			continue
 		}
-		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: references.ErrUnlisted}
-		w.index.Expect(s.from, r.To()...)
+		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: references.ErrUnlisted, before: w.predecessor(r.Kind, wanted)}
+		about := r.About()
+		if s.before != nil {
+			about = r.Since(s.before.row)
+		}
+		w.index.Expect(s.from, about...)
 		w.sources[key] = s
 		opened = append(opened, s)
 	}
 	return opened
 }
 
+// predecessor returns the source of a kind that a new one replaces: one that is completely known, but no longer wanted; nil if there
+// is none. From then on it belongs to the new source.
+func (w *Watcher) predecessor(kind schema.GroupVersionKind, wanted map[string]*extract.Row) *source {
+	for key, s := range w.sources {
+		if s.row.Kind != kind || wanted[key] != nil {
+			continue
+		}
+		known := s.handOver()
+		if known == s {
+			delete(w.sources, key)
+		}
+		return known
+	}
+	return nil
+}
+
 // nameOf returns a unique name for a source, for messages: Pod, Deployment.v1.apps.
 func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
 	name := r.Kind.Kind
 	if r.Kind.Group != "" {
-		name = strings.Join([]string{r.Kind.Kind, r.Kind.Version, r.Kind.Group}, ".")
+		name = strings.Join(slices.DeleteFunc([]string{r.Kind.Kind, r.Kind.Version, r.Kind.Group}, func(part string) bool { return part == "" }), ".")
 	}
+	used := map[string]bool{}
 	for _, s := range w.sources {
-		if string(s.from) == name {
-			return references.SourceID(name + " (read again)") // the other one is about to be closed
+		for _, from := range s.names() {
+			used[string(from)] = true
 		}
 	}
-	return references.SourceID(name)
+	for again := name; ; again += " (read again)" { // another one is about to be closed
+		if !used[again] {
+			return references.SourceID(again)
+		}
+	}
 }
 
 // refuse makes the references of refused declarations unknown. References that were unknown before stay unknown without
@@ -130,12 +159,12 @@ func (w *Watcher) refuse(refused []refusal) {
 	before := w.refused
 	w.refused = refused
 	for _, r := range before {
-		if other := w.refusal(r.from()); other != nil && other.To != r.To {
+		if other := w.refusal(r.from()); other != nil && !slices.Equal(other.about, r.about) {
 			w.index.Forget(r.from())
 		}
 	}
 	for _, r := range refused {
-		w.index.Expect(r.from(), r.to()...)
+		w.index.Expect(r.from(), r.about...)
 		w.index.Lose(r.from(), r.Err)
 	}
 	for _, r := range before {
@@ -158,15 +187,12 @@ func (w *Watcher) refusal(name references.SourceID) *refusal {
 // refusal is a declaration that cannot be used.
 type refusal struct {
 	extract.Refused
-	at references.SourceID // its name; empty if its content is its name
+	at    references.SourceID // its name; empty if its content is its name
+	about []references.Kind   // about which it may say something
 }
 
 func (r *refusal) from() references.SourceID {
-	return cmp.Or(r.at, references.SourceID("the declared references of "+r.From.String()+" by "+r.Names))
-}
-
-func (r *refusal) to() []references.Kind {
-	return references.InvalidReference{To: r.To}.Kinds()
+	return cmp.Or(r.at, references.SourceID("the declared references of "+r.From.String()+" by "+cmp.Or(r.Names, r.Selector)))
 }
 
 // close ends the sources that are no longer wanted.
@@ -256,7 +282,7 @@ const (
 type State struct {
 	Kind  schema.GroupVersionKind
 	From  references.SourceID // its name in the index
-	To    []references.Kind   // the kinds that it may refer to, whether rules ask about them or not
+	About []references.Kind   // the kinds that depend on it
 	Phase Phase
 	Why   error // of Unknown: what is unknown, or what to do
 
@@ -273,7 +299,7 @@ func (w *Watcher) States() []State {
 	}
 	w.mu.Lock()
 	for _, r := range w.refused {
-		all = append(all, State{Kind: r.From, From: r.from(), To: r.to(), Phase: Unknown, Why: r.Err})
+		all = append(all, State{Kind: r.From, From: r.from(), About: r.about, Phase: Unknown, Why: r.Err})
 	}
 	w.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b State) int {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/engine/builtin"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// unusedPolicies are copies of the samples about unused objects.
+//
+//go:embed unused/*.yaml
+var unusedPolicies embed.FS
+
+// unusedCommand is the command unused: a preview of these policies.
+type unusedCommand struct{ previewCommand }
+
+func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
+	u := &unusedCommand{previewCommand{streams: streams, at: timeFlag{now: now}}}
+	c := &cobra.Command{
+		Use:     "unused [-f FILE|DIRECTORY...]",
+		Short:   "Show which objects nothing uses",
+		Long:    unusedHelp,
+		Example: unusedExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return u.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	u.files.add(flags)
+	u.output.add(c, asNames)
+	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
+	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
+	u.protection.add(flags)
+	u.connection.add(c, &u.namespace, "only objects in this namespace")
+	return c
+}
+
+func (u *unusedCommand) run(ctx context.Context, args []string) error {
+	u.files.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
+	defer u.files.progress.Stop()
+	// The command deletes nothing.
+	u.protection.allowKinds = slices.Concat(u.protection.allowKinds, builtin.Names(builtin.Referred), builtin.Names(builtin.Referring))
+	files, loader, in, err := u.files.load(args, u.streams.In, &u.protection, load.Skim)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = files.Close() }()
+	result, err := u.judge(ctx, files, in, loader)
+	u.files.progress.Stop()
+	if err != nil {
+		return err
+	}
+	result.Rows = slices.DeleteFunc(result.Rows, func(r preview.Row) bool { return r.Verdict.Action == policy.Keep })
+	if u.output.printer != nil {
+		err = u.print(result)
+	} else {
+		err = preview.WriteUnused(u.streams.Out, result)
+	}
+	if err == nil && len(result.Failures) > 0 {
+		return errFindings
+	}
+	return err
+}
+
+// judge reads only the files if they contain objects, and the cluster otherwise. Of policies in files, and in the cluster, only the
+// declared references count.
+func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
+	input, err := u.input(loader)
+	if err != nil {
+		return nil, err
+	}
+	others := declarations(in.Rules())
+	in.Policies = nil
+	entries, err := unusedPolicies.ReadDir("unused")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		data, err := unusedPolicies.ReadFile("unused/" + entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		var object map[string]any
+		if err := yaml.Unmarshal(data, &object); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
+		}
+		in.Policies = append(in.Policies, load.Policy{Policy: loader.Load(object)})
+	}
+	in.Enforce()
+	own := in.Rules()
+	input.Kinds = kindsOf(own)
+	if in.Others == 0 {
+		input.Policies = slices.Concat(own, others)
+		return u.judgeCluster(ctx, input, loader)
+	}
+	for _, p := range others {
+		in.Policies = append(in.Policies, load.Policy{Policy: p})
+	}
+	quiet := u.previewCommand
+	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
+	return quiet.judgeFiles(ctx, files, in, input)
+}
+
+// judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules.
+func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, loader *load.Loader) (*preview.Result, error) {
+	c, err := u.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	current, err := readPermittedPolicies(ctx, c, loader, u.namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range current.policies {
+		if i := slices.IndexFunc(input.Policies, func(o *policy.Policy) bool { return o.Name == p.Name }); i >= 0 {
+			loader.SetUID(input.Policies[i], p.UID)
+		}
+	}
+	input.Policies = append(input.Policies, declarations(current.policies, input.Policies...)...)
+	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies)); err != nil {
+		return nil, err
+	}
+	if input.Referred, err = findReferredIn(ctx, c, &input, rulesOf(input.Policies), notes{u.streams.ErrOut}); err != nil {
+		return nil, err
+	}
+	live := &clusterReader{cluster: c, input: input, judge: preview.New(input), selector: u.selector, progress: u.files.progress, optional: true}
+	result, err := live.judge.Run(ctx, live.feed(ctx))
+	if err != nil {
+		return nil, err
+	}
+	result.Fail(slices.Concat(live.failures, current.failures())...)
+	return result, nil
+}
+
+// declarations returns policies with only their declared references, except those whose names are taken.
+func declarations(all []*policy.Policy, taken ...*policy.Policy) (others []*policy.Policy) {
+	for _, p := range all {
+		if len(p.References)+len(p.InvalidReferences()) == 0 || slices.ContainsFunc(taken, func(o *policy.Policy) bool { return o.Name == p.Name }) {
+			continue
+		}
+		only := *p
+		only.Rules, only.Overrides = nil, nil
+		others = append(others, &only)
+	}
+	return others
+}
+
+const unusedHelp = `Show which objects nothing uses: ConfigMaps and Secrets that nothing names, Services whose selector matches nothing,
+bindings of roles that do not exist, and others. The command deletes nothing, and Sunset need not be installed. It evaluates
+the rules of the samples unused-configmaps, unused-secrets and unused/*, on the cluster, or only on the objects in files.
+
+No command can prove that an object is unused: a program may read it by a name that is in its code. Declare the references
+of custom resources with spec.references of policies: those of the policies in the cluster and in files count. If a kind
+cannot be listed, or an object cannot be read, objects that may depend on it are not shown, and the command prints the
+cause. Objects in protected namespaces and objects with a hold are not shown.
+
+SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
+has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.
+
+Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
+usage, or a file or cluster that cannot be read.`
+
+const unusedExamples = `  # What does nothing use?
+  kubectl sunset unused
+
+  # In one namespace, as names
+  kubectl sunset unused -n team-a -o name
+
+  # In files, without a cluster
+  kubectl sunset unused -R -f manifests/`

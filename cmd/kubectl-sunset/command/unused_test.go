@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestUnusedPoliciesAreThoseOfTheSamples fails if make generate has not copied the samples.
+func TestUnusedPoliciesAreThoseOfTheSamples(t *testing.T) {
+	files, err := filepath.Glob("unused/*.yaml")
+	if err != nil || len(files) != 9 {
+		t.Fatalf("%d policies, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		sample := samples + "/unused/" + name + "/policy.yaml"
+		if name == "configmaps" || name == "secrets" {
+			sample = samples + "/unused-" + name + "/policy.yaml"
+		}
+		want, err := os.ReadFile(sample)
+		expect.NoError(t, err)
+		got, err := os.ReadFile(file)
+		expect.NoError(t, err)
+		expect.Equal(t, file, string(want), string(got))
+	}
+}
+
+// TestUnusedObjectsOfFiles: the command shows objects of all kinds, and none that something uses.
+func TestUnusedObjectsOfFiles(t *testing.T) {
+	for sample, want := range map[string][]string{
+		"network":  {"Ingress         old ", "NetworkPolicy   retired ", "Service         retired ", "unknown   unused-network/services"},
+		"access":   {"ClusterRole          left ", "ClusterRoleBinding   no-role ", "Role                 left ", "RoleBinding          no-account ", "RoleBinding          no-role "},
+		"volumes":  {"PersistentVolumeClaim   copy ", "PersistentVolumeClaim   left ", "PersistentVolume        pv-7 "},
+		"accounts": {"ServiceAccount   left "},
+	} {
+		wants(t, run(t, "", "unused", "-f", samples+"/unused/"+sample+"/objects.yaml"), command.ExitOK, want...)
+	}
+	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "name")
+	wants(t, got, command.ExitOK, "service/retired", "networkpolicy.networking.k8s.io/retired")
+	for _, used := range []string{"service/web", "service/db", "service/check", "service/legacy", "service/payments", "default-deny", "half", "mixed"} {
+		if strings.Contains(got.out, used) {
+			t.Errorf("%s is shown:\n%s", used, got.out)
+		}
+	}
+}
+
+// TestDeclaredReferencesCountAsUse: policies in files declare references; their rules do not matter.
+func TestDeclaredReferencesCountAsUse(t *testing.T) {
+	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: flags, namespace: shop}, data: {}}
+---
+{apiVersion: example.com/v1, kind: App, metadata: {name: app, namespace: shop}, spec: {config: flags}}
+`
+	const declared = `---
+apiVersion: sunset-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: apps}
+spec:
+  rules: [{name: all, target: {apiVersion: v1, kind: ConfigMap}, eligible: "true", ttl: 0s}]
+  references: [{from: {apiVersion: example.com/v1, kind: App}, to: ConfigMap, names: "[object.spec.config]"}]
+`
+	wants(t, run(t, config, "unused", "-f", "-"), command.ExitOK, "flags", "unused-configmaps/configmaps")
+	wants(t, run(t, config+declared, "unused", "-f", "-"), command.ExitOK, "No object is known to be unused.")
+}
+
+// TestUnusedObjectsOfTheCluster: most kinds of the policies are not served here, and no policy is installed.
+func TestUnusedObjectsOfTheCluster(t *testing.T) {
+	s := newReferring(t)
+	got := s.run(t, "", "unused", "-A")
+	wants(t, got, command.ExitOK, "ConfigMap   free   unknown   unused-configmaps/configmaps", "Secret      free   unknown   unused-secrets/secrets")
+	if strings.Contains(got.out, " used ") {
+		t.Errorf("an object that a Pod uses is shown:\n%s", got.out)
+	}
+	for _, asked := range s.asked {
+		if !strings.HasPrefix(asked, "GET ") {
+			t.Errorf("the command sent %s", asked)
+		}
+	}
+	s.store(podsPath, forbidden)
+	wants(t, s.run(t, "", "unused"), command.ExitFindings, "No object is known to be unused.", "cannot list Pod of v1: not for you")
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
+)
+
+// WriteUnused writes the objects of a result, since when they are marked, and failures.
+func WriteUnused(w io.Writer, r *Result) error {
+	if len(r.Rows) == 0 {
+		fmt.Fprintln(w, "No object is known to be unused.")
+		return writeFailures(w, text.StyleOf(w), r.Failures)
+	}
+	err := text.NewTable("NAMESPACE", "KIND", "NAME", "SINCE", "RULE").Write(w, len(r.Rows), func(i int) []string {
+		row, since := &r.Rows[i], "unknown"
+		if start := row.Verdict.Start; !start.Equal(r.At) { // an object without a mark counts as marked now
+			since = FormatTime(start)
+		}
+		return []string{cmp.Or(row.Namespace, "-"), row.Kind, row.Name, since, row.Verdict.Rule.String()}
+	})
+	if err != nil {
+		return err
+	}
+	return writeFailures(w, text.StyleOf(w), r.Failures)
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package references_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+const (
+	role    references.Kind = "Role.rbac.authorization.k8s.io"
+	binding references.Kind = "RoleBinding.rbac.authorization.k8s.io"
+	widget  references.Kind = "Widget.example.com" // cluster-scoped, which the index does not know
+	service references.Kind = "Service"
+)
+
+// walk is all objects of a graph by their source. Each lookup searches everything.
+type walk map[string]*walked
+
+type walked struct {
+	name  references.SourceID // in the index
+	about []references.Kind
+	lost  bool
+	all   map[types.UID]references.Referrer
+}
+
+// newWalk has a source for each kind, which is not known yet.
+func newWalk() walk {
+	return walk{
+		"Role": {name: "Role", about: []references.Kind{binding}}, "Widget": {name: "Widget", about: []references.Kind{binding}},
+		"RoleBinding": {name: "RoleBinding", about: []references.Kind{binding, role}},
+		"Service":     {name: "Service", about: []references.Kind{service}}, "Pod": {name: "Pod", about: []references.Kind{service}},
+	}
+}
+
+// each calls f with all objects.
+func (w walk) each(f func(references.Referrer)) {
+	for _, s := range w {
+		for _, r := range s.all {
+			f(r)
+		}
+	}
+}
+
+// found is what is known about an object.
+type found struct {
+	Count, Targets, Selected int
+	Missing                  []references.Name
+	Unread, Doubt            bool
+}
+
+func (w walk) look(t references.Target) found {
+	f := found{Unread: true}
+	exists := func(t references.Target) (there bool) {
+		w.each(func(r references.Referrer) {
+			there = there || r.Object.Kind == t.Kind && r.Name.Namespace == t.Namespace && r.Name.Name == t.Name
+		})
+		return there
+	}
+	w.each(func(r references.Referrer) {
+		if slices.Contains(r.Targets, t) {
+			f.Count++
+		}
+		if r.Object.Kind != t.Kind || r.Object.Version == "" || r.Name.Namespace != t.Namespace || r.Name.Name != t.Name {
+			return
+		}
+		f.Unread = false
+		seen := map[references.Target]bool{}
+		for _, to := range r.Targets {
+			if to.Kind == widget { // the bare name leads to two targets
+				to.Namespace = ""
+			}
+			if seen[to] {
+				continue
+			}
+			seen[to] = true
+			if f.Targets++; !exists(to) {
+				missing := references.Name{Kind: to.Kind.GroupKind().Kind, Namespace: cmp.Or(to.Namespace, "n"), Name: to.Name}
+				f.Missing = append(f.Missing, missing)
+			}
+		}
+		for _, s := range r.Object.Selectors {
+			f.Selected += w.matching(s, r.Name.Namespace)
+		}
+	})
+	slices.SortFunc(f.Missing, func(a, b references.Name) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	sources := 0
+	for _, s := range w {
+		if slices.Contains(s.about, t.Kind) && s.all != nil {
+			sources++
+			f.Doubt = f.Doubt || s.lost
+		}
+	}
+	f.Doubt = f.Doubt || sources == 0
+	return f
+}
+
+func (w walk) matching(s references.Selector, namespace string) (n int) {
+	w.each(func(r references.Referrer) {
+		for _, l := range r.Object.Labels {
+			set, _ := labels.ConvertSelectorToLabelsMap(l.Text)
+			if l.As == s.To && r.Name.Namespace == namespace && s.Labels.Matches(set) {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// lookIn returns the same from an index.
+func lookIn(x *references.Index, t references.Target) (found, time.Time) {
+	u := x.Of(t)
+	return found{u.Count, u.Targets, u.Selected, x.Missing(t), u.Unread != nil, u.Doubt != nil}, u.Since
+}
+
+// anObject returns a random version of one of a few objects of a source.
+func anObject(r *rand.Rand, source string) references.Referrer {
+	n := r.IntN(4)
+	made := references.Referrer{
+		UID:    types.UID(fmt.Sprintf("%s-%d", source, n)),
+		Name:   references.Name{Kind: source, Namespace: "n", Name: string(rune('a' + n))},
+		Object: &references.Object{},
+	}
+	name := func() string { return string(rune('a' + r.IntN(5))) }
+	switch source {
+	case "Role":
+		made.Object.Kind = role
+	case "Widget":
+		made.Object.Kind, made.Name.Namespace = widget, ""
+	case "RoleBinding":
+		made.Object.Kind, made.Object.Version = binding, fmt.Sprint(r.IntN(3)+1)
+		for range r.IntN(4) {
+			if to := name(); r.IntN(2) == 0 {
+				made.Targets = append(made.Targets, references.Target{Kind: role, Namespace: "n", Name: to})
+			} else {
+				made.Targets = append(made.Targets, references.Target{Kind: widget, Name: to}, references.Target{Kind: widget, Namespace: "n", Name: to})
+			}
+		}
+	case "Service":
+		made.Object.Kind, made.Object.Version, made.Name.Namespace = service, "1", []string{"n", "m"}[n%2]
+		for range r.IntN(3) {
+			text := []string{"app=a", "app=b,tier=x", "app in (a,b)", "tier", "!app", ""}[r.IntN(6)]
+			selector, _ := labels.Parse(text)
+			made.Object.Selectors = append(made.Object.Selectors, references.Selector{To: "Pod", Labels: selector})
+		}
+	case "Pod":
+		made.Name.Namespace = []string{"n", "m"}[n%2]
+		text := []string{"", "app=a", "app=b", "app=b,tier=x", "tier=x"}[r.IntN(5)]
+		made.Object.Labels = []references.Labels{{As: "Pod", Text: text}}
+	}
+	return made
+}
+
+// change makes one random change to both.
+func (w walk) change(r *rand.Rand, x *references.Index) {
+	source := slices.Sorted(maps.Keys(w))[r.IntN(len(w))]
+	s := w[source]
+	several := func() map[types.UID]references.Referrer {
+		all := map[types.UID]references.Referrer{}
+		for range r.IntN(6) {
+			made := anObject(r, source)
+			all[made.UID] = made
+		}
+		return all
+	}
+	switch op := r.IntN(20); {
+	case s.all == nil:
+		x.Expect(s.name, s.about...)
+		s.lost, s.all = true, map[types.UID]references.Referrer{}
+	case op == 0:
+		x.Forget(s.name)
+		s.all = nil
+	case op == 1:
+		x.Lose(s.name, errors.New("no permission to list"))
+		s.lost = true
+	case op == 2:
+		before := s.name
+		s.name += "'"
+		x.Expect(s.name)
+		s.all, s.lost = several(), false
+		x.Succeed(s.name, before, s.about, slices.Collect(maps.Values(s.all)))
+	case op < 5:
+		s.all, s.lost = several(), false
+		x.Replace(s.name, slices.Collect(maps.Values(s.all)))
+	case op < 16:
+		made := anObject(r, source)
+		x.Put(s.name, made)
+		s.all[made.UID] = made
+	default:
+		made := anObject(r, source)
+		x.Remove(s.name, made.UID)
+		delete(s.all, made.UID)
+	}
+}
+
+func everyTarget() (all []references.Target) {
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		for _, kind := range []references.Kind{role, binding, service} {
+			all = append(all, references.Target{Kind: kind, Namespace: "n", Name: name}, references.Target{Kind: kind, Namespace: "m", Name: name})
+		}
+	}
+	return all
+}
+
+// TestGraphIsWhatAWalkOverEverythingFinds: after each of many random changes, the index knows the same as a walk over all objects.
+// Take has returned each object of which something changed, and something that became less used did so now.
+func TestGraphIsWhatAWalkOverEverythingFinds(t *testing.T) {
+	for seed := range uint64(200) {
+		random, now := rand.New(rand.NewPCG(seed, 2)), start
+		clock := clocktesting.NewFakePassiveClock(now)
+		x, w := references.New(clock), newWalk()
+		before := map[references.Target]found{}
+		for step := range 200 {
+			now = now.Add(time.Duration(random.IntN(20)+1) * time.Second)
+			clock.SetTime(now)
+			w.change(random, x)
+			changed := x.Take()
+			for _, target := range everyTarget() {
+				got, since := lookIn(x, target)
+				if diff := gocmp.Diff(w.look(target), got); diff != "" {
+					t.Fatalf("seed %d, step %d, %v: -walk +index\n%s", seed, step, target, diff)
+				}
+				was, known := before[target]
+				before[target] = got
+				if !known || gocmp.Equal(was, got) {
+					continue
+				}
+				if !slices.Contains(changed.Targets, target) && !slices.Contains(changed.Whole, target.Kind) {
+					t.Fatalf("seed %d, step %d: Take did not return %v, which changed from %+v to %+v", seed, step, target, was, got)
+				}
+				less := got.Count < was.Count || got.Selected < was.Selected || len(got.Missing) > len(was.Missing)
+				if less && !got.Doubt && !since.Equal(now) {
+					t.Fatalf("seed %d, step %d: %v is used less since %s, want %s", seed, step, target, since, now)
+				}
+			}
+		}
+	}
+}
+
+// TestGraphForgetsWhatIsGone: nothing stays in memory after all objects are gone.
+func TestGraphForgetsWhatIsGone(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	x, w := references.New(clock), newWalk()
+	random := rand.New(rand.NewPCG(1, 3))
+	for range 2000 {
+		w.change(random, x)
+	}
+	for _, s := range w {
+		x.Forget(s.name)
+	}
+	clock.SetTime(start.Add(time.Hour))
+	x.Take()
+	targets, left := x.Remembered()
+	expect.Equal(t, "targets, their removals, and places of labels", []int{0, 0, 0}, []int{targets, left, x.Spaces()})
+}
+
+// TestObjectIsBehindAfterItChanged: what it refers to may be older than the version that rules have evaluated.
+func TestObjectIsBehindAfterItChanged(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("RoleBinding", binding)
+	of := references.Target{Kind: binding, Namespace: "n", Name: "a"}
+	r := references.Referrer{UID: "1", Name: references.Name{Kind: "RoleBinding", Namespace: "n", Name: "a"}, Object: &references.Object{Kind: binding, Version: "7"}}
+	x.Replace("RoleBinding", []references.Referrer{r})
+	expect.Equal(t, "behind at the same version", false, x.Behind(of, "7") != nil)
+	expect.Equal(t, "behind at another version", true, x.Behind(of, "8") != nil)
+	expect.Equal(t, "behind although nothing asks about it", false, x.Behind(references.Target{Kind: role, Namespace: "n", Name: "a"}, "8") != nil)
+}

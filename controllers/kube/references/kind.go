@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/engine/builtin"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Kind is a kind of objects, in the form of schema.GroupKind: ConfigMap, Deployment.apps.
+type Kind string
+
+// Two kinds that are often referred to.
+const (
+	ConfigMap Kind = "ConfigMap"
+	Secret    Kind = "Secret"
+)
+
+// KindOf returns the Kind of objects, at any version.
+func KindOf(kind schema.GroupKind) Kind { return Kind(kind.String()) }
+
+// GroupKind is the inverse of KindOf.
+func (k Kind) GroupKind() schema.GroupKind { return schema.ParseGroupKind(string(k)) }
+
+// Asked is the kinds that rules ask about, and what they ask.
+type Asked map[Kind]policy.Relations
+
+// Kinds returns the kinds, sorted. The slice is the caller's.
+func (a Asked) Kinds() []Kind { return slices.Sorted(maps.Keys(a)) }
+
+// Add adds what the rules of a policy ask.
+func (a Asked) Add(rules []*policy.Rule) {
+	for _, r := range rules {
+		if r.ReadsReferences() && !r.Invalid() {
+			a[KindOf(r.Kind.GroupKind())] |= r.Relations
+		}
+	}
+}
+
+// Declared says how objects of a kind refer to others: by name, or by a label selector.
+type Declared struct {
+	From     schema.GroupVersionKind
+	To       Kind
+	Names    string // CEL: a list of names in the object's namespace, or of maps with name and namespace
+	Selector string // CEL: a LabelSelector for objects in the object's namespace, or null; if Names is empty
+}
+
+// About returns the kinds about which rules ask something that depends on the declaration, sorted.
+func (d Declared) About(asked Asked) (all []Kind) {
+	return about(asked, KindOf(d.From.GroupKind()), d.To, d.Selector == "", d.Selector != "")
+}
+
+// about returns the kinds about which rules ask something that depends on names or selectors of objects of a kind. An empty kind
+// may be any kind.
+func about(asked Asked, from, to Kind, names, selector bool) (all []Kind) {
+	for _, kind := range asked.Kinds() {
+		relations := asked[kind]
+		referred := names && relations.Has(policy.AsksReferences) && (to == kind || to == "")
+		refers := names && relations.Has(policy.AsksTargets) || selector && relations.Has(policy.AsksSelected)
+		if referred || refers && (from == kind || from == "") {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// BuiltIn returns the references of Kubernetes itself. The slice is the caller's.
+func BuiltIn() []Declared {
+	all := builtin.References()
+	declared := make([]Declared, len(all))
+	for i, r := range all {
+		declared[i] = Declared{From: r.From, To: KindOf(r.To), Names: r.Names, Selector: r.Selector}
+	}
+	return declared
+}

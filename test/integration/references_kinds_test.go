@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// unusedByWorkloads deletes Services that select nothing, and autoscalers of workloads that do not exist, after the quiet period.
+const unusedByWorkloads = `
+mode: Enforce
+rules:
+- name: services
+  target: {apiVersion: v1, kind: Service}
+  eligible: has(object.spec.selector) && selected.count == 0 && references.count == 0
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+- name: autoscalers
+  target: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}
+  eligible: targets.missing.exists(t, t.kind == 'Deployment')
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// missingTargetsAndSelectors: the template of a Deployment that is scaled to zero matches the selector of a Service. When the
+// Deployment is deleted, the Service and the autoscaler follow after the quiet period.
+func (w *env) missingTargetsAndSelectors() {
+	w.Helper()
+	w.policy("unused", unusedByWorkloads)
+	w.sunset()
+	d := w.deployment("web", w.configMap("site", nil).Name, 0, 1)
+	web, retired := w.service("web", map[string]string{"app": "web"}), w.service("retired", map[string]string{"app": "retired"})
+	external := w.service("external", nil)
+	scales, lost := w.autoscaler("web"), w.autoscaler("gone")
+	w.gone(retired, lost)
+	w.stays(time.Second, web, external, scales)
+	w.delete(d)
+	began := time.Now()
+	w.gone(web, scales)
+	if early := quiet - time.Since(began); early > 0 {
+		w.Errorf("deleted %s early after the Deployment", early)
+	}
+	w.stays(0, external)
+}
+
+// service creates a Service with a selector; without one it has no Pods of its own.
+func (w *env) service(name string, selector map[string]string) *corev1.Service {
+	w.Helper()
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	w.create(s)
+	return s
+}
+
+// autoscaler creates a HorizontalPodAutoscaler of a Deployment.
+func (w *env) autoscaler(deployment string) *autoscalingv2.HorizontalPodAutoscaler {
+	w.Helper()
+	a := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: deployment},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			MaxReplicas: 2, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment},
+		},
+	}
+	w.create(a)
+	return a
+}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules in test pin the tools, which run with `go tool`. You need to install only Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md charts/sunset/files
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md charts/sunset/files \
+	cmd/kubectl-sunset/load/builtin.txt
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
@@ -27,6 +28,7 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
 	go test ./cmd/kubectl-sunset/command -run 'TestReferencePage|TestOutputPage' -update
+	go test ./cmd/kubectl-sunset/load -run TestBuiltinKindsAreGenerated -update
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes

@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
@@ -62,7 +63,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 }
 
 func (p *previewCommand) run(ctx context.Context, args []string) error {
-	if p.images.file == load.Stdin && slices.Contains(*p.files.Filenames, load.Stdin) {
+	if p.images.file == manifests.Stdin && slices.Contains(*p.files.Filenames, manifests.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
 	p.files.progress = terminal.StartProgress(p.streams.ErrOut, "objects read")

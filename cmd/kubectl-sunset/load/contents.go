@@ -40,7 +40,7 @@ type Contents struct {
 func Read(files *Files, loader *Loader) (*Contents, error) {
 	in := newContents()
 	read := files.counted(func(item Item) error { return in.note(in.read(item, loader)) })
-	for _, file := range files.found {
+	for _, file := range files.files {
 		if err := in.note(file.each(read)); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load reads manifest files: Kubernetes objects in YAML and JSON, in one or many documents, as single objects and
+// Package load reads manifests: Kubernetes objects in YAML and JSON, in one or many documents, as single objects and
 // lists. Among them it finds policies, with all their problems, and the labels of namespaces and nodes. It also reads the list
 // of images that `crictl images -o json` prints.
 //
@@ -12,5 +12,6 @@
 // fields that may be wrong are warnings, because only a cluster knows them all.
 //
 // It does not guess. It returns an error for an object that is not a Kubernetes object, for text that it cannot parse, for a
-// list of images that an agent would reject, and for an ambiguous image name. It neither decides about objects nor stores them.
+// list of images that an agent would reject, and for an ambiguous image name. It neither decides about objects nor opens
+// files by itself: package manifests finds them.
 package load

@@ -132,7 +132,10 @@ var pure = map[string][]string{
 	"controllers/kube/references/extract": {"k8s.io/apimachinery"},
 	"controllers/process/lockorder":       {},
 
-	// The code that computes previews, explanations and policy tests also runs in a browser.
+	// The code that reads objects and computes previews, explanations and policy tests also runs in a browser.
+	"cmd/kubectl-sunset/load": {"k8s.io/apimachinery", "k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
+		"go.yaml.in/yaml/v3", "golang.org/x/text", "github.com/distribution/reference"},
+	"cmd/kubectl-sunset/offline":    {"k8s.io/apimachinery"},
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},

@@ -32,7 +32,7 @@ type builtinKind struct {
 	goType   string
 }
 
-// Types in builtinText that are no names of Go types.
+// Types in builtinText that do not name a Go type.
 const (
 	anything     = "any"
 	listOf       = "[]"

@@ -73,6 +73,14 @@ chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its REA
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 
+##### Playground
+
+PLAYGROUND ?= dist/playground
+
+.PHONY: playground
+playground: ## Build the playground, a page that shows in a browser what policies delete, into dist/playground (needs Node, npm and zstd)
+	cd cmd/playground/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && node build.mjs "$(abspath $(PLAYGROUND))"
+
 ##### Release
 
 .PHONY: snapshot
@@ -97,11 +105,12 @@ record: control-plane ## Record what this version writes, for tests of upgrades 
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize and Prometheus
+control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus and the engine of the playground
 	go run ./test/cluster/prebuild
 	$(HELM) version --short
 	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
+	go run ./cmd/playground/build -o /dev/null
 
 .PHONY: check
 check: lint ## Run the linters and the unit tests, which need no control plane

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package playground answers the page of the playground: which objects policies would delete, and why. It calls the same
 // packages as kubectl sunset preview and explain, so that the answers are the same.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package playground
 
 import (
@@ -19,7 +21,7 @@ import (
 const (
 	MaxBytes   = 64 << 20 // of all texts
 	MaxObjects = 20_000
-	maxDepth   = 500 // of brackets and indentation in one line: the stack of a browser is small
+	maxDepth   = 500 // of brackets and indentation: the stack of a browser is small
 )
 
 // Session answers the requests of one page. It keeps the decoded objects between requests. It is for one goroutine.
@@ -93,9 +95,9 @@ func check(texts ...load.Text) error {
 	size := 0
 	for _, text := range texts {
 		size += len(text.Text)
-		number := 0
+		number, depth := 0, nesting{}
 		for line := range strings.Lines(text.Text) {
-			if number++; isDeep(line) {
+			if number++; depth.add(line) {
 				return &load.Error{File: text.Name, Line: number, Err: fmt.Errorf("nested more than %d levels deep; use kubectl sunset preview", maxDepth)}
 			}
 		}
@@ -106,26 +108,31 @@ func check(texts ...load.Text) error {
 	return nil
 }
 
-// isDeep reports whether a line may nest more than maxDepth values.
-func isDeep(line string) bool {
-	depth := len(line) - len(strings.TrimLeft(line, " -?"))
+// nesting estimates how deep the values in a text may be: the open brackets and the indentation. In blocks of YAML, a line that is
+// not indented ends all brackets. The page also ends an engine that runs out of stack.
+type nesting struct{ open int }
+
+// add adds a line, and reports whether it is too deep.
+func (n *nesting) add(line string) bool {
+	if !strings.ContainsAny(line[:1], " \t[]{}\"") {
+		n.open = 0
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " -?"))
 	isQuoted := false
-	for i := depth; i < len(line); i++ {
+	for i := indent; i < len(line) && indent+n.open <= maxDepth; i++ {
 		switch c := line[i]; {
-		case depth > maxDepth:
-			return true
 		case c == '\\':
 			i++
 		case c == '"':
 			isQuoted = !isQuoted
 		case isQuoted:
 		case c == '[', c == '{':
-			depth++
+			n.open++
 		case c == ']', c == '}':
-			depth--
+			n.open = max(n.open-1, 0)
 		}
 	}
-	return depth > maxDepth
+	return indent+n.open > maxDepth
 }
 
 func (s *Session) judge(ctx context.Context, r *Request) (*Response, error) {
@@ -135,7 +142,7 @@ func (s *Session) judge(ctx context.Context, r *Request) (*Response, error) {
 	}
 	files := load.InMemory(text).And(s.objects)
 	loader := load.NewLoader(s.compiler, policy.DefaultProtection("sunset-system"))
-	in, err := load.Read(files, loader)
+	in, err := load.Skim(files, loader)
 	if err != nil {
 		return nil, err
 	}

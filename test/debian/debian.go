@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package debian provides programs of Debian packages to tests, such as container runtimes and browsers. It installs missing
 // packages with apt-get, which needs root. It is safe for concurrent use within a process.
 package debian

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package playground_test
 
 import (
@@ -43,7 +45,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if siteUsed {
 		dir, _ := site()
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
@@ -147,10 +149,9 @@ func (b *tab) link(policies, objects, at string) {
 	b.settle()
 }
 
-// TestPageDecidesAsTheCommandLine runs the engine of the site in a worker of a browser, with the cases of
-// TestEngineDecidesAsTheCommandLine.
-func TestPageDecidesAsTheCommandLine(t *testing.T) {
-	b := openBrowser(t)
+// startWorker starts the engine of the site in a worker of its own, and returns a function that asks it.
+func (b *tab) startWorker() func(...playground.Request) []*response {
+	b.t.Helper()
 	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // the policy of the page allows one worker
 	b.open(b.local())
 	b.run(`(() => {
@@ -158,11 +159,25 @@ func TestPageDecidesAsTheCommandLine(t *testing.T) {
 		const next = (message) => new Promise((done) => { worker.onmessage = ({ data }) => done(data); worker.postMessage(message); });
 		window.ask = async (requests) => {
 			const responses = [];
-			for (const request of requests) responses.push(JSON.stringify((await next({ request })).response));
+			for (const request of requests) responses.push(JSON.stringify((await next({ request })).response ?? {}));
 			return responses;
 		};
 		return next({ wasm: sunsetEngine.wasm });
 	})()`)
+	return func(requests ...playground.Request) []*response {
+		b.t.Helper()
+		var all []*response
+		for _, text := range value[[]string](b, "ask("+quote(requests)+")") {
+			all = append(all, decoded(b.t, text))
+		}
+		return all
+	}
+}
+
+// TestPageDecidesAsTheCommandLine runs the engine of the site in a worker of a browser, with the cases of
+// TestEngineDecidesAsTheCommandLine.
+func TestPageDecidesAsTheCommandLine(t *testing.T) {
+	ask := openBrowser(t).startWorker()
 	cases := allCases(t)
 	const batch = 50 // one message may have a few megabytes
 	for len(cases) > 0 {
@@ -172,10 +187,16 @@ func TestPageDecidesAsTheCommandLine(t *testing.T) {
 		for i, c := range some {
 			requests[i] = c.request
 		}
-		for i, text := range value[[]string](b, "ask("+quote(requests)+")") {
-			t.Run(some[i].name, func(t *testing.T) { some[i].check(t, decoded(t, text)) })
+		for i, got := range ask(requests...) {
+			t.Run(some[i].name, func(t *testing.T) { some[i].check(t, got) })
 		}
 	}
+}
+
+// TestPageRefusesHostileInput: in a browser, the engine has less stack and memory than elsewhere.
+func TestPageRefusesHostileInput(t *testing.T) {
+	ask := openBrowser(t).startWorker()
+	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return ask(r)[0] })
 }
 
 // TestPageShowsSamples chooses each sample in the menu, and compares the table with its want.yaml.

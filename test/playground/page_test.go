@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package playground_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/sunset-k8s/sunset/cmd/playground"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -129,21 +132,53 @@ func TestPageWorksWithTheKeyboard(t *testing.T) {
 	}
 }
 
-// TestLinkContainsTheState types into the editor, and opens the link again.
+// TestLinkContainsTheState types into the editor, selects an object, and opens the link again.
 func TestLinkContainsTheState(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())
 	b.run(`document.querySelector("#policies .cm-content").focus()`)
 	expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent("# "+t.Name()+"\n")))
 	b.settle()
-	url := value[string](b, `location.href`)
-	want := value[string](b, `document.getElementById("status").textContent + document.getElementById("time").value`)
+	b.run(`document.querySelector("#verdicts tbody button").click()`)
+	b.settle()
+	b.run(`new Promise((done) => setTimeout(done, 400))`) // until the page has written the link
+	state := func() string {
+		return value[string](b, `["status", "time", "explanation"].map((id) => document.getElementById(id)).map((e) => e.value ?? e.textContent).join()`)
+	}
+	url, want := value[string](b, `location.href`), state()
 	b.open(url)
-	got := value[string](b, `document.getElementById("status").textContent + document.getElementById("time").value`)
-	expect.Equal(t, "status", want, got)
+	expect.Equal(t, "state", want, state())
 	if text := value[string](b, `document.querySelector("#policies .cm-content").textContent`); !strings.Contains(text, t.Name()) {
 		t.Errorf("the editor shows %.200s", text)
 	}
+}
+
+// TestPageReadsDroppedAndPastedObjects: dropped files may be in UTF-16, and long text is used without showing it in the editor.
+func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
+	b := openBrowser(t)
+	b.open(b.local())
+	give := func(event string) {
+		t.Helper()
+		b.run(`(async () => {
+			const data = new DataTransfer();
+			const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: report, namespace: team-a}\n---\n";
+			if (` + quote(event) + ` === "drop") {
+				const text = "\uFEFF" + job.repeat(2);
+				data.items.add(new File([Uint16Array.from(text, (c) => c.charCodeAt(0))], "jobs.yaml"));
+				document.getElementById("objects-pane").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+			} else {
+				data.setData("text/plain", job.repeat(5000));
+				document.querySelector("#objects .cm-content").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+			}
+			await new Promise((done) => setTimeout(done, 400));
+		})()`)
+		b.settle()
+	}
+	give("drop")
+	expect.Equal(t, "status", "1 policy, 2 objects, 2 verdicts", b.status())
+	give("paste")
+	expect.Equal(t, "status", "1 policy, 5,000 objects, 5,000 verdicts", b.status())
+	expect.Equal(t, "files beside the editor", 1, value[int](b, `document.querySelectorAll("#files li").length`))
 }
 
 // TestPageJudgesTenThousandObjects opens a file with many objects, as kubectl get writes it.
@@ -162,10 +197,8 @@ func TestPageJudgesTenThousandObjects(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "jobs.yaml")
 	expect.NoError(t, os.WriteFile(file, []byte(text.String()), 0o644))
-	expect.NoError(t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.ID("objects-file"), []string{file}, chromedp.NodeReady)))
-	b.settle()
-	status := func() string { return value[string](b, `document.getElementById("status").textContent`) }
-	expect.Equal(t, "status", "1 policy, 10,000 objects, 10,000 verdicts", status())
+	b.upload(file)
+	expect.Equal(t, "status", "1 policy, 10,000 objects, 10,000 verdicts", b.status())
 	took := value[float64](b, `new Promise((done) => {
 		const results = document.getElementById("results"), from = performance.now();
 		const seen = new MutationObserver(() => { if (results.getAttribute("aria-busy") === "false") { seen.disconnect(); done(performance.now() - from); } });
@@ -178,4 +211,34 @@ func TestPageJudgesTenThousandObjects(t *testing.T) {
 	if value[int](b, `document.querySelectorAll("#verdicts tbody tr").length`) != 200 {
 		t.Error("the table does not show the first 200 rows")
 	}
+}
+
+// TestPageRefusesHugeFiles: the page says why, and keeps its objects.
+func TestPageRefusesHugeFiles(t *testing.T) {
+	b := openBrowser(t)
+	b.open(b.local())
+	before := b.status()
+	file := filepath.Join(t.TempDir(), "huge.yaml")
+	expect.NoError(t, os.WriteFile(file, nil, 0o644))
+	expect.NoError(t, os.Truncate(file, playground.MaxBytes+1))
+	b.upload(file)
+	if got := b.status(); !strings.Contains(got, "huge.yaml has 67 MB") {
+		t.Errorf("status %q", got)
+	}
+	b.run(`document.getElementById("now").click()`)
+	b.settle()
+	expect.Equal(t, "status", before, b.status())
+}
+
+// upload chooses a file with objects.
+func (b *tab) upload(file string) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.ID("objects-file"), []string{file}, chromedp.NodeReady)))
+	b.run(`new Promise((done) => setTimeout(done, 400))`) // until the page has read the file
+	b.settle()
+}
+
+func (b *tab) status() string {
+	b.t.Helper()
+	return value[string](b, `document.getElementById("status").textContent`)
 }

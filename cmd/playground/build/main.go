@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command build builds the engine of the playground for a browser: go run ./cmd/playground/build -o engine.wasm
 //
 // It leaves out what the engine does not use, but what libraries keep linked because they initialize it: the types of the core
-// API, the HTTP client, CBOR and OpenAPI in protobuf. If a patch does not match the library, it returns an error, so that a new version of a library
-// is noticed.
+// API, the HTTP client, CBOR and OpenAPI in protobuf. If a patch does not match the library, it returns an error, so that a new
+// version of a library is noticed.
 package main
 
 import (
@@ -71,7 +73,7 @@ func build(out string) error {
 	if err := os.RemoveAll(work); err != nil { // of a build that was interrupted
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	modfile, err := patched()
 	if err != nil {
 		return err

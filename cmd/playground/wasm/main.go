@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build js && wasm
 
 // Command wasm is the engine of the playground. It sets the global function sunset, which takes a request and returns the

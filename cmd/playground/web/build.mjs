@@ -17,7 +17,7 @@ function engine() {
   try {
     const file = join(dir, "engine.wasm");
     execFileSync("go", ["run", "./cmd/playground/build", "-o", file], { cwd: root, stdio: "inherit" });
-    return execFileSync("zstd", ["-19", "--quiet", "--stdout", file], { maxBuffer: 2 ** 30 });
+    return execFileSync("zstd", ["--ultra", "-20", "--quiet", "--stdout", file], { maxBuffer: 2 ** 30 });
   } finally {
     rmSync(dir, { recursive: true });
   }

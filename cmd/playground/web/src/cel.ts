@@ -14,7 +14,7 @@ const cel = StreamLanguage.define({
     if (stream.match(/^\d[\w.]*/)) return "number";
     if (stream.match(words)) return "keyword";
     if (stream.match(/^[A-Za-z_]\w*(?=\s*\()/)) return "variableName.function";
-    if (stream.match(/^(object|self|node|references|namespace)\b/)) return "variableName.special";
+    if (stream.match(/^(object|node|references|variables)\b/)) return "variableName.special";
     if (stream.match(/^[A-Za-z_]\w*/)) return "variableName";
     if (stream.match(/^[-+*/%=!<>&|?:.]+/)) return "operator";
     stream.next();

@@ -1,5 +1,5 @@
 import { el, fill } from "./dom";
-import type { Expression, Page, Rank, Rule } from "./protocol";
+import type { Expression, Page, Rank, Rule, Setting, Vote } from "./protocol";
 import { count, format, span } from "./time";
 
 /** Shows why an object is deleted or kept, with the value of each part of each expression. */
@@ -46,16 +46,28 @@ function referrers(references: NonNullable<Page["references"]>): string[] {
   return by.length > 0 ? by : ["nothing"];
 }
 
+function settings(all: Setting[]): string[] {
+  return all.map((s) => `${s.name} ${s.value}${s.from ? ` from ${s.from}` : ""}${s.note ? `; ${s.note}` : ""}`);
+}
+
+function says(vote: Vote): string {
+  return vote.says === "due" && vote.dueTime ? `due at ${format(Date.parse(vote.dueTime))}` : `${vote.says}: ${vote.reason}`;
+}
+
+/** What the rule would say if the dry runs of RetentionPolicies were enforced. */
+function ifEnforced(of: Rule["ifEnforced"]): string[] {
+  if (!of) return [];
+  return [`if RetentionPolicy ${of.retentionPolicies.join(" and ")} were enforced: ${[says(of), ...settings(of.settings)].join("; ")}`];
+}
+
 function drawRule(rule: Rule): HTMLElement {
-  const settings = rule.settings.map((s) => `${s.name} ${s.value}${s.from ? ` from ${s.from}` : ""}${s.note ? `; ${s.note}` : ""}`);
-  const says = rule.says === "due" && rule.dueTime ? `due at ${format(Date.parse(rule.dueTime))}` : `${rule.says}: ${rule.reason}`;
   return el(
     "section",
     { class: "rule" },
     el("h4", {}, `${rule.policy}/${rule.rule}`, el("small", {}, ` mode ${rule.mode}`)),
-    el("p", {}, "says ", el("strong", {}, says)),
+    el("p", {}, "says ", el("strong", {}, says(rule))),
     ...(rule.problems ?? []).map((p) => el("p", { class: "error" }, p)),
-    el("ul", { class: "plain" }, ...[...settings, ...places(rule.rank)].map((text) => el("li", {}, text))),
+    el("ul", { class: "plain" }, ...[...settings(rule.settings), ...places(rule.rank), ...ifEnforced(rule.ifEnforced)].map((text) => el("li", {}, text))),
     rule.expressions.length > 0 &&
       el(
         "table",

@@ -2,7 +2,7 @@ import { byId, el, fill } from "./dom";
 import { Editor } from "./editor";
 import { Engine } from "./engine";
 import { drawPage } from "./explain";
-import { longest, pack, type State, unpack } from "./link";
+import { pack, type State, unpack } from "./link";
 import type { File as TextFile, Problem, Response } from "./protocol";
 import { Table } from "./table";
 import { count, format, parse } from "./time";
@@ -162,16 +162,15 @@ function stateOf(): State {
   const sample = currentSample();
   const isUnchanged = sample && sample.policies === policies.text && sample.objects === objects.text;
   const texts = isUnchanged ? { sample: sample.name } : { policies: policies.text, objects: objects.text };
-  return { ...texts, at: format(at), ...(modes.checked && { asWritten: true }) };
+  return { ...texts, at: format(at), explain: table.selected, ...(modes.checked && { asWritten: true }) };
 }
 
 /** Writes the state to the fragment of the address, which browsers do not send to a server. */
 async function saveLink(): Promise<void> {
-  const fragment = await pack(stateOf());
-  const isTooLong = fragment.length > longest || attached.length > 0;
-  history.replaceState(null, "", isTooLong ? "#" : `#${fragment}`);
-  byId("link").toggleAttribute("disabled", isTooLong);
-  byId("link").title = isTooLong ? "The objects are too large for a link" : "The link contains the policies and objects";
+  const fragment = attached.length > 0 ? undefined : await pack(stateOf());
+  history.replaceState(null, "", `#${fragment ?? ""}`);
+  byId("link").toggleAttribute("disabled", fragment === undefined);
+  byId("link").title = fragment === undefined ? "The objects are too large for a link" : "The link contains the policies and objects";
 }
 
 async function copyLink(): Promise<void> {
@@ -190,6 +189,7 @@ async function openLink(): Promise<boolean> {
   const sample = sunsetSamples.find((s) => s.name === state.sample);
   menu.value = sample?.name ?? "";
   load(state.policies ?? sample?.policies ?? "", state.objects ?? sample?.objects ?? "", parse(state.at ?? sample?.at ?? ""), state.asWritten ?? false);
+  table.selected = state.explain;
   return true;
 }
 
@@ -209,6 +209,14 @@ function openSample(): void {
   if (sample) load(sample.policies, sample.objects, parse(sample.at), sample.asWritten);
 }
 
+/** Reads a file as kubectl sunset does: UTF-16 if it begins with the byte order mark, which PowerShell writes. */
+async function read(file: File): Promise<TextFile> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
+  const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8";
+  return { name: file.name, text: new TextDecoder(encoding).decode(bytes) };
+}
+
 /** Reads files: into the editor if they fit, and otherwise beside it. */
 async function readFiles(list: Iterable<File>, editor: Editor): Promise<void> {
   const texts: TextFile[] = [];
@@ -217,13 +225,18 @@ async function readFiles(list: Iterable<File>, editor: Editor): Promise<void> {
       say(`${file.name} has ${Math.round(file.size / 1e6)} MB; the playground accepts at most 64 MB. Use kubectl sunset preview.`);
       return;
     }
-    texts.push({ name: file.name, text: await file.text() });
+    try {
+      texts.push(await read(file));
+    } catch {
+      say(`${file.name} cannot be read. If it is a directory, choose the files in it.`);
+      return;
+    }
   }
   const isShort = texts.reduce((n, { text }) => n + text.length, 0) <= largestShown;
-  if (isShort || editor === policies) {
+  if (isShort) {
     editor.text = texts.map(({ text }) => text).join("\n---\n");
   } else {
-    editor.text = "# The objects are in the files below.\n";
+    if (editor === objects) editor.text = "# The objects are in the files below.\n";
     attached = [...attached, ...texts];
   }
   menu.value = "";
@@ -238,6 +251,17 @@ function listenForFiles(name: string, editor: Editor): void {
   input.addEventListener("change", () => {
     void readFiles(input.files ?? [], editor).then(() => (input.value = ""));
   });
+  pane.addEventListener(
+    "paste",
+    (event) => {
+      const text = event.clipboardData?.getData("text/plain") ?? "";
+      if (text.length <= largestShown) return;
+      event.preventDefault();
+      event.stopPropagation();
+      void readFiles([new File([text], "pasted.yaml")], editor);
+    },
+    true,
+  );
   pane.addEventListener("dragover", (event) => event.preventDefault());
   pane.addEventListener(
     "drop",

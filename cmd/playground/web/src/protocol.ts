@@ -94,16 +94,20 @@ export interface Rank {
   capacity?: { count: number; max: number; allNamespaces?: boolean };
 }
 
-export interface Rule {
-  policy: string;
-  rule: string;
-  mode: string;
+export interface Vote {
   says: string;
   reason: string;
   dueTime?: string;
+}
+
+export interface Rule extends Vote {
+  policy: string;
+  rule: string;
+  mode: string;
   problems?: string[];
   settings: Setting[];
   rank?: Rank;
+  ifEnforced?: Vote & { retentionPolicies: string[]; settings: Setting[] };
   expressions: Expression[];
 }
 

@@ -64,12 +64,21 @@ type tab struct {
 func openSite(t *testing.T) (dir string, programs map[string]string) {
 	t.Helper()
 	needed := map[string]string{"chromium": "chromium", "node": "nodejs", "npm": "npm", "zstd": "zstd", "make": "make"}
-	programs, err := debian.Programs(t.Context(), needed, t.Output())
-	expect.NoError(t, err)
+	programs = install(t, needed)
 	siteUsed = true
-	dir, err = site()
+	dir, err := site()
 	expect.NoError(t, err)
 	return dir, programs
+}
+
+// install returns the paths of programs. It skips the test if one is missing and cannot be installed: only root can on Debian.
+func install(t *testing.T, needed map[string]string) map[string]string {
+	t.Helper()
+	programs, err := debian.Programs(t.Context(), needed, t.Output())
+	if err != nil {
+		t.Skip(err)
+	}
+	return programs
 }
 
 // openBrowser starts a browser. Its only tab is empty.

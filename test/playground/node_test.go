@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
-	"github.com/sunset-k8s/sunset/test/debian"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -41,8 +40,7 @@ type node struct {
 
 func startNode(t *testing.T) *node {
 	t.Helper()
-	programs, err := debian.Programs(t.Context(), map[string]string{"node": "nodejs"}, t.Output())
-	expect.NoError(t, err)
+	programs := install(t, map[string]string{"node": "nodejs"})
 	wasm, err := engine()
 	expect.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "engine.wasm")

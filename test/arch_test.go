@@ -140,6 +140,7 @@ var pure = map[string][]string{
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
+	"cmd/kubectl-sunset/report":     {},
 	"cmd/kubectl-sunset/status":     {"k8s.io/apimachinery"},
 	"cmd/kubectl-sunset/text":       {},
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
@@ -52,7 +53,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags := c.Flags()
 	p.files.add(flags)
 	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
-	p.output.add(c, asNames, asWide)
+	p.output.add(c, asNames, asWide, asHTML)
 	flags.Var(&p.failOn, "fail-on", "end with exit code 1 if more objects are due at --at, such as deletions>100")
 	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
@@ -178,6 +179,8 @@ func (p *previewCommand) print(result *preview.Result) error {
 
 func (p *previewCommand) printTo(w io.Writer, result *preview.Result) error {
 	switch {
+	case p.output.is(asHTML):
+		return report.Write(w, report.OfPreview(result))
 	case p.output.printer == nil:
 		return preview.WriteTable(text.Writer{Writer: w, Style: text.StyleOf(p.streams.Out)}, result, p.output.is(asWide))
 	case p.output.is("json"):

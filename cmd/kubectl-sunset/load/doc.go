@@ -12,6 +12,6 @@
 // fields that may be wrong are warnings, because only a cluster knows them all.
 //
 // It does not guess. It returns an error for an object that is not a Kubernetes object, for text that it cannot parse, for a
-// list of images that an agent would reject, and for an ambiguous image name. It neither decides about objects nor opens
-// files by itself: package manifests finds them.
+// list of images that an agent would reject, and for an ambiguous image name. It does not decide about objects,
+// and does not open files: package manifests finds them.
 package load

@@ -57,28 +57,34 @@ var looks = map[string]struct {
 	"phone-dark":    {"dark", 390, 844},
 }
 
-// TestPageIsAccessible runs axe-core on each look, and writes a screenshot of it to the directory of artifacts.
+// TestPageIsAccessible checks each look, and writes screenshots to the directory of artifacts.
 func TestPageIsAccessible(t *testing.T) {
 	b := openBrowser(t)
-	axe, err := os.ReadFile("../../cmd/playground/web/node_modules/axe-core/axe.min.js")
-	expect.NoError(t, err)
 	for name, look := range looks {
 		b.look(look.scheme, look.width, look.height)
 		b.open(b.local())
 		b.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)
 		b.settle()
-		b.shoot(name)
-		b.run(string(axe))
-		for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
-			violations.map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
-			t.Errorf("%s: %s", name, problem)
-		}
-		if overflow := value[int](b, `document.documentElement.scrollWidth - innerWidth`); overflow > 0 {
-			t.Errorf("%s: the page is %d pixels wider than the window", name, overflow)
-		}
+		b.checkLook(name)
 		b.link("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: batch}\nspec:\n  mode: DryRun\n  rules:\n"+
 			"  - name: jobs\n    target: {apiVersion: batch/v1, kind: Job}\n    eligible: finshed(object)\n    ttl: 7 days\n", "", "2026-03-01T12:00:00Z")
 		b.shoot(name + "-problems")
+	}
+}
+
+// checkLook writes a screenshot, runs axe-core, and checks that the page fits into the window.
+func (b *tab) checkLook(name string) {
+	b.t.Helper()
+	b.shoot(name)
+	axe, err := os.ReadFile("../../cmd/playground/web/node_modules/axe-core/axe.min.js")
+	expect.NoError(b.t, err)
+	b.run(string(axe))
+	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+		violations.map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+		b.t.Errorf("%s: %s", name, problem)
+	}
+	if overflow := value[int](b, `document.documentElement.scrollWidth - innerWidth`); overflow > 0 {
+		b.t.Errorf("%s: the page is %d pixels wider than the window", name, overflow)
 	}
 }
 

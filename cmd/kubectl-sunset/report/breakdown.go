@@ -70,10 +70,7 @@ func breakdown(what string, rows []preview.Row, at time.Time, of func(*preview.R
 	slices.SortFunc(groups, func(a, b *group) int {
 		return cmp.Or(b.soon.Subjects-a.soon.Subjects, cmp.Compare(a.name, b.name))
 	})
-	columns := titles(inTitle(what), "Due now", "1 day", "7 days", fmt.Sprintf("%d days", ahead), "Later", "Kept")
-	for i := range columns[1:] {
-		columns[i+1].Number = true
-	}
+	columns := Columns(what, ">Due now", ">1 day", ">7 days", fmt.Sprintf(">%d days", ahead), ">Later", ">Kept")
 	return Section{
 		Title: "By " + what,
 		Chart: chartOf(what, groups, at),

@@ -10,14 +10,19 @@ import (
 	"html/template"
 	"io"
 	"iter"
+	"strings"
 )
 
 // Page is a page of HTML.
 type Page struct {
 	Title    string
+	Links    []Link // to other pages; none in a file
 	Facts    []Fact
 	Sections []Section
 }
+
+// Link is a link to another page of the same server.
+type Link struct{ Name, Path string }
 
 // Fact is a line at the top of a page.
 type Fact struct{ Name, Value string }
@@ -42,6 +47,15 @@ type Column struct {
 	Title  string
 	Number bool // the cells are numbers, or begin with a number, and may have a unit such as kB
 	Action bool // the cells are actions: Keep, Wait or Delete
+}
+
+// Columns returns columns without colors. As in a text.Table, a title that starts with ">" is that of numbers.
+func Columns(titles ...string) []Column {
+	all := make([]Column, len(titles))
+	for i, title := range titles {
+		all[i].Title, all[i].Number = strings.CutPrefix(title, ">")
+	}
+	return all
 }
 
 // mostRows is the most rows of a table. A browser takes too long to show more.
@@ -79,11 +93,11 @@ func Write(w io.Writer, p *Page) error {
 		Style    template.CSS
 		Script   template.JS
 		Security string
-	}{p, template.CSS(style), template.JS(script), security})
+	}{p, template.CSS(style), template.JS(script), Security})
 }
 
-// security is the Content-Security-Policy.
-var security = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+// Security is the Content-Security-Policy of every page.
+var Security = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
 	sumOf(style), sumOf(script))
 
 func sumOf(text string) string {

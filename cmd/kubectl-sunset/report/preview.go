@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -89,7 +88,7 @@ func facts(r *preview.Result) []Fact {
 
 func failures(all []preview.Failure) Table {
 	return Table{
-		Columns: titles("Namespace", "Name", "Rule", "Error"),
+		Columns: Columns("Namespace", "Name", "Rule", "Error"),
 		Len:     len(all),
 		Row: func(i int) []string {
 			f := &all[i]
@@ -100,7 +99,7 @@ func failures(all []preview.Failure) Table {
 
 func changes(r *preview.Result) Table {
 	return Table{
-		Columns: titles("Namespace", "Kind", "Name", "Change", "Before", "After", "Due"),
+		Columns: Columns("Namespace", "Kind", "Name", "Change", "Before", "After", "Due"),
 		Len:     len(r.Changes),
 		Row: func(i int) []string {
 			c := &r.Changes[i]
@@ -113,13 +112,13 @@ func changes(r *preview.Result) Table {
 func objects(rows []preview.Row) Table {
 	hasImages := slices.ContainsFunc(rows, func(r preview.Row) bool { return r.Image != nil })
 	hasOwners := slices.ContainsFunc(rows, func(r preview.Row) bool { return r.Verdict.Owner != nil })
-	columns := titles("Namespace", "Kind", "Name", "Action", "Reason", "Due", "Rule", "Start", "TTL")
+	columns := Columns("Namespace", "Kind", "Name", "Action", "Reason", "Due", "Rule", "Start", "TTL")
 	columns[3].Action = true
 	if hasImages {
-		columns = append(columns, Column{Title: "Size", Number: true})
+		columns = append(columns, Columns(">Size")...)
 	}
 	if hasOwners {
-		columns = append(columns, Column{Title: "Deleted with"})
+		columns = append(columns, Columns("Deleted with")...)
 	}
 	return Table{Columns: columns, Len: len(rows), Row: func(i int) []string {
 		row := &rows[i]
@@ -153,22 +152,9 @@ func reasons(rows []preview.Row) Table {
 		count[rows[i].Verdict.Reason]++
 	}
 	known := slices.DeleteFunc(policy.Reasons(), func(r policy.Reason) bool { return count[r] == 0 })
-	columns := titles("Reason", "Meaning", "Objects")
-	columns[2].Number = true
-	return Table{Columns: columns, Len: len(known), Row: func(i int) []string {
+	return Table{Columns: Columns("Reason", "Meaning", ">Objects"), Len: len(known), Row: func(i int) []string {
 		return []string{string(known[i]), cmp.Or(explain.Meaning(known[i]), meanings[known[i]], "-"), fmt.Sprint(count[known[i]])}
 	}}
 }
 
-func titles(of ...string) []Column {
-	var all []Column
-	for _, title := range of {
-		all = append(all, Column{Title: title})
-	}
-	return all
-}
-
 func dueOf(t time.Time) string { return cmp.Or(preview.FormatTime(t), "-") }
-
-// inTitle returns a word with a capital letter.
-func inTitle(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

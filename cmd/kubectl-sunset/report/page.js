@@ -2,7 +2,7 @@
 const units = " kMGTPE";
 const collator = new Intl.Collator("en", { numeric: true });
 
-// Text of a cell that has none sorts last.
+// Cells without a value sort last.
 const isEmpty = (text) => text === "" || text === "-";
 
 function numberOf(text) {

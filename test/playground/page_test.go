@@ -191,6 +191,7 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 func TestPageJudgesTenThousandObjects(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())
+	t.Logf("the first verdicts were there %.0f ms after the page was opened", value[float64](b, `performance.now()`))
 	var text strings.Builder
 	text.WriteString("apiVersion: v1\nkind: List\nitems:\n")
 	const n = 10_000

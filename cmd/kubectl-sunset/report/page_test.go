@@ -32,15 +32,19 @@ func TestPageShowsHostileTextAsText(t *testing.T) {
 		Columns: []report.Column{{Title: hostile}, {Title: hostile, Number: true}, {Title: hostile, Action: true}},
 		Len:     1, Row: func(int) []string { return []string{hostile, hostile, hostile} }, Colors: true,
 	}
-	text := written(t, &report.Page{Title: hostile, Facts: []report.Fact{{Name: hostile, Value: hostile}}, Sections: []report.Section{
+	links := []report.Link{{Name: hostile, Path: "javascript:alert(1)"}}
+	text := written(t, &report.Page{Title: hostile, Links: links, Facts: []report.Fact{{Name: hostile, Value: hostile}}, Sections: []report.Section{
 		{Title: hostile, Table: table, Chart: report.NewChart(hostile, []string{hostile}, []report.Days{{Name: hostile, Numbers: []int{1}}})},
 	}})
-	known := strings.Fields("html meta title link style body main h1 dl dt dd section h2 svg rect text div table thead tr th tbody td i b script")
+	known := strings.Fields("html meta title link style body main nav a h1 dl dt dd section h2 svg rect text div table thead tr th tbody td i b script")
 	for _, tag := range tags.FindAllStringSubmatch(text, -1) {
 		attributes := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(tag[2], "")
 		if !slices.Contains(known, tag[1]) || regexp.MustCompile(`\b(on\w+|style|src)\b`).MatchString(attributes) {
 			t.Errorf("element %s", tag[0])
 		}
+	}
+	if strings.Contains(text, "javascript:") {
+		t.Error("the page has a link that is a script")
 	}
 	expect.Equal(t, "scripts", 1, strings.Count(text, "<script"))
 	if n := strings.Count(html.UnescapeString(text), `onerror=alert(1)></title>`); n < 12 {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules in test pin the tools, which run with `go tool`. You need to install only Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files \
+	cmd/kubectl-sunset/load/builtin.txt
 TEST_FLAGS ?= -timeout 30m -p 2
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
@@ -29,6 +30,7 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	for sample in samples/unused/*; do cp $$sample/policy.yaml cmd/kubectl-sunset/command/unused/$$(basename $$sample).yaml; done
 	for kind in configmaps secrets; do cp samples/unused-$$kind/policy.yaml cmd/kubectl-sunset/command/unused/$$kind.yaml; done
 	go test ./cmd/kubectl-sunset/command -run 'TestReferencePage|TestOutputPage' -update
+	go test ./cmd/kubectl-sunset/load -run TestBuiltinKindsAreGenerated -update
 	go generate ./engine
 	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
 	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes
@@ -73,6 +75,14 @@ chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its REA
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 
+##### Playground
+
+PLAYGROUND ?= dist/playground
+
+.PHONY: playground
+playground: ## Build the playground, a page that shows in a browser what policies delete, into dist/playground (needs Node, npm and zstd)
+	cd cmd/playground/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && node build.mjs "$(abspath $(PLAYGROUND))"
+
 ##### Release
 
 .PHONY: snapshot
@@ -97,11 +107,12 @@ record: control-plane ## Record what this version writes, for tests of upgrades 
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize and Prometheus
+control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus and the engine of the playground
 	go run ./test/cluster/prebuild
 	$(HELM) version --short
 	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
+	go run ./cmd/playground/build -o /dev/null
 
 .PHONY: check
 check: lint ## Run the linters and the unit tests, which need no control plane

@@ -84,6 +84,7 @@ var homes = map[string][]string{
 	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},
+	"github.com/chromedp":                 {"test/playground"},
 }
 
 func TestModulesStayAtHome(t *testing.T) {
@@ -138,10 +139,14 @@ var pure = map[string][]string{
 	"controllers/process/lockorder":       {},
 	"controllers/process/wake":            {"k8s.io/utils/clock"},
 
-	// The code that computes previews, explanations and policy tests also runs in a browser.
+	// The code that reads objects and computes previews, explanations and policy tests also runs in a browser.
+	"cmd/kubectl-sunset/load": {"k8s.io/apimachinery", "k8s.io/kube-openapi/pkg/validation/spec", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
+		"go.yaml.in/yaml/v3", "golang.org/x/text", "github.com/distribution/reference"},
+	"cmd/kubectl-sunset/offline":    {"k8s.io/apimachinery"},
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
+	"cmd/kubectl-sunset/report":     {},
 	"cmd/kubectl-sunset/status":     {"k8s.io/apimachinery"},
 	"cmd/kubectl-sunset/text":       {},
 	"cmd/kubectl-sunset/who":        {"k8s.io/apimachinery"},
@@ -207,7 +212,7 @@ func selector(n ast.Node) (of, selected string) {
 }
 
 func TestRootDirectoryHasOnlyKnownEntries(t *testing.T) {
-	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts",
+	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "dist",
 		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE",
 		"CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "OWNERS", "OWNERS_ALIASES"}
 	entries, err := os.ReadDir(root)

@@ -26,7 +26,7 @@ func TestFilesNameTheLicense(t *testing.T) {
 			return err
 		}
 		if entry.IsDir() {
-			if slices.Contains([]string{".git", "bin", "dist", "testdata"}, entry.Name()) {
+			if slices.Contains([]string{".git", "bin", "dist", "node_modules", "testdata"}, entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil

@@ -176,8 +176,8 @@ func repository(t *testing.T) map[string][]byte {
 	return texts
 }
 
-// unversioned are directories that are not in git: git's own and build output.
-var unversioned = []string{".git", "bin", "dist"}
+// unversioned are directories that are not in git: git's own, build output and packages of npm.
+var unversioned = []string{".git", "bin", "dist", "node_modules"}
 
 // unwritten are files that are generated, and this file, which names missing pages.
 var unwritten = []string{"go.sum", "links_test.go"}

@@ -74,13 +74,13 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// enter skips hidden directories, test data and other modules.
+// enter skips hidden directories, test data, packages of npm and other modules.
 func enter(dir string) error {
 	if dir == root {
 		return nil
 	}
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	if base := filepath.Base(dir); err == nil || base == "testdata" || strings.HasPrefix(base, ".") {
+	if base := filepath.Base(dir); err == nil || base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") {
 		return fs.SkipDir
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/debian"
 )
 
 // ErrMachine is why this machine cannot run containers. A test that needs a runtime is then skipped.
@@ -57,52 +57,15 @@ func provide(ctx context.Context, lane Lane, progress io.Writer) (programs, erro
 	case os.Geteuid() != 0:
 		return programs{}, fmt.Errorf("%w: the test does not run as root", ErrMachine)
 	}
-	paths, err := install(ctx, needed, progress)
+	paths, err := debian.Programs(ctx, needed, progress)
 	if err != nil {
-		return programs{}, err
+		return programs{}, fmt.Errorf("%w: %w", ErrMachine, err)
 	}
 	if lane == Debian {
 		return programs{containerd: paths["containerd"], ctr: paths["ctr"], dir: filepath.Dir(paths["containerd"])}, nil
 	}
 	built, err := cluster.Binaries(ctx, progress, cluster.NodeComponents()...)
 	return programs{containerd: built[cluster.Containerd], ctr: built[cluster.Ctr], dir: filepath.Dir(built[cluster.ContainerdShim])}, err
-}
-
-var installing sync.Mutex
-
-// install returns the paths of programs, and first installs the packages of missing ones.
-func install(ctx context.Context, needed map[string]string, progress io.Writer) (map[string]string, error) {
-	installing.Lock()
-	defer installing.Unlock()
-	paths, missing := look(needed)
-	if len(missing) == 0 {
-		return paths, nil
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, fmt.Errorf("%w: %s and apt-get are missing", ErrMachine, strings.Join(missing, ", "))
-	}
-	fmt.Fprintf(progress, "installing %s with apt-get ...\n", strings.Join(missing, ", "))
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"install", "-y", "-q", "--no-install-recommends"}, missing...)...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: apt-get install %s: %w\n%s", ErrMachine, strings.Join(missing, " "), err, out)
-	}
-	if paths, missing = look(needed); len(missing) > 0 {
-		return nil, fmt.Errorf("%w: the program of package %s is missing after installation", ErrMachine, strings.Join(missing, ", "))
-	}
-	return paths, nil
-}
-
-func look(needed map[string]string) (paths map[string]string, missing []string) {
-	paths = map[string]string{}
-	for program, from := range needed {
-		path, err := exec.LookPath(program)
-		if err != nil {
-			missing = append(missing, from)
-		}
-		paths[program] = path
-	}
-	return paths, missing
 }
 
 // pauseProgram builds the static program of all containers, once per process: 1.5 MB.

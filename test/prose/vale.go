@@ -114,7 +114,7 @@ var generated = map[string]bool{"docs/reference/api.md": true, "docs/reference/c
 
 func enter(dir string) error {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	if base := filepath.Base(dir); dir != root && (err == nil || base == "testdata" || strings.HasPrefix(base, ".")) {
+	if base := filepath.Base(dir); dir != root && (err == nil || base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".")) {
 		return fs.SkipDir
 	}
 	return nil

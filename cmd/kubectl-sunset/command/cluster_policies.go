@@ -149,3 +149,9 @@ func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster,
 type notes struct{ w io.Writer }
 
 func (n notes) note(format string, args ...any) { fmt.Fprintf(n.w, "note: "+format+"\n", args...) }
+
+func (n notes) all(said []string) {
+	for _, text := range said {
+		n.note("%s", text)
+	}
+}

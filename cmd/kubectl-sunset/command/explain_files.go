@@ -11,13 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/offline"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -45,41 +44,9 @@ func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *l
 	if err != nil {
 		return nil, err
 	}
-	input := e.input(in.Rules(), namespaceOf(object))
-	input.Namespaces = in.Namespaces
-	if input.Node, err = in.Node(); err != nil {
-		return nil, err
-	}
-	input.Kinds = sets.New(policy.StoredAs(preview.KindOf(object)))
-	if err := input.FindReferred(ctx, files.Feed()); err != nil {
-		return nil, err
-	}
-	noteUnseen(input.Referred, notes{e.streams.ErrOut})
-	c, err := preview.New(input).Case(ctx, object, files.Feed())
-	if err != nil {
-		return nil, err
-	}
-	return explain.OfCase(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
-}
-
-// ownerIn finds an owner in the files.
-func (e *explainCommand) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
-	err = files.Each(func(item load.Item) error {
-		if !item.Mentions(owner.Name) {
-			return nil
-		}
-		objects, err := item.Objects()
-		for _, object := range objects {
-			if metadata, _ := object["metadata"].(map[string]any); metadata["uid"] == string(owner.UID) {
-				found = object
-			}
-		}
-		return err
-	})
-	if err == nil && found == nil {
-		err = errors.New("it is not in the files")
-	}
-	return found, err
+	page, said, err := offline.Explain(ctx, files, in, e.input(nil, namespaceOf(object)), object)
+	notes{e.streams.ErrOut}.all(said)
+	return page, err
 }
 
 // find returns the object to explain.

@@ -35,10 +35,3 @@ func findReferredIn(ctx context.Context, c *cluster.Cluster, input *preview.Inpu
 		return nil
 	})
 }
-
-// noteUnseen writes a note for each declared kind of which the files contain no object. The kind may be misspelled.
-func noteUnseen(referred *preview.Referred, say notes) {
-	for _, kind := range referred.Unseen() {
-		say.note("spec.references of a policy declares %s %s, but the files contain no object of this kind; check its spelling", kind.GroupVersion(), kind.Kind)
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -46,9 +47,9 @@ func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
 		return nil, errors.New("-k cannot be used together with -f or -R")
 	}
 	options.Filenames = slices.Concat(options.Filenames, args)
-	files, err := load.Open(options, stdin)
+	files, err := manifests.Open(options, stdin)
 	if err == nil {
-		files.Progress = f.progress
+		files.Progress = f.progress.Set
 	}
 	if err == nil && f.areGiven() && files.Len() == 0 {
 		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; use -R to search subdirectories", strings.Join(options.Filenames, ", "))

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/offline"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 )
@@ -35,7 +37,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		return nil, nil
 	}
 	from := stdin
-	if f.file != load.Stdin {
+	if f.file != manifests.Stdin {
 		file, err := os.Open(f.file)
 		if err != nil {
 			return nil, err
@@ -57,19 +59,7 @@ func (p *previewCommand) judgeFiles(ctx context.Context, files *load.Files, in *
 		return nil, err
 	}
 	in.Images = in.Images || len(images) > 0
-	if input.Node, err = in.Node(); err != nil {
-		return nil, err
-	}
-	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
-	if err := input.FindReferred(ctx, files.Feed()); err != nil {
-		return nil, err
-	}
-	noteUnseen(input.Referred, notes{p.streams.ErrOut})
-	judge := preview.New(input)
-	if in.Images {
-		for _, note := range judge.NoNode() {
-			notes{p.streams.ErrOut}.note("%s", note)
-		}
-	}
-	return judge.Run(ctx, preview.Both(files.Feed(), preview.FromImages(images)))
+	result, said, err := offline.Preview(ctx, preview.Both(files.Feed(), preview.FromImages(images)), in, input)
+	notes{p.streams.ErrOut}.all(said)
+	return result, err
 }

@@ -27,6 +27,7 @@ type outputFlags struct {
 const (
 	asNames = "name"
 	asWide  = "wide"
+	asHTML  = "html"
 )
 
 // add adds the flags. It checks their values before the command runs. more are formats that only some commands support.

@@ -18,7 +18,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
@@ -51,7 +53,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags := c.Flags()
 	p.files.add(flags)
 	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
-	p.output.add(c, asNames, asWide)
+	p.output.add(c, asNames, asWide, asHTML)
 	flags.Func("fail-on", "end with exit code 1 if more objects are due at --at: `deletions>N`, such as deletions>100", p.failOn)
 	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
@@ -62,7 +64,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 }
 
 func (p *previewCommand) run(ctx context.Context, args []string) error {
-	if p.images.file == load.Stdin && slices.Contains(*p.files.Filenames, load.Stdin) {
+	if p.images.file == manifests.Stdin && slices.Contains(*p.files.Filenames, manifests.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
 	p.files.progress = terminal.StartProgress(p.streams.ErrOut, "objects read")
@@ -163,6 +165,8 @@ func (p *previewCommand) print(result *preview.Result) error {
 
 func (p *previewCommand) printTo(w io.Writer, result *preview.Result) error {
 	switch {
+	case p.output.is(asHTML):
+		return report.Write(w, report.OfPreview(result))
 	case p.output.printer == nil:
 		return preview.WriteTable(text.Writer{Writer: w, Style: text.StyleOf(p.streams.Out)}, result, p.output.is(asWide))
 	case p.output.is("json"):

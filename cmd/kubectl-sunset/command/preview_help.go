@@ -53,6 +53,10 @@ day and a week after it, later, and how many are kept. In JSON:
 
 The field diff is missing if the command did not compare with the rules in force.
 
+-o html writes a page to share: one file that needs no network. It shows how many objects are due on each of the next 30
+days by policy, kind and namespace, the changes from the rules in force, and each object with its reason. The tables can be
+sorted and filtered in a browser, and the page can be printed.
+
 Exit codes: 0 success, also if objects would be deleted, unless more are due than --fail-on allows; 1 that, or a policy
 is invalid, an expression failed on an object, the command could not list a kind or, without files, the
 ClusterRetentionPolicies, or could not read references; 2 wrong usage, or a file or cluster that cannot be read.`
@@ -64,6 +68,9 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
   # How many Jobs would be newly deleted in each namespace, compared with the rules in force?
   kubectl sunset preview -f policy.yaml -o json |
     jq -r '.diff[] | select(.change == "NewlyDeleted" and .kind == "Job") | .namespace' | sort | uniq -c
+
+  # Write a page about it, to show to the teams that own the objects
+  kubectl sunset preview -f policy.yaml -o html > preview.html
 
   # What would the policies of the cluster delete in one namespace?
   kubectl sunset preview -n team-a

@@ -26,6 +26,16 @@ func TestPreviewSaysTheSameInJSONAndYAML(t *testing.T) {
 	}
 }
 
+// TestPreviewAsAPage: also an error, which is on the page, ends the command with exit code 1.
+func TestPreviewAsAPage(t *testing.T) {
+	got := run(t, "", "preview", "-f", samples+"/combining/evaluation-failed", "-o", "html")
+	wants(t, got, command.ExitFindings, "<!doctype html>", "<h2>By namespace</h2>", "<h2>Errors: 1</h2>", "<td>EvaluationFailed: ", "</script>\n")
+	if strings.Contains(got.out, "NAMESPACE") {
+		t.Errorf("the page contains a table of text:\n%s", got.out)
+	}
+	wants(t, run(t, "", "preview", "-f", samples+"/windows", "-o", "html"), command.ExitOK, "<td>Deferred: windows of policy finished-jobs-at-night are closed: ")
+}
+
 const pods = `
 ---
 apiVersion: v1

@@ -86,7 +86,7 @@ type Problem struct {
 func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationReport {
 	v := &ValidationReport{
 		TypeMeta: preview.TypeMeta("ValidationReport"),
-		Files:    files, Policies: len(in.Policies), Digests: len(in.Digests), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion,
+		Files:    files, Policies: len(in.Policies), Digests: len(in.Digests), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion(),
 	}
 	for _, err := range in.Unreadable {
 		v.Problems = append(v.Problems, Problem{File: err.File, FileLine: err.Line, Problem: policy.Problem{Message: err.Err.Error()}})
@@ -123,7 +123,7 @@ func writeWarnings(w io.Writer, policies []load.Policy) {
 		}
 	}
 	if checked {
-		fmt.Fprintf(w, "Kinds and fields are those of Kubernetes %s, which this version of Sunset was built with; a newer one may have more.\n", load.KubernetesVersion)
+		fmt.Fprintf(w, "Kinds and fields are those of Kubernetes %s, which this version of Sunset was built with; a newer one may have more.\n", load.KubernetesVersion())
 	}
 }
 

@@ -24,7 +24,7 @@ type statusCommand struct {
 	streams    genericiooptions.IOStreams
 	now        time.Time
 	namespace  string
-	watch      bool
+	watch, web bool
 	output     outputFlags
 	connection connection
 }
@@ -32,7 +32,7 @@ type statusCommand struct {
 func newStatus(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	s := &statusCommand{streams: streams, now: now}
 	c := &cobra.Command{
-		Use:     "status [-n NAMESPACE] [--watch]",
+		Use:     "status [-n NAMESPACE] [--watch|--web]",
 		Short:   "List policies, what they delete next, and the causes that stop deletions",
 		Long:    statusHelp,
 		Example: statusExamples,
@@ -40,12 +40,18 @@ func newStatus(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
 	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "after the table, print the row of each policy that changes")
+	c.Flags().BoolVar(&s.web, "web", false, "serve the status and a preview as pages for a browser on this machine")
 	s.output.add(c, asNames, asWide)
+	c.MarkFlagsMutuallyExclusive("web", "watch")
+	c.MarkFlagsMutuallyExclusive("web", "output")
 	s.connection.add(c, &s.namespace, "only the RetentionPolicies in this namespace")
 	return c
 }
 
 func (s *statusCommand) run(ctx context.Context) error {
+	if s.web {
+		return s.serve(ctx)
+	}
 	c, err := s.connection.connect()
 	if err != nil {
 		return err
@@ -120,6 +126,11 @@ a problem, with its message.
 With --watch, the command prints only the table and then, until you stop it, the row of each policy that changes. With -o,
 it prints a document for each policy.
 
+With --web, the command serves pages for a browser on this machine until you stop it: the status, and a preview of what
+the policies of the cluster delete, like "preview -o html". It listens on 127.0.0.1 at a random port, and the address
+that it prints contains a random token. Everyone on this machine who has the address can read the pages. Each time that
+you load a page, the command reads the cluster with your permissions. It changes nothing.
+
 You need permission to list the policies of the whole cluster or, with -n, the RetentionPolicies of one namespace. For
 --watch, you also need permission to watch them.
 
@@ -132,4 +143,7 @@ const statusExamples = `  # What is deleted next, and what stops deletions?
   kubectl sunset status -n team-a
 
   # Follow the numbers
-  kubectl sunset status --watch`
+  kubectl sunset status --watch
+
+  # Look at the objects that are deleted next, in a browser
+  kubectl sunset status --web`

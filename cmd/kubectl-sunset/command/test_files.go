@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -58,7 +59,7 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	for _, name := range slices.Concat(t.want.Policies, t.want.Objects) {
 		paths = append(paths, filepath.Join(t.dir, name))
 	}
-	files, err := load.Open(resource.FilenameOptions{Filenames: paths}, nil)
+	files, err := manifests.Open(resource.FilenameOptions{Filenames: paths}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,9 @@ func inWords(r policy.Reason) string {
 	return string(r) + " (" + text + ")"
 }
 
+// Meaning explains a reason; it is empty if the reason needs no explanation.
+func Meaning(r policy.Reason) string { return words[r] }
+
 // words explains the reasons.
 var words = map[policy.Reason]string{
 	policy.Terminating:         "it is being deleted",

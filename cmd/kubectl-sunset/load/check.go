@@ -33,8 +33,8 @@ func (in *Contents) Check(loader *Loader) {
 // FindWithoutPolicy finds the named files and directories without a policy and without a CustomResourceDefinition that a policy
 // may target.
 func (in *Contents) FindWithoutPolicy(files *Files) {
-	in.WithoutPolicy = slices.DeleteFunc(slices.Clone(files.named), func(path string) bool {
-		return slices.ContainsFunc(files.found, func(found found) bool { return found.named == path && in.relevant[found.name] })
+	in.WithoutPolicy = slices.DeleteFunc(slices.Clone(files.given), func(path string) bool {
+		return slices.ContainsFunc(files.files, func(file File) bool { return file.given == path && in.relevant[file.Name] })
 	})
 }
 

@@ -3,13 +3,13 @@
 package load
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -41,7 +41,7 @@ type Contents struct {
 func Read(files *Files, loader *Loader) (*Contents, error) {
 	in := newContents()
 	read := files.counted(func(item Item) error { return in.note(in.read(item, loader)) })
-	for _, file := range files.found {
+	for _, file := range files.files {
 		if err := in.note(file.each(read)); err != nil {
 			return nil, err
 		}
@@ -154,20 +154,28 @@ func (in *Contents) addContext(object map[string]any) {
 // addQuota stores the limits of a ResourceQuota for its namespace. A quota that cannot be read, or that has scopes, sets no
 // limit.
 func (in *Contents) addQuota(object map[string]any) {
-	quota := &corev1.ResourceQuota{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, quota)
-	if err != nil || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
+	var quota struct {
+		Metadata struct{ Namespace string }
+		Spec     struct {
+			Hard          map[string]resource.Quantity
+			Scopes        []string
+			ScopeSelector *struct{}
+		}
+	}
+	data, err := json.Marshal(object)
+	if err != nil || json.Unmarshal(data, &quota) != nil || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
 		return
 	}
-	described, known := in.Namespaces[quota.Namespace]
+	namespace := quota.Metadata.Namespace
+	described, known := in.Namespaces[namespace]
 	if !known {
-		described.Labels = NameLabel(quota.Namespace)
+		described.Labels = NameLabel(namespace)
 	}
 	if described.Quotas == nil {
 		described.Quotas = map[string]int64{}
 	}
 	policy.AddQuota(described.Quotas, quota.Spec.Hard)
-	in.Namespaces[quota.Namespace] = described
+	in.Namespaces[namespace] = described
 }
 
 // textsOf returns the string values of a map. It leaves out all others.

@@ -3,158 +3,87 @@
 package load
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"net/http"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/resource"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 )
 
-// Files is a set of manifest files that can be read more than once. The caller must close it.
+// Files is a set of files that can be read more than once. The zero value is an empty set. Package manifests finds files on
+// disk.
 type Files struct {
-	Progress *terminal.Progress // shows the number of items that were read; nil for none
+	Progress func(items int) // receives the number of items that were read; nil for none
+	Closer   io.Closer       // for Close; nil for none
 
-	found []found
-	named []string // the paths that were given
-	spool *os.File // a copy of standard input; nil if it is not one of the files
+	files []File
+	given []string // the paths of Add
 }
 
-// found is a file, and the path that led to it.
-type found struct {
-	name  string
-	open  func() (io.ReadCloser, error)
-	named string // the path that was given: that of the file, or of a directory
+// File is one file of Files.
+type File struct {
+	Name string // in messages
+	Open func() (io.ReadCloser, error)
+
+	given string // the path of Add: that of the file, or of a directory
+	kept  []Item // decoded; nil if the file is read each time
 }
 
-// Stdin is the path that stands for standard input.
-const Stdin = "-"
+// Text is a file in memory.
+type Text struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
 
-// stdinName is the file name of standard input in messages.
-const stdinName = "stdin"
-
-// Open finds the files, as kubectl does: files, directories, patterns, URLs, standard input, and the output of kustomize. In a
-// directory it takes the files that end in .yaml, .yml or .json. It copies standard input to a temporary file, and the content of
-// URLs and the output of kustomize to memory, so that they can be read again.
-func Open(o resource.FilenameOptions, stdin io.Reader) (*Files, error) {
+// InMemory returns files that are not on disk.
+func InMemory(texts ...Text) *Files {
 	f := &Files{}
-	var err error
-	for _, name := range o.Filenames {
-		switch {
-		case name == Stdin:
-			err = f.addStdin(stdin)
-		case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
-			err = f.addText(name, download)
-		default:
-			err = f.addPath(name, o.Recursive)
-		}
-		if err != nil {
-			_ = f.Close()
-			return nil, err
-		}
+	for _, text := range texts {
+		f.Add(text.Name, File{Name: text.Name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text.Text)), nil }})
 	}
-	if o.Kustomize != "" {
-		if err := f.addText(o.Kustomize, kustomize); err != nil {
-			_ = f.Close()
-			return nil, err
-		}
-	}
-	return f, nil
+	return f
 }
 
-// addPath adds a file, the files of a directory, or what a pattern matches.
-func (f *Files) addPath(pattern string, recursive bool) error {
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		paths = []string{pattern} // not a pattern; if the file is missing, the error says so
+// Add adds the files that a path stands for: one file with the name of the path, or the files of a directory.
+func (f *Files) Add(path string, files ...File) {
+	f.given = append(f.given, path)
+	for _, file := range files {
+		file.given = path
+		f.files = append(f.files, file)
 	}
-	for _, path := range paths {
-		visitors, err := resource.ExpandPathsToFileVisitors(nil, path, recursive, resource.FileExtensions, nil)
+}
+
+// And returns these files and more files, for reading only.
+func (f *Files) And(more *Files) *Files {
+	return &Files{files: slices.Concat(f.files, more.files), given: slices.Concat(f.given, more.given)}
+}
+
+// Keep decodes all objects and keeps them in memory, so that the files can be read again and again without decoding. Readers
+// share the objects.
+func (f *Files) Keep() error {
+	for i := range f.files {
+		kept := []Item{}
+		err := f.files[i].each(func(item Item) error {
+			decoded, err := item.decoded()
+			kept = append(kept, decoded)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		f.named = append(f.named, path)
-		for _, v := range visitors {
-			name := v.(*resource.FileVisitor).Path
-			f.found = append(f.found, found{name: name, named: path, open: func() (io.ReadCloser, error) { return os.Open(name) }})
-		}
+		f.files[i].kept = kept
 	}
-	return nil
-}
-
-// addText adds text that read returns for a name.
-func (f *Files) addText(name string, read func(string) ([]byte, error)) error {
-	text, err := read(name)
-	if err != nil {
-		return err
-	}
-	f.add(name, func() io.Reader { return bytes.NewReader(text) })
-	return nil
-}
-
-func (f *Files) add(name string, open func() io.Reader) {
-	f.named = append(f.named, name)
-	f.found = append(f.found, found{name: name, named: name, open: func() (io.ReadCloser, error) { return io.NopCloser(open()), nil }})
-}
-
-func download(url string) ([]byte, error) {
-	response, err := http.Get(url)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read %s: the server answered %s", url, response.Status)
-	}
-	return io.ReadAll(response.Body)
-}
-
-func kustomize(dir string) ([]byte, error) {
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		return nil, err
-	}
-	return objects.AsYaml()
-}
-
-// addStdin copies standard input. Where the system allows it, the copy has no name, so that it disappears when the process
-// ends.
-func (f *Files) addStdin(stdin io.Reader) error {
-	if f.spool != nil {
-		return fmt.Errorf("%q is given twice, but standard input can be read only once", Stdin)
-	}
-	spool, err := os.CreateTemp("", "sunset-stdin-*")
-	if err != nil {
-		return err
-	}
-	f.spool = spool
-	_ = os.Remove(spool.Name()) // if this fails, Close removes it
-	size, err := io.Copy(spool, stdin)
-	if err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	f.add(stdinName, func() io.Reader { return io.NewSectionReader(spool, 0, size) })
 	return nil
 }
 
 // Len returns the number of files.
-func (f *Files) Len() int { return len(f.found) }
+func (f *Files) Len() int { return len(f.files) }
 
 // Each yields every item of every file, in order, and stops at the first error. In files that were found in a directory, it
 // skips documents that are not Kubernetes objects.
 func (f *Files) Each(yield func(Item) error) error {
 	yield = f.counted(yield)
-	for _, file := range f.found {
+	for _, file := range f.files {
 		if err := file.each(yield); err != nil {
 			return err
 		}
@@ -164,10 +93,13 @@ func (f *Files) Each(yield func(Item) error) error {
 
 // counted returns yield with progress.
 func (f *Files) counted(yield func(Item) error) func(Item) error {
+	if f.Progress == nil {
+		return yield
+	}
 	items := 0
 	return func(item Item) error {
 		items++
-		f.Progress.Set(items)
+		f.Progress(items)
 		return yield(item)
 	}
 }
@@ -179,26 +111,30 @@ func (f *Files) Feed() preview.Feed {
 	}
 }
 
-func (f found) each(yield func(Item) error) error {
-	r, err := f.open()
+func (f File) each(yield func(Item) error) error {
+	for _, item := range f.kept {
+		if err := yield(item); err != nil {
+			return err
+		}
+	}
+	if f.kept != nil {
+		return nil
+	}
+	r, err := f.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	return EachItem(f.name, r, func(item Item) error {
-		item.lenient = f.name != f.named
+	return EachItem(f.Name, r, func(item Item) error {
+		item.lenient = f.Name != f.given
 		return yield(item)
 	})
 }
 
-// Close removes the copy of standard input.
+// Close closes the Closer.
 func (f *Files) Close() error {
-	if f.spool == nil {
+	if f.Closer == nil {
 		return nil
 	}
-	err := f.spool.Close()
-	if removed := os.Remove(f.spool.Name()); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		return removed
-	}
-	return err
+	return f.Closer.Close()
 }

@@ -5,6 +5,7 @@ package load
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	sigsjson "sigs.k8s.io/json"
@@ -20,8 +21,9 @@ type Item struct {
 
 	raw     []byte
 	isJSON  bool
-	kind    typeMeta // from the list, for an item without apiVersion and kind
-	lenient bool     // skip data that is not an object instead of returning an error
+	kind    typeMeta         // from the list, for an item without apiVersion and kind
+	lenient bool             // skip data that is not an object instead of returning an error
+	objects []map[string]any // nil if the item is not decoded
 }
 
 type typeMeta struct {
@@ -38,7 +40,11 @@ func (t typeMeta) element() typeMeta {
 }
 
 // Mentions reports whether the item or its kind contains one of the words. It is much cheaper than decoding.
+// It is always true for a decoded item, whose text is gone.
 func (i Item) Mentions(words ...string) bool {
+	if i.objects != nil {
+		return true
+	}
 	for _, word := range words {
 		if bytes.Contains(i.raw, []byte(word)) || strings.Contains(i.kind.APIVersion+" "+i.kind.Kind, word) {
 			return true
@@ -49,6 +55,9 @@ func (i Item) Mentions(words ...string) bool {
 
 // Objects decodes the item. It returns one object, the objects of a list, or none for a comment.
 func (i Item) Objects() ([]map[string]any, error) {
+	if i.objects != nil {
+		return i.objects, nil
+	}
 	value, err := i.decode()
 	if err != nil {
 		return nil, err
@@ -61,6 +70,16 @@ func (i Item) Objects() ([]map[string]any, error) {
 	default:
 		return i.notAnObject("not a Kubernetes object but a %s", shape(value))
 	}
+}
+
+// decoded returns the item with its objects. It drops the text, unless the item is a policy, whose problems have positions.
+func (i Item) decoded() (Item, error) {
+	objects, err := i.Objects()
+	i.objects = append([]map[string]any{}, objects...)
+	if !slices.ContainsFunc(objects, IsPolicy) {
+		i.raw = nil
+	}
+	return i, err
 }
 
 func (i Item) decode() (value any, err error) {

@@ -4,24 +4,12 @@ package load
 
 import (
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
-
-// kubernetesMinor is the minor version of Kubernetes, 1.minor, whose kinds BuiltinKinds knows. It follows k8s.io/client-go in
-// go.mod.
-const kubernetesMinor = 37
-
-// KubernetesVersion is the Kubernetes version whose kinds BuiltinKinds knows.
-var KubernetesVersion = fmt.Sprintf("1.%d", kubernetesMinor)
 
 // KnownKinds holds the kinds that are known without a cluster, each with its schema. The schema is nil if it is unknown.
 type KnownKinds struct {
@@ -32,32 +20,10 @@ type KnownKinds struct {
 // BuiltinKinds returns the kinds of Kubernetes that can be listed.
 func BuiltinKinds() *KnownKinds {
 	k := &KnownKinds{schemas: map[schema.GroupVersionKind]func() *spec.Schema{}}
-	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
-		types := scheme.Scheme.KnownTypes(gv)
-		for name, t := range types {
-			object := reflect.New(t).Interface()
-			if _, hasMetadata := object.(metav1.Object); !hasMetadata || types[name+"List"] == nil || isRemoved(object) {
-				continue
-			}
-			plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(name))
-			resource := metav1.APIResource{Name: plural.Resource, Namespaced: !slices.Contains(clusterScoped, name), ShortNames: ShortNames(gv.WithKind(name))}
-			k.add(gv.WithKind(name), resource, func() *spec.Schema {
-				s := schemaOf(t)
-				return &s
-			})
-		}
+	for _, b := range builtins().kinds {
+		k.add(b.GroupVersionKind, b.resource, func() *spec.Schema { return builtins().schemaOf(b.goType) })
 	}
 	return k
-}
-
-// isRemoved reports whether Kubernetes no longer serves a type.
-func isRemoved(object any) bool {
-	t, ok := object.(interface{ APILifecycleRemoved() (major, minor int) })
-	if !ok {
-		return false
-	}
-	_, in := t.APILifecycleRemoved()
-	return in <= kubernetesMinor
 }
 
 func (k *KnownKinds) add(kind schema.GroupVersionKind, resource metav1.APIResource, schemaOf func() *spec.Schema) {
@@ -128,7 +94,7 @@ func (k *KnownKinds) define(d definition) {
 		}
 		if s != nil && s.Properties != nil { // the API server adds the fields that every object has
 			s.Properties["apiVersion"], s.Properties["kind"] = typed("string"), typed("string")
-			s.Properties["metadata"] = schemaOf(reflect.TypeFor[metav1.ObjectMeta]())
+			s.Properties["metadata"] = *builtins().schemaOf(metadataType)
 		}
 		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
 		names := d.Spec.Names
@@ -139,24 +105,10 @@ func (k *KnownKinds) define(d definition) {
 
 // ShortNames returns the short names of a built-in kind, as kubectl accepts them.
 func ShortNames(kind schema.GroupVersionKind) []string {
-	if name := shortNames[kind.Kind]; name != "" && scheme.Scheme.Recognizes(kind) {
-		return []string{name}
+	for _, b := range builtins().kinds {
+		if b.GroupVersionKind == kind {
+			return b.resource.ShortNames
+		}
 	}
 	return nil
 }
-
-var shortNames = map[string]string{
-	"CertificateSigningRequest": "csr", "ComponentStatus": "cs", "ConfigMap": "cm", "CronJob": "cj", "DaemonSet": "ds", "Deployment": "deploy",
-	"Endpoints": "ep", "Event": "ev", "HorizontalPodAutoscaler": "hpa", "IPAddress": "ip", "Ingress": "ing", "LimitRange": "limits",
-	"Namespace": "ns", "NetworkPolicy": "netpol", "Node": "no", "PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "Pod": "po",
-	"PodDisruptionBudget": "pdb", "PriorityClass": "pc", "ReplicaSet": "rs", "ReplicationController": "rc", "ResourceQuota": "quota",
-	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
-}
-
-// clusterScoped lists the built-in kinds that are not namespaced.
-var clusterScoped = strings.Fields(`
-	CSIDriver CSINode CertificateSigningRequest ClusterRole ClusterRoleBinding ClusterTrustBundle ComponentStatus DeviceClass
-	DeviceTaintRule FlowSchema IPAddress IngressClass MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
-	MutatingWebhookConfiguration Namespace Node PersistentVolume PriorityClass PriorityLevelConfiguration ResourcePoolStatusRequest
-	ResourceSlice RuntimeClass ServiceCIDR StorageClass StorageVersion StorageVersionMigration ValidatingAdmissionPolicy
-	ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration VolumeAttachment VolumeAttributesClass`)

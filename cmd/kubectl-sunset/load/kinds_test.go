@@ -20,14 +20,6 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-func TestVersionIsThatOfTheClientLibrary(t *testing.T) {
-	mod, err := os.ReadFile("../../../go.mod")
-	expect.NoError(t, err)
-	if want := fmt.Sprintf("k8s.io/client-go v0.%d.", kubernetesMinor); !strings.Contains(string(mod), want) {
-		t.Errorf("go.mod does not contain %q: update kubernetesMinor, and the lists in kinds.go", want)
-	}
-}
-
 // published reads the OpenAPI document of a group version from the Kubernetes source of the test control plane.
 func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
 	t.Helper()

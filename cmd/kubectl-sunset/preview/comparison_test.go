@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -65,7 +66,7 @@ func comparing(t *testing.T, inForce, asked, objects string) (*preview.Compariso
 
 func opened(t testing.TB, text string) *load.Files {
 	t.Helper()
-	files, err := load.Open(resource.FilenameOptions{Filenames: []string{load.Stdin}}, strings.NewReader(text))
+	files, err := manifests.Open(resource.FilenameOptions{Filenames: []string{manifests.Stdin}}, strings.NewReader(text))
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = files.Close() })
 	return files

@@ -37,7 +37,7 @@ func writeDiff(w io.Writer, style text.Style, r *Result) {
 		fmt.Fprintln(w, "\nNo changes compared with the rules in force.")
 		return
 	}
-	fmt.Fprintf(w, "\nCompared with the rules in force: %s\n", totals(r.Changes))
+	fmt.Fprintf(w, "\nCompared with the rules in force: %s\n", Totals(r.Changes))
 	for rest := r.Changes; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(c Change) bool { return c.Namespace != rest[0].Namespace })
 		if n < 0 {
@@ -48,7 +48,8 @@ func writeDiff(w io.Writer, style text.Style, r *Result) {
 	}
 }
 
-func totals(changes []Change) string {
+// Totals describes the numbers of changes of each type.
+func Totals(changes []Change) string {
 	n := make([]int, len(groups))
 	for i := range changes {
 		n[groupOf(&changes[i])]++
@@ -78,7 +79,7 @@ func writeDiffOf(w io.Writer, style text.Style, changes []Change, at time.Time) 
 		slices.SortStableFunc(found, func(a, b *Change) int { return whenChanged(a).Compare(whenChanged(b)) })
 		fmt.Fprintf(w, "  %s: %d\n", groups[g].paint(style, groups[g].title), len(found))
 		for _, c := range found[:min(len(found), changesShown)] {
-			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, c.Name, c.After.text(at), c.Before.text(at))
+			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, c.Name, c.After.Text(at), c.Before.Text(at))
 		}
 		if more := len(found) - changesShown; more > 0 {
 			fmt.Fprintf(w, "    and %d more\n", more)
@@ -94,8 +95,8 @@ func whenChanged(c *Change) time.Time {
 	return c.After.Due.Time
 }
 
-// text describes an outcome in two or three words: when the subject is deleted, or why it is kept.
-func (o *Outcome) text(at time.Time) string {
+// Text describes an outcome in two or three words: when the subject is deleted, or why it is kept.
+func (o *Outcome) Text(at time.Time) string {
 	if o.Action == policy.Keep {
 		return string(o.Reason)
 	}

@@ -2,10 +2,13 @@
 
 package preview
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
-// shownName returns the name for display: for an image its first tag or digest, because its ID is not readable.
-func (r *Row) shownName() string {
+// ShownName returns the name for display: for an image its first tag or digest, because its ID is not readable.
+func (r *Row) ShownName() string {
 	switch {
 	case r.Image == nil || r.Image.Name == "":
 		return r.Name
@@ -16,19 +19,20 @@ func (r *Row) shownName() string {
 	}
 }
 
-func (r *Row) shownSize() string {
+// ShownSize returns the size of an image for display.
+func (r *Row) ShownSize() string {
 	if r.Image == nil {
 		return "-"
 	}
 	return FormatBytes(r.Image.Bytes)
 }
 
-// inBytes returns the size that follows a number of images.
-func inBytes(n int64) string {
-	if n == 0 {
-		return ""
+// String returns the number of subjects, and the size of the images among them.
+func (t Total) String() string {
+	if t.Bytes == 0 {
+		return strconv.Itoa(t.Subjects)
 	}
-	return " (" + FormatBytes(n) + ")"
+	return fmt.Sprintf("%d (%s)", t.Subjects, FormatBytes(t.Bytes))
 }
 
 // FormatBytes formats a number of bytes with three digits and decimal units, as crictl and docker do.

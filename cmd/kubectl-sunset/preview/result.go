@@ -71,7 +71,8 @@ type Total struct {
 	Bytes    int64
 }
 
-func (t *Total) add(o Total) {
+// Add adds another total.
+func (t *Total) Add(o Total) {
 	t.Subjects += o.Subjects
 	t.Bytes += o.Bytes
 }
@@ -79,7 +80,7 @@ func (t *Total) add(o Total) {
 func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
 	one := Total{1, bytes}
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
-		t.Kept.add(one)
+		t.Kept.Add(one)
 		return
 	}
 	left := v.Due.Sub(at)
@@ -88,22 +89,22 @@ func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
 		span  time.Duration
 	}{{&t.Now, 0}, {&t.Hour, time.Hour}, {&t.Day, policy.Day}, {&t.Week, policy.Week}} {
 		if left <= window.span {
-			window.count.add(one)
+			window.count.Add(one)
 		}
 	}
 	if left > policy.Week {
-		t.Later.add(one)
+		t.Later.Add(one)
 	}
 }
 
 func (t *RuleCounts) merge(o *RuleCounts) {
 	t.Matched += o.Matched
-	t.Now.add(o.Now)
-	t.Hour.add(o.Hour)
-	t.Day.add(o.Day)
-	t.Week.add(o.Week)
-	t.Later.add(o.Later)
-	t.Kept.add(o.Kept)
+	t.Now.Add(o.Now)
+	t.Hour.Add(o.Hour)
+	t.Day.Add(o.Day)
+	t.Week.Add(o.Week)
+	t.Later.Add(o.Later)
+	t.Kept.Add(o.Kept)
 }
 
 // results holds the results of one goroutine.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifests"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -108,7 +109,7 @@ func writeJobs(t testing.TB, n int) string {
 func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	compiler := fixture.Compiler(t)
 	loader := load.NewLoader(compiler, policy.DefaultProtection())
-	files, err := load.Open(resource.FilenameOptions{Filenames: []string{jobPolicy, path}}, nil)
+	files, err := manifests.Open(resource.FilenameOptions{Filenames: []string{jobPolicy, path}}, nil)
 	expect.NoError(t, err)
 	defer func() { _ = files.Close() }()
 	in, err := load.Skim(files, loader)

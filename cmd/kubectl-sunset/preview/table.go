@@ -47,12 +47,12 @@ func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 	return text.NewTable(header...).Write(w, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
 		v := &row.Verdict
-		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.shownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.ShownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
 		if images {
-			cells = slices.Insert(cells, 3, row.shownSize())
+			cells = slices.Insert(cells, 3, row.ShownSize())
 		}
 		if owners {
-			cells = append(cells, row.shownOwner())
+			cells = append(cells, row.ShownOwner())
 		}
 		if wide {
 			d := DecisionOf(*v)
@@ -62,8 +62,8 @@ func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 	})
 }
 
-// shownOwner names the owner that is deleted, and its dependents.
-func (r *Row) shownOwner() string {
+// ShownOwner names the owner that is deleted, and its dependents.
+func (r *Row) ShownOwner() string {
 	switch o := r.Verdict.Owner; {
 	case o == nil:
 		return "-"
@@ -102,7 +102,7 @@ func writeSummary(w io.Writer, counts []RuleCounts) error {
 		t := &counts[i]
 		cells := []string{t.Rule.String(), strconv.Itoa(t.Matched)}
 		for _, n := range []Total{t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
-			cells = append(cells, strconv.Itoa(n.Subjects)+inBytes(n.Bytes))
+			cells = append(cells, n.String())
 		}
 		return cells
 	})

@@ -25,11 +25,17 @@ type Table struct {
 
 const readyColumn = 3
 
+// Header is the header of a wide table.
+var Header = []string{"NAMESPACE", "NAME", "MODE", "READY", ">MATCHED", ">DUE", ">BLOCKED", ">ERRORS", ">DELETED", "NEXT", ">+1H", ">+24H", ">+7D", ">HELD"}
+
+// narrow is the number of columns of a table that is not wide.
+const narrow = 10
+
 // NewTable returns a table for a writer.
 func NewTable(style text.Style, wide bool) *Table {
-	header := []string{"NAMESPACE", "NAME", "MODE", "READY", ">MATCHED", ">DUE", ">BLOCKED", ">ERRORS", ">DELETED", "NEXT"}
-	if wide {
-		header = append(header, ">+1H", ">+24H", ">+7D", ">HELD")
+	header := Header
+	if !wide {
+		header = Header[:narrow]
 	}
 	t := &Table{text.NewTable(header...), len(header)}
 	t.Paint = func(column int, cell string) string {
@@ -94,29 +100,37 @@ func (l *List) WriteText(w io.Writer, wide bool, at time.Time) error {
 	return nil
 }
 
-// writeNext writes the objects that policies delete next.
-func (l *List) writeNext(w io.Writer, at time.Time) {
-	type row struct {
-		Next
-		policy string
-	}
-	var rows []row
+// DeletedNext is an object that a policy deletes next.
+type DeletedNext struct {
+	Next
+	Policy string
+}
+
+// DeletedNext returns the objects that policies delete next, by due time: at most five of each policy.
+func (l *List) DeletedNext() []DeletedNext {
+	var all []DeletedNext
 	for _, p := range l.Items {
 		for _, n := range p.Next {
 			if p.enforcing {
-				rows = append(rows, row{n, p.Title()})
+				all = append(all, DeletedNext{n, p.Title()})
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b DeletedNext) int { return a.DueTime.Compare(b.DueTime.Time) })
+	return all
+}
+
+// writeNext writes the objects that policies delete next.
+func (l *List) writeNext(w io.Writer, at time.Time) {
+	rows := l.DeletedNext()
 	if len(rows) == 0 {
 		return
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return a.DueTime.Compare(b.DueTime.Time) })
 	rows = rows[:min(len(rows), nextShown)]
 	fmt.Fprintln(w, "\nDeleted next:")
 	_ = text.NewTable("  NAMESPACE", "KIND", "NAME", "DUE", "RULE").Write(w, len(rows), func(i int) []string {
 		r := &rows[i]
-		return []string{"  " + cmp.Or(r.Namespace, "-"), r.Kind, r.Name, preview.Away(r.DueTime.Time, at), r.policy + "/" + r.Rule}
+		return []string{"  " + cmp.Or(r.Namespace, "-"), r.Kind, r.Name, preview.Away(r.DueTime.Time, at), r.Policy + "/" + r.Rule}
 	})
 }
 

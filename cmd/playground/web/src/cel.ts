@@ -1,0 +1,41 @@
+import { yamlLanguage } from "@codemirror/lang-yaml";
+import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
+import { parseMixed } from "@lezer/common";
+
+const words = /^(true|false|null|in)\b/;
+
+/** The tokens of CEL. Comments and all strings of CEL are one token each, except for triple quotes. */
+const cel = StreamLanguage.define({
+  name: "cel",
+  token(stream: StringStream) {
+    if (stream.eatSpace()) return null;
+    if (stream.match(/^\/\/.*/)) return "comment";
+    if (stream.match(/^[rRbB]{0,2}("([^"\\]|\\.)*"?|'([^'\\]|\\.)*'?)/)) return "string";
+    if (stream.match(/^\d[\w.]*/)) return "number";
+    if (stream.match(words)) return "keyword";
+    if (stream.match(/^[A-Za-z_]\w*(?=\s*\()/)) return "variableName.function";
+    if (stream.match(/^(object|node|references|variables)\b/)) return "variableName.special";
+    if (stream.match(/^[A-Za-z_]\w*/)) return "variableName";
+    if (stream.match(/^[-+*/%=!<>&|?:.]+/)) return "operator";
+    stream.next();
+    return null;
+  },
+});
+
+/** The fields of policies that contain CEL. */
+const fields = /^(eligible|startTime|ttlExpression|groupBy|outcome|expression|names)$/;
+
+/** YAML with CEL in the fields of policies that contain it. */
+export function yamlWithCEL(): LanguageSupport {
+  const language = yamlLanguage.configure({
+    wrap: parseMixed((node, input) => {
+      if (!["Literal", "QuotedLiteral", "BlockLiteralContent"].includes(node.name)) return null;
+      const pair = node.name === "BlockLiteralContent" ? node.node.parent?.parent : node.node.parent;
+      const key = pair?.name === "Pair" ? pair.getChild("Key") : null;
+      if (!key || !fields.test(input.read(key.from, key.to))) return null;
+      const quoted = node.name === "QuotedLiteral" ? 1 : 0;
+      return { parser: cel.parser, overlay: [{ from: node.from + quoted, to: Math.max(node.from + quoted, node.to - quoted) }] };
+    }),
+  });
+  return new LanguageSupport(language);
+}

@@ -1,0 +1,39 @@
+const units: [string, number][] = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1000]];
+
+/** Formats a duration with its two largest units, such as 2d5h. */
+export function span(ms: number): string {
+  let rest = Math.abs(ms);
+  let text = "";
+  let parts = 0;
+  for (const [unit, size] of units) {
+    const count = Math.floor(rest / size);
+    if (count > 0 || parts > 0) {
+      if (count > 0) text += count + unit;
+      rest -= count * size;
+      if (++parts === 2) break;
+    }
+  }
+  return text || "0s";
+}
+
+/** Formats the distance of a time from another one: in 3h, 2d5h ago, now. */
+export function away(time: number, from: number): string {
+  if (Math.abs(time - from) < 1000) return "now";
+  return time > from ? `in ${span(time - from)}` : `${span(time - from)} ago`;
+}
+
+/** Formats a time as in policies and reports: RFC 3339 in UTC without fractions. */
+export function format(time: number): string {
+  return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Parses a time; undefined if it is invalid. */
+export function parse(text: string): number | undefined {
+  const time = Date.parse(text.trim());
+  return Number.isNaN(time) ? undefined : Math.floor(time / 1000) * 1000;
+}
+
+/** Plural of a noun after a number. */
+export function count(n: number, noun: string): string {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+}

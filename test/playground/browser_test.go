@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package playground_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/sunset-k8s/sunset/cmd/playground"
+	"github.com/sunset-k8s/sunset/test/debian"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// site builds the playground, once per process, and returns its directory.
+var site = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sunset-playground-*")
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command("make", "playground", "PLAYGROUND="+dir)
+	command.Dir = "../.."
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make playground: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if siteUsed {
+		dir, _ := site()
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// siteUsed is whether a test needed the site.
+var siteUsed bool
+
+// tab is a tab of a browser with the playground.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	dir string // of the site
+}
+
+// openSite returns the directory of the site, and the paths of programs.
+func openSite(t *testing.T) (dir string, programs map[string]string) {
+	t.Helper()
+	needed := map[string]string{"chromium": "chromium", "node": "nodejs", "npm": "npm", "zstd": "zstd", "make": "make"}
+	programs = install(t, needed)
+	siteUsed = true
+	dir, err := site()
+	expect.NoError(t, err)
+	return dir, programs
+}
+
+// install returns the paths of programs. It skips the test if one is missing and cannot be installed: only root can on Debian.
+func install(t *testing.T, needed map[string]string) map[string]string {
+	t.Helper()
+	programs, err := debian.Programs(t.Context(), needed, t.Output())
+	if err != nil {
+		t.Skip(err)
+	}
+	return programs
+}
+
+// openBrowser starts a browser. Its only tab is empty.
+func openBrowser(t *testing.T) *tab {
+	t.Helper()
+	dir, programs := openSite(t)
+	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(chromedp.ExecPath(programs["chromium"]), chromedp.NoSandbox))
+	t.Cleanup(cancel)
+	return &tab{t, ctx, dir}
+}
+
+// open shows the playground at a URL, and waits for its first verdicts.
+func (b *tab) open(url string) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(url)))
+	b.settle()
+}
+
+// local returns the URL of the page in its file.
+func (b *tab) local() string { return "file://" + filepath.Join(b.dir, "index.html") }
+
+// settle waits until the page shows the result of its input.
+func (b *tab) settle() {
+	b.t.Helper()
+	b.run(`new Promise((done) => {
+		const look = () => document.getElementById("results")?.getAttribute("aria-busy") === "false" ? done() : setTimeout(look, 20);
+		setTimeout(look, 20);
+	})`)
+}
+
+// run evaluates JavaScript and waits for its promise.
+func (b *tab) run(script string) {
+	b.t.Helper()
+	value[*runtime.RemoteObject](b, script)
+}
+
+func value[T any](b *tab, script string) T {
+	b.t.Helper()
+	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%v\n%.300s", err, script)
+	}
+	return got
+}
+
+func call[P, R any](b *tab, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})))
+}
+
+// look sets the color scheme and the size of the window.
+func (b *tab) look(scheme string, width, height int64) {
+	b.t.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(width, height)))
+}
+
+// quote returns a value as JavaScript.
+func quote(v any) string {
+	data, _ := json.Marshal(v)
+	return string(data)
+}
+
+// link opens the playground with a state.
+func (b *tab) link(policies, objects, at string) {
+	b.t.Helper()
+	b.run(`(async () => {
+		const stream = new Blob([JSON.stringify(` + quote(map[string]string{"policies": policies, "objects": objects, "at": at}) + `)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+		const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+		location.hash = btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+		await new Promise((done) => setTimeout(done, 400)); // until the page has read the link
+	})()`)
+	b.settle()
+}
+
+// startWorker starts the engine of the site in a worker of its own, and returns a function that asks it.
+func (b *tab) startWorker() func(...playground.Request) []*response {
+	b.t.Helper()
+	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // the policy of the page allows one worker
+	b.open(b.local())
+	b.run(`(() => {
+		const worker = new Worker(URL.createObjectURL(new Blob([sunsetEngine.worker])));
+		const next = (message) => new Promise((done) => { worker.onmessage = ({ data }) => done(data); worker.postMessage(message); });
+		window.ask = async (requests) => {
+			const responses = [];
+			for (const request of requests) responses.push(JSON.stringify((await next({ request })).response ?? {}));
+			return responses;
+		};
+		return next({ wasm: sunsetEngine.wasm });
+	})()`)
+	return func(requests ...playground.Request) []*response {
+		b.t.Helper()
+		var all []*response
+		for _, text := range value[[]string](b, "ask("+quote(requests)+")") {
+			all = append(all, decoded(b.t, text))
+		}
+		return all
+	}
+}
+
+// TestPageDecidesAsTheCommandLine runs the engine of the site in a worker of a browser, with the cases of
+// TestEngineDecidesAsTheCommandLine.
+func TestPageDecidesAsTheCommandLine(t *testing.T) {
+	ask := openBrowser(t).startWorker()
+	cases := allCases(t)
+	const batch = 50 // one message may have a few megabytes
+	for len(cases) > 0 {
+		some := cases[:min(batch, len(cases))]
+		cases = cases[len(some):]
+		requests := make([]playground.Request, len(some))
+		for i, c := range some {
+			requests[i] = c.request
+		}
+		for i, got := range ask(requests...) {
+			t.Run(some[i].name, func(t *testing.T) { some[i].check(t, got) })
+		}
+	}
+}
+
+// TestPageRefusesHostileInput: in a browser, the engine has less stack and memory than elsewhere.
+func TestPageRefusesHostileInput(t *testing.T) {
+	ask := openBrowser(t).startWorker()
+	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return ask(r)[0] })
+}
+
+// TestPageShowsSamples chooses each sample in the menu, and compares the table with its want.yaml.
+func TestPageShowsSamples(t *testing.T) {
+	b := openBrowser(t)
+	b.open(b.local())
+	for _, s := range samples(t) {
+		b.run(`(() => { const menu = document.getElementById("samples"); menu.value = ` + quote(s.name) + `; menu.dispatchEvent(new Event("change")); })()`)
+		b.settle()
+		got := value[[]string](b, `Array.from(document.querySelectorAll("#verdicts tbody tr:has(button)"), (row) => {
+			const text = (q) => row.querySelector(q)?.textContent ?? "";
+			return [text("small"), text("th button"), text(".badge"), row.children[2].firstChild.textContent, text(".due small")].join(" ");
+		})`)
+		var want []string
+		for _, v := range s.want.Verdicts {
+			kind, name := v.Kind, v.Name
+			if v.Namespace != "" {
+				kind += " in " + v.Namespace
+			}
+			if v.Image != "" {
+				name = v.Image
+			}
+			want = append(want, strings.Join([]string{kind, name, v.Action, v.Reason, v.DueTime}, " "))
+		}
+		expect.Equal(t, s.name, strings.Join(want, "\n"), strings.Join(got, "\n"))
+	}
+}
+
+// TestPageSendsNothing serves the page, records every request, and tries to send one from the page.
+func TestPageSendsNothing(t *testing.T) {
+	b := openBrowser(t)
+	var mu sync.Mutex
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requests = append(requests, r.URL.Path)
+		mu.Unlock()
+		http.FileServer(http.Dir(b.dir)).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	b.open(server.URL)
+	if n := value[int](b, `document.querySelectorAll("#verdicts tbody tr").length`); n < 2 {
+		t.Errorf("%d rows from a server", n)
+	}
+	for _, attempt := range []string{`fetch("/stolen")`, `new Promise((done, failed) => { const i = new Image(); i.onload = done; i.onerror = failed; i.src = "/stolen"; })`} {
+		if got := value[string](b, attempt+`.then(() => "sent", () => "refused")`); got != "refused" {
+			t.Errorf("%s: %s", attempt, got)
+		}
+	}
+	if got := value[string](b, `(() => { try { document.body.innerHTML = "<p>x</p>"; return "parsed"; } catch { return "refused"; } })()`); got != "refused" {
+		t.Errorf("HTML from text: %s", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	slices.Sort(requests)
+	expect.Equal(t, "requests", "/ /app.js /engine.js /samples.js /style.css", strings.Join(requests, " "))
+}
+
+// TestPageShowsHostileInputAsText: names, messages and values that are HTML are text, and the page works after them.
+func TestPageShowsHostileInputAsText(t *testing.T) {
+	b := openBrowser(t)
+	b.open(b.local())
+	const html = `<img src=x onerror=hacked=1><script>hacked=1</script>`
+	policies := "apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + quote(html) + "}\nspec:\n  rules:\n" +
+		"  - {name: r, target: {apiVersion: v1, kind: Pod}, eligible: " + quote(`object.metadata.name != "`+strings.ReplaceAll(html, `"`, ``)+`2"`) + ", startTime: object.metadata.creationTimestamp, ttl: 1h}\n" +
+		"  - {name: " + quote(html) + ", target: {apiVersion: v1, kind: Pod}, eligible: " + quote(html) + ", ttl: " + quote(html) + "}\n"
+	object := "apiVersion: v1\nkind: Pod\nmetadata: {name: " + quote(html) + ", namespace: " + quote(html) + ", creationTimestamp: 2026-01-01T00:00:00Z}\n"
+	b.link(policies, object, html)
+	b.run(`document.querySelector("#verdicts tbody button").click()`)
+	b.settle()
+	b.link("}{"+html, object, "2026-03-01T12:00:00Z")
+	b.link(policies, html+": {", "2026-03-01T12:00:00Z")
+	b.link(policies, object+"deep: "+strings.Repeat("[", 5000)+strings.Repeat("]", 5000), "2026-03-01T12:00:00Z")
+	if got := value[string](b, `String([typeof hacked, document.querySelectorAll("img:not(.cm-widgetBuffer)").length, document.scripts.length])`); got != "undefined,0,3" {
+		t.Errorf("hacked, images and scripts: %s", got)
+	}
+	b.run(`location.hash = "AAAA"`)
+	b.run(`(() => { const menu = document.getElementById("samples"); menu.value = "finished-jobs"; menu.dispatchEvent(new Event("change")); })()`)
+	b.settle()
+	if got := value[string](b, `document.getElementById("status").textContent`); got != "1 policy, 9 objects, 8 verdicts" {
+		t.Errorf("after hostile input: %s", got)
+	}
+}

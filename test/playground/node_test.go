@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package playground_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/playground"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// engine builds the engine as build.mjs does, once per process.
+var engine = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sunset-engine-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "engine.wasm")
+	if out, err := exec.Command("go", "run", "../../cmd/playground/build", "-o", file).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the engine: %w\n%s", err, out)
+	}
+	return os.ReadFile(file)
+})
+
+// node runs the engine under Node.
+type node struct {
+	in  *json.Encoder
+	out *bufio.Reader
+}
+
+func startNode(t *testing.T) *node {
+	t.Helper()
+	programs := install(t, map[string]string{"node": "nodejs"})
+	wasm, err := engine()
+	expect.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "engine.wasm")
+	expect.NoError(t, os.WriteFile(file, wasm, 0o644))
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	expect.NoError(t, err)
+	support := filepath.Join(strings.TrimSpace(string(goroot)), "lib/wasm/wasm_exec.js")
+	command := exec.CommandContext(t.Context(), programs["node"], "testdata/node.mjs", support, file)
+	command.Stderr = t.Output()
+	in, err := command.StdinPipe()
+	expect.NoError(t, err)
+	out, err := command.StdoutPipe()
+	expect.NoError(t, err)
+	expect.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = command.Wait()
+	})
+	return &node{json.NewEncoder(in), bufio.NewReader(out)}
+}
+
+func (n *node) ask(t *testing.T, r playground.Request) *response {
+	t.Helper()
+	expect.NoError(t, n.in.Encode(r))
+	line, err := n.out.ReadString('\n')
+	expect.NoError(t, err)
+	return decoded(t, line)
+}
+
+func decoded(t *testing.T, text string) *response {
+	t.Helper()
+	got := &response{text: text}
+	expect.NoError(t, json.Unmarshal([]byte(text), got))
+	return got
+}
+
+// TestEngineDecidesAsTheCommandLine runs the engine of the playground under Node.
+func TestEngineDecidesAsTheCommandLine(t *testing.T) {
+	n := startNode(t)
+	for _, c := range allCases(t) {
+		got := n.ask(t, c.request)
+		t.Run(c.name, func(t *testing.T) { c.check(t, got) })
+	}
+}
+
+// TestEngineExplainsAsTheCommandLine compares the engine with the same code in this process, which the command line uses.
+func TestEngineExplainsAsTheCommandLine(t *testing.T) {
+	n := startNode(t)
+	here, err := playground.NewSession()
+	expect.NoError(t, err)
+	explained := 0
+	for _, c := range sampleCases(t) {
+		for _, v := range n.ask(t, c.request).Preview.Verdicts {
+			c.request.Explain = &playground.Object{APIVersion: v.APIVersion, Kind: v.Kind, Namespace: v.Namespace, Name: v.Name}
+			data, err := json.Marshal(c.request)
+			expect.NoError(t, err)
+			want := decoded(t, string(here.Answer(context.Background(), data)))
+			got := n.ask(t, c.request)
+			expect.Equal(t, c.name+" "+v.Name, string(want.Page), string(got.Page))
+			if got.Page != nil {
+				explained++
+			}
+		}
+	}
+	if explained < 500 {
+		t.Errorf("%d objects were explained", explained)
+	}
+}
+
+// TestEngineRefusesHostileInput runs the engine of the playground under Node.
+func TestEngineRefusesHostileInput(t *testing.T) {
+	n := startNode(t)
+	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return n.ask(t, r) })
+}
+
+// TestEngineLinksNoClient: libraries for clusters and command lines would be most of the engine's size.
+func TestEngineLinksNoClient(t *testing.T) {
+	command := exec.Command("go", "list", "-deps", "github.com/sunset-k8s/sunset/cmd/playground/wasm")
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	list, err := command.Output()
+	expect.NoError(t, err)
+	if !strings.Contains(string(list), "github.com/sunset-k8s/sunset/engine\n") {
+		t.Fatal("go list does not show the dependencies of the engine")
+	}
+	for imported := range strings.Lines(string(list)) {
+		for _, client := range []string{"k8s.io/client-go", "k8s.io/cli-runtime", "sigs.k8s.io/kustomize", "sigs.k8s.io/controller-runtime", "github.com/spf13",
+			"google.golang.org/grpc", "go.opentelemetry.io", "github.com/prometheus"} {
+			if strings.HasPrefix(imported, client) {
+				t.Errorf("the engine links %s", imported)
+			}
+		}
+	}
+}

@@ -296,7 +296,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	return policies.Setup(mgr)
 }
 
-// references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.
+// references creates the index of references between objects, and the watcher that fills it.
 func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
 	x := references.New(c.Clock)
 	w, err := referrers.New(referrers.Options{

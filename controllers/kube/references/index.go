@@ -92,8 +92,8 @@ type edge struct {
 type target struct {
 	Target
 	by          []backEdge
-	is          *referrer // the object; nil if it does not exist, or if no rule asks whether it does
-	lastRemoved nanos     // when a reference to it was last removed, or its own targets or selected objects last changed; 0 if never or long ago
+	is          []*referrer // the object, once for each source; empty if it does not exist, or if no rule asks whether it does
+	lastRemoved nanos       // when a reference to it was last removed, or its own targets or selected objects last changed; 0 if never or long ago
 }
 
 type backEdge struct {
@@ -114,17 +114,26 @@ func New(clock clock.PassiveClock) *Index {
 var ErrUnlisted = errors.New("it has not been listed yet")
 
 // Expect adds a source that some kinds depend on: it may refer to objects of these kinds, or their references lead to it. Until
-// Replace, no object of these kinds is known to be unreferenced. Expect does not change an existing source.
+// Replace, no object of these kinds is known to be unreferenced. If other kinds depended on an existing source, these do from then on;
+// kinds that were in doubt stay in doubt without interruption. Otherwise Expect does not change an existing source.
 func (x *Index) Expect(name SourceID, about ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sources[name] != nil {
+	f := x.sources[name]
+	switch {
+	case f == nil:
+		f = &from{referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+		x.sources[name] = f
+	case slices.Equal(f.about, about):
 		return
 	}
-	f := &from{lost: ErrUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+	stays := func(k Kind) bool { return f.lost != nil && slices.Contains(f.about, k) && slices.Contains(about, k) }
+	changed := slices.DeleteFunc(slices.Concat(f.about, about), stays)
+	if f.lost == nil {
+		f.lost = ErrUnlisted
+	}
 	f.concern(about)
-	x.sources[name] = f
-	x.touch(about)
+	x.touch(changed)
 }
 
 // concern sets the kinds that depend on a source.
@@ -190,6 +199,9 @@ func (x *Index) Succeed(name, before SourceID, about []Kind, all []Referrer) {
 	}
 	changed := f.about // what both read in the same way does not change
 	if old != nil {
+		for uid := range f.referrers { // a watch may have reported some after its listing was lost
+			x.remove(f, uid)
+		}
 		f.referrers, f.unread = old.referrers, old.unread
 		delete(x.sources, before)
 		changed = append(slices.Clone(changed), slices.DeleteFunc(slices.Clone(old.about), func(k Kind) bool { return old.lost == nil && slices.Contains(about, k) })...)

@@ -146,14 +146,19 @@ func (t *Table) row(kind schema.GroupVersionKind) *Row {
 }
 
 // existing returns the row of all objects of a kind: the row that tells what they refer to, the built-in row, or one that is read at
-// any version.
+// any version. Of several rows it is always the same.
 func (t *Table) existing(kind schema.GroupKind) *Row {
+	var own []*Row
 	for _, r := range t.rows {
 		if r.own && r.Kind.GroupKind() == kind {
-			return r
+			own = append(own, r)
 		}
 	}
-	return t.row(kind.WithVersion(builtin.VersionOf(kind)))
+	builtIn := kind.WithVersion(builtin.VersionOf(kind))
+	if len(own) == 0 || slices.ContainsFunc(own, func(r *Row) bool { return r.Kind == builtIn }) {
+		return t.row(builtIn)
+	}
+	return slices.MinFunc(own, func(a, b *Row) int { return cmp.Compare(a.Kind.Version, b.Kind.Version) })
 }
 
 // Kinds returns the kinds to read, sorted. The slice is the caller's.
@@ -177,6 +182,16 @@ func (t *Table) About(kind schema.GroupVersionKind) []references.Kind {
 		return r.About()
 	}
 	return nil
+}
+
+// Answers reports whether a kind depends on some objects of the Table.
+func (t *Table) Answers(kind references.Kind) bool {
+	for _, r := range t.rows {
+		if slices.Contains(r.About(), kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // AnyVersion reports whether a kind can be read at any version. Built-in references are the same in all versions. A policy declares

@@ -27,6 +27,8 @@ type References struct {
 	// Incomplete is the reason why there may be more references; nil if the numbers are complete. If it is set, a rule that reads
 	// references, targets or selected returns only this error. Unread is the same for targets and selected.
 	Incomplete, Unread error
+	// Undeclared is what neither Kubernetes nor a policy declares for the kind. Rules that read it return an error.
+	Undeclared policy.Relations
 	// Since is the time since when, as far as is known, at most Count objects refer to it, no more targets are missing, and at least
 	// Selected objects are selected.
 	Since time.Time
@@ -63,6 +65,9 @@ func (e *Evaluator) provide(r *Program) error {
 	}
 	if e.references.Incomplete != nil {
 		return unknown(e.references.Incomplete)
+	}
+	if missing := r.asks & e.references.Undeclared; missing != 0 {
+		return unknown(missing.Undeclared())
 	}
 	if e.references.Unread != nil && r.asks.Has(policy.AsksTargets|policy.AsksSelected) {
 		return unknown(e.references.Unread)

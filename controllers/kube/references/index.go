@@ -50,6 +50,7 @@ type Index struct {
 
 	mu         lockorder.Mutex[lockorder.References]
 	sources    map[SourceID]*from
+	undeclared Asked
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
 	targets    map[Target]*target // targets with references, now or a short while ago
 	edges      map[Kind]int       // the number of references
@@ -144,6 +145,19 @@ func (f *from) concern(about []Kind) {
 			f.unread[kind] = &unread{}
 		}
 	}
+}
+
+// SetUndeclared sets what rules ask although neither Kubernetes nor a policy declares it.
+func (x *Index) SetUndeclared(all Asked) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, kind := range slices.Concat(all.Kinds(), x.undeclared.Kinds()) {
+		if all[kind] != x.undeclared[kind] {
+			x.whole[kind] = struct{}{}
+			x.wake.Send()
+		}
+	}
+	x.undeclared = all
 }
 
 // Forget removes a source and its references. References from other sources stay.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/engine/builtin"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Uses is what is known about the references of an object and to it.
@@ -23,6 +24,8 @@ type Uses struct {
 	Doubt error
 	// Unread is why Targets, Selected and Missing are not known although there is no Doubt: the object was just created.
 	Unread error
+	// Undeclared is what rules ask although neither Kubernetes nor a policy declares it for the kind.
+	Undeclared policy.Relations
 	// Since is the time since which no more than Count objects have referred to it, none of its targets has gone missing, and no
 	// fewer than Selected objects were selected. It is the later of two times: when all sources about its kind became completely
 	// known, and when something of this last changed. If no reference is left, the Index may forget a removal after a minute. Then
@@ -36,7 +39,7 @@ var errUnread = errors.New("Sunset has not read the references of this object ye
 func (x *Index) Of(t Target) Uses {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	u := Uses{Doubt: x.doubt(t.Kind), Since: x.complete[t.Kind], Unread: errUnread}
+	u := Uses{Doubt: x.doubt(t.Kind), Since: x.complete[t.Kind], Unread: errUnread, Undeclared: x.undeclared[t.Kind]}
 	known := x.targets[t]
 	if known == nil {
 		return u

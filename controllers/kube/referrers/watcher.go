@@ -69,7 +69,7 @@ func New(o Options) (*Watcher, error) {
 
 // Use sets the references that policies declare, their invalid declarations, and what rules ask about which kinds. If no rule asks
 // anything, nothing is watched. Otherwise Sunset also watches for what rules asked before, so that rules that come and go do not
-// list everything again; it forgets kinds about which no object tells anything. When Use returns, no possible target of a new
+// list everything again; it forgets kinds about which nothing is declared. When Use returns, no possible target of a new
 // declaration counts as unreferenced.
 func (w *Watcher) Use(declared []references.Declared, asked references.Asked, misread ...references.InvalidReference) {
 	w.mu.Lock()
@@ -80,21 +80,25 @@ func (w *Watcher) Use(declared []references.Declared, asked references.Asked, mi
 	for kind, relations := range asked {
 		w.asked[kind] |= relations
 	}
-	wanted := map[string]*extract.Row{}
+	table := &extract.Table{}
 	var refused []refusal
 	if len(asked) > 0 {
-		table, unusable := extract.NewTable(w.compiler, declared, w.asked)
-		maps.DeleteFunc(w.asked, func(kind references.Kind, _ policy.Relations) bool { return asked[kind] == 0 && !table.Answers(kind) })
+		var unusable []extract.Refused
+		table, unusable = extract.NewTable(w.compiler, declared, w.asked)
+		maps.DeleteFunc(w.asked, func(kind references.Kind, relations policy.Relations) bool {
+			return asked[kind] == 0 && table.Undeclared()[kind] == relations
+		})
 		for _, r := range unusable {
 			refused = append(refused, refusal{r, "", references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(w.asked)})
 		}
 		for _, m := range misread {
 			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From, m.About(w.asked)})
 		}
-		wanted = table.Rows()
 	}
+	wanted := table.Rows()
 	opened := w.open(wanted)
 	w.refuse(refused)
+	w.index.SetUndeclared(table.Undeclared()) // after what is new is in doubt, and before what is no longer declared is forgotten
 	w.close(wanted)
 	for _, s := range opened {
 		w.start(s)

@@ -509,6 +509,28 @@ func TestWatcherForgetsKindsThatNothingAnswers(t *testing.T) {
 	})
 }
 
+// TestRuleAsksWhatNothingDeclares: what Apps refer to is declared, but not what refers to Apps.
+func TestRuleAsksWhatNothingDeclares(t *testing.T) {
+	app := references.KindOf(appKind.GroupKind())
+	asked := references.Asked{app: policy.AsksReferences | policy.AsksTargets}
+	undeclared := func(w *harness) policy.Relations { return w.index.Of(references.Target{Kind: app}).Undeclared }
+	watching(t, newServer(true), func(w *harness) {
+		w.Use([]references.Declared{ofApps}, asked)
+		bubble.Pass(time.Second)
+		w.expectUses("listed", references.Target{Kind: app}, 0)
+		expect.Equal(t, "undeclared", policy.AsksReferences, undeclared(w))
+		w.index.Take()
+		w.Use([]references.Declared{ofApps, {From: fixture.Pods, To: app, Names: "[]"}}, asked)
+		w.expectDoubt("declared, but not listed", app, "Pod: it has not been listed yet")
+		expect.Equal(t, "undeclared after a declaration", 0, undeclared(w))
+		expect.Equal(t, "wavered", true, w.wavered(app))
+		w.Use([]references.Declared{ofApps}, asked)
+		expect.Equal(t, "undeclared when it was removed", policy.AsksReferences, undeclared(w))
+		w.Use(nil, nil)
+		expect.Equal(t, "undeclared when no rule asks", 0, undeclared(w))
+	})
+}
+
 // TestInvalidReferenceStaysInDoubt: doubt that ends and begins again would remove marks.
 func TestInvalidReferenceStaysInDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {

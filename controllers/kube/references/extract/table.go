@@ -21,8 +21,9 @@ import (
 // Table says what to read of the objects of each kind to answer what rules ask: with the built-in references and with the
 // declarations of policies. It is immutable and safe for concurrent use. The zero value has no kinds.
 type Table struct {
-	kinds []schema.GroupVersionKind
-	rows  map[schema.GroupVersionKind]*Row
+	kinds      []schema.GroupVersionKind
+	rows       map[schema.GroupVersionKind]*Row
+	undeclared references.Asked
 }
 
 // Refused is a declaration that cannot be used, and why. The declared references are unknown.
@@ -33,7 +34,7 @@ type Refused struct {
 
 // NewTable compiles what rules ask about. The Table does not contain refused declarations.
 func NewTable(c *engine.Compiler, declared []references.Declared, asked references.Asked) (*Table, []Refused) {
-	t := &Table{rows: map[schema.GroupVersionKind]*Row{}}
+	t := &Table{rows: map[schema.GroupVersionKind]*Row{}, undeclared: references.Asked{}}
 	var refused []Refused
 	all := references.BuiltIn()
 	own := len(all)
@@ -55,7 +56,24 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	for _, r := range t.rows {
 		r.sort()
 	}
+	for kind, relations := range asked {
+		if missing := relations &^ answered(kind, all); missing != 0 {
+			t.undeclared[kind] = missing
+		}
+	}
 	return t, refused
+}
+
+// answered returns what declarations tell about a kind.
+func answered(kind references.Kind, all []references.Declared) (relations policy.Relations) {
+	for _, d := range all {
+		for _, one := range []policy.Relations{policy.AsksReferences, policy.AsksTargets, policy.AsksSelected} {
+			if len(d.About(references.Asked{kind: one})) > 0 {
+				relations |= one
+			}
+		}
+	}
+	return relations
 }
 
 var errShape = errors.New("from needs a version and a kind")
@@ -184,15 +202,9 @@ func (t *Table) About(kind schema.GroupVersionKind) []references.Kind {
 	return nil
 }
 
-// Answers reports whether a kind depends on some objects of the Table.
-func (t *Table) Answers(kind references.Kind) bool {
-	for _, r := range t.rows {
-		if slices.Contains(r.About(), kind) {
-			return true
-		}
-	}
-	return false
-}
+// Undeclared returns what is asked although neither Kubernetes nor a declaration tells it, refused declarations included. Callers must
+// not change it.
+func (t *Table) Undeclared() references.Asked { return t.undeclared }
 
 // AnyVersion reports whether a kind can be read at any version. Built-in references are the same in all versions. A policy declares
 // the references of one version.

@@ -269,7 +269,7 @@ func TestGraphForgetsWhatIsGone(t *testing.T) {
 	clock.SetTime(start.Add(time.Hour))
 	x.Take()
 	targets, left := x.Remembered()
-	expect.Equal(t, "targets, their removals, and places of labels", []int{0, 0, 0}, []int{targets, left, x.Spaces()})
+	expect.Equal(t, "targets, their removals, and kinds with labels", []int{0, 0, 0}, []int{targets, left, x.LabelIndexes()})
 }
 
 // bindingTo returns a RoleBinding that refers to Roles, as the source of one version has read it.

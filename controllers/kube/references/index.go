@@ -32,7 +32,7 @@ type Referrer struct {
 	Name    Name
 	Targets []Target // in any order, possibly with duplicates
 	Err     error    // why its references could not be read
-	Unread  []Kind   // with Err: the kinds about which they say too little; nil for all. Targets of these kinds do not count
+	Unread  []Kind   // with Err: the kinds about which something could not be read; nil for all. Targets of these kinds do not count
 	Object  *Object  // nil if rules ask nothing about the object itself
 }
 
@@ -54,7 +54,7 @@ type Index struct {
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
 	targets    map[Target]*target // targets with references, now or a short while ago
 	edges      map[Kind]int       // the number of references
-	spaces     map[space]*labelSpace
+	labels     map[kindInNamespace]*labelIndex
 	tombstones []tombstone // targets without references, and some that have references again; the oldest removal first
 	changed    map[Target]struct{}
 	whole      map[Kind]struct{} // kinds of which every target may have changed
@@ -67,7 +67,7 @@ type from struct {
 	lost      error // why it is not completely known; nil if it is
 	paused    bool  // changes are not reported for now
 	referrers map[types.UID]*referrer
-	unread    map[Kind]*unread // by each kind in about: the referrers that say too little about it
+	unread    map[Kind]*unread // by each kind in about: the referrers of which something about it could not be read
 }
 
 type referrer struct {
@@ -106,7 +106,7 @@ type backEdge struct {
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
 		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
-		spaces:  map[space]*labelSpace{},
+		labels:  map[kindInNamespace]*labelIndex{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{},
 	}
 }

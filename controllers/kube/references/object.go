@@ -31,7 +31,7 @@ func (x *Index) putObject(r *referrer, o *Object) {
 	}
 	if r.object.version != o.Version {
 		r.object.version = o.Version
-		x.noteOwn(r)
+		x.noteRelations(r)
 	}
 	switch {
 	case o.Kind == "":
@@ -63,7 +63,7 @@ func (x *Index) appear(r *referrer, t Target) {
 		return
 	}
 	for _, b := range to.by {
-		x.noteOwn(b.from)
+		x.noteRelations(b.from)
 	}
 }
 
@@ -84,8 +84,8 @@ func (x *Index) vanish(r *referrer) {
 	x.noteRemoved(to)
 }
 
-// noteOwn records that what a referrer refers to or selects has changed.
-func (x *Index) noteOwn(r *referrer) {
+// noteRelations records that what a referrer refers to or selects has changed.
+func (x *Index) noteRelations(r *referrer) {
 	if node := r.node(); node != nil {
 		x.note(node.Target)
 	}

@@ -37,15 +37,15 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	t := &Table{rows: map[schema.GroupVersionKind]*Row{}, undeclared: references.Asked{}}
 	var refused []Refused
 	all := references.BuiltIn()
-	own := len(all)
+	builtIn := len(all)
 	all = append(all, declared...)
 	for i, d := range all {
-		if err := t.add(c, d, asked, i >= own); err != nil {
+		if err := t.add(c, d, asked, i >= builtIn); err != nil {
 			refused = append(refused, Refused{Declared: d, Err: err})
 		}
 	}
 	for _, d := range all {
-		t.own(d, asked)
+		t.addSubjects(d, asked)
 	}
 	for _, d := range all {
 		t.addTargets(c, d, asked)
@@ -117,11 +117,11 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// own records that rules ask what the objects of a kind refer to or select.
-func (t *Table) own(d references.Declared, asked references.Asked) {
+// addSubjects records that rules ask what the objects of a kind refer to or select.
+func (t *Table) addSubjects(d references.Declared, asked references.Asked) {
 	from := references.KindOf(d.From.GroupKind())
 	if r := t.rows[d.From]; r != nil && slices.Contains(d.About(references.Asked{from: asked[from] &^ policy.AsksReferences}), from) {
-		r.own = true
+		r.isSubject = true
 		r.exists(from)
 	}
 }
@@ -166,17 +166,17 @@ func (t *Table) row(kind schema.GroupVersionKind) *Row {
 // existing returns the row of all objects of a kind: the row that tells what they refer to, the built-in row, or one that is read at
 // any version. Of several rows it is always the same.
 func (t *Table) existing(kind schema.GroupKind) *Row {
-	var own []*Row
+	var subjects []*Row
 	for _, r := range t.rows {
-		if r.own && r.Kind.GroupKind() == kind {
-			own = append(own, r)
+		if r.isSubject && r.Kind.GroupKind() == kind {
+			subjects = append(subjects, r)
 		}
 	}
 	builtIn := kind.WithVersion(builtin.VersionOf(kind))
-	if len(own) == 0 || slices.ContainsFunc(own, func(r *Row) bool { return r.Kind == builtIn }) {
+	if len(subjects) == 0 || slices.ContainsFunc(subjects, func(r *Row) bool { return r.Kind == builtIn }) {
 		return t.row(builtIn)
 	}
-	return slices.MinFunc(own, func(a, b *Row) int { return cmp.Compare(a.Kind.Version, b.Kind.Version) })
+	return slices.MinFunc(subjects, func(a, b *Row) int { return cmp.Compare(a.Kind.Version, b.Kind.Version) })
 }
 
 // Kinds returns the kinds to read, sorted. The slice is the caller's.

@@ -50,9 +50,9 @@ type Index struct {
 
 	mu         lockorder.Mutex[lockorder.References]
 	sources    map[SourceID]*from
-	undeclared Asked
+	undeclared Asked              // by neither Kubernetes nor a policy
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
-	targets    map[Target]*target // targets with references, now or a short while ago
+	targets    map[Target]*target // objects that exist or that others refer to, now or a short while ago
 	edges      map[Kind]int       // the number of references
 	labels     map[kindInNamespace]*labelIndex
 	tombstones []tombstone // targets without references, and some that have references again; the oldest removal first

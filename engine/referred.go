@@ -63,14 +63,8 @@ func (e *Evaluator) provide(r *Program) error {
 	if e.references == nil {
 		return unknown(errNotTracked)
 	}
-	if e.references.Incomplete != nil {
-		return unknown(e.references.Incomplete)
-	}
-	if missing := r.asks & e.references.Undeclared; missing != 0 {
-		return unknown(missing.Undeclared())
-	}
-	if e.references.Unread != nil && r.asks.Has(policy.AsksTargets|policy.AsksSelected) {
-		return unknown(e.references.Unread)
+	if err := e.references.Unknown(r.asks); err != nil {
+		return unknown(err)
 	}
 	seen := e.references
 	if r.kindsOnly {
@@ -84,6 +78,20 @@ func (e *Evaluator) provide(r *Program) error {
 	}
 	if r.asks.Has(policy.AsksSelected) {
 		e.input.contextVars[selectedVar] = map[string]any{"count": int64(seen.Selected)}
+	}
+	return nil
+}
+
+// Unknown returns why rules that read some variables keep the object; nil if these are known.
+func (r *References) Unknown(some policy.Relations) error {
+	missing := some & r.Undeclared
+	switch {
+	case r.Incomplete != nil:
+		return r.Incomplete
+	case missing != 0:
+		return missing.Undeclared()
+	case some.Has(policy.AsksTargets | policy.AsksSelected):
+		return r.Unread
 	}
 	return nil
 }

@@ -313,11 +313,11 @@ func (s *source) close() {
 	if s.liveness != nil {
 		s.liveness.mute()
 	}
-	s.watcher.index.Forget(s.from)
-	if s.before != nil {
+	if s.before != nil { // first: without this source, only its kinds could count as known
 		s.before.close()
 		s.before = nil
 	}
+	s.watcher.index.Forget(s.from)
 }
 
 // noteLate schedules a new listing if reading an object took too long: the object may never change again.

@@ -82,8 +82,9 @@ func (v *statusInput) unsettled(r *policy.Rule) bool {
 	if !ok {
 		return false
 	}
-	at := v.referred[kind].settlesAt()
-	return at.IsZero() || v.now.Before(at)
+	known := v.referred[kind]
+	at := known.settlesAt()
+	return at.IsZero() || v.now.Before(at) || r.Relations.Has(known.undeclared)
 }
 
 // referencesKnown returns the condition of a policy with rules that read references; no condition for any other policy.

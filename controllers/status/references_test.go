@@ -175,19 +175,35 @@ func TestNamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 	})
 }
 
+// expectUncounted checks which rules of the policy are not counted five seconds later.
+func (w *harness) expectUncounted(t *testing.T, when string, want ...string) {
+	t.Helper()
+	bubble.Pass(5 * time.Second)
+	if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
+		t.Errorf("%s: %v; want uncounted %v", when, previews, want)
+	}
+}
+
+// TestRulesThatReadWhatNothingDeclaresAreNotCounted: a declaration can make many objects eligible at once.
+func TestRulesThatReadWhatNothingDeclaresAreNotCounted(t *testing.T) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
+		x.Replace("Pod", nil)
+		x.SetUndeclared(references.Asked{job: policy.AsksReferences})
+		w.asks(gated(everywhere, rule("a", asking), rule("b")))
+		bubble.Pass(time.Minute)
+		w.expectUncounted(t, "while nothing declares them", "a")
+		x.SetUndeclared(nil)
+		bubble.Pass(time.Minute)
+		w.expectUncounted(t, "after they were declared")
+	})
+}
+
 // TestRulesThatAskAreCountedOnceTheyCanBe: until references to Jobs have been known for the quiet period, no object is due by
 // such a rule. A count before that would always pass.
 func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
-		p := gated(everywhere, rule("a", asking), rule("b"))
-		w.asks(p)
-		uncounted := func(when string, want ...string) {
-			t.Helper()
-			bubble.Pass(5 * time.Second)
-			if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
-				t.Errorf("%s: %v; want uncounted %v", when, previews, want)
-			}
-		}
+		w.asks(gated(everywhere, rule("a", asking), rule("b")))
+		uncounted := func(when string, want ...string) { t.Helper(); w.expectUncounted(t, when, want...) }
 		uncounted("while Pods are not listed", "a")
 		x.Replace("Pod", nil)
 		uncounted("once Pods are listed", "a")

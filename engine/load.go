@@ -109,7 +109,7 @@ func unknownTarget(to v1alpha1.Referred, path string) []policy.Problem {
 		return nil
 	}
 	known := builtin.Names(builtin.Referred)
-	hint := cmp.Or(policy.DidYouMean(string(to), known), "write Kind or Kind.group of a kind that is named by others: "+strings.Join(known, ", "))
+	hint := cmp.Or(policy.DidYouMean(string(to), known), "write one of these kinds: "+strings.Join(known, ", "))
 	return []policy.Problem{{Path: path, Message: fmt.Sprintf("references to %q are not supported", to), Hint: hint}}
 }
 

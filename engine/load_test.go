@@ -81,7 +81,7 @@ func TestReferredKindOfKubernetesIsKnown(t *testing.T) {
 	for to, want := range map[v1alpha1.Referred]string{
 		"Secret": "", "Service": "", "Role.rbac.authorization.k8s.io": "", "Deployment.apps": "", "Job.batch": "", "Widget.example.com": "",
 		"Secrets": `references to "Secrets" are not supported (did you mean Secret?)`,
-		"Event":   `references to "Event" are not supported (write Kind or Kind.group of a kind that is named by others: `,
+		"Event":   `references to "Event" are not supported (write one of these kinds: `,
 	} {
 		p := withReferences("[object.spec.name]")
 		p.References[0].To = to

@@ -27,6 +27,8 @@ type References struct {
 	// Incomplete is the reason why there may be more references; nil if the numbers are complete. If it is set, a rule that reads
 	// references, targets or selected returns only this error. Unread is the same for targets and selected.
 	Incomplete, Unread error
+	// Undeclared is what neither Kubernetes nor a policy declares for the kind. Rules that read it return an error.
+	Undeclared policy.Relations
 	// Since is the time since when, as far as is known, at most Count objects refer to it, no more targets are missing, and at least
 	// Selected objects are selected.
 	Since time.Time
@@ -61,11 +63,8 @@ func (e *Evaluator) provide(r *Program) error {
 	if e.references == nil {
 		return unknown(errNotTracked)
 	}
-	if e.references.Incomplete != nil {
-		return unknown(e.references.Incomplete)
-	}
-	if e.references.Unread != nil && r.asks.Has(policy.AsksTargets|policy.AsksSelected) {
-		return unknown(e.references.Unread)
+	if err := e.references.Unknown(r.asks); err != nil {
+		return unknown(err)
 	}
 	seen := e.references
 	if r.kindsOnly {
@@ -79,6 +78,20 @@ func (e *Evaluator) provide(r *Program) error {
 	}
 	if r.asks.Has(policy.AsksSelected) {
 		e.input.contextVars[selectedVar] = map[string]any{"count": int64(seen.Selected)}
+	}
+	return nil
+}
+
+// Unknown returns why rules that read some variables keep the object; nil if these are known.
+func (r *References) Unknown(some policy.Relations) error {
+	missing := some & r.Undeclared
+	switch {
+	case r.Incomplete != nil:
+		return r.Incomplete
+	case missing != 0:
+		return missing.Undeclared()
+	case some.Has(policy.AsksTargets | policy.AsksSelected):
+		return r.Unread
 	}
 	return nil
 }

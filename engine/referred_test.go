@@ -252,6 +252,7 @@ func TestUnknownReferencesAreDoubt(t *testing.T) {
 	}{
 		"tracking is disabled":    {nil, "references are unknown: reference tracking is disabled"},
 		"there may be more":       {&engine.References{Incomplete: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
+		"nothing declares them":   {&engine.References{Undeclared: policy.AsksReferences | policy.AsksSelected}, "references are unknown: no policy declares references for this kind; write spec.references"},
 		"there are some":          {&engine.References{Count: 3, Incomplete: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
 		"the reason is very long": {&engine.References{Incomplete: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
 	} {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -66,22 +67,35 @@ func (e *Evaluator) Labels(x *Extractor, object map[string]any) (labels.Set, err
 	return extract(e, x, object, labelling, toLabels)
 }
 
-// toSelector converts the result of a selector.
+// toSelector converts the result of a selector. A value of a wrong type is an error, because a selector without the value could
+// match fewer objects than its author meant.
 func toSelector(v ref.Val) (labels.Selector, error) {
-	written, isMap := jsonOf(v).(map[string]any)
-	switch {
-	case v == types.NullValue:
+	if v == types.NullValue {
 		return nil, nil
-	case !isMap:
+	}
+	parts, isMap := v.(traits.Mapper)
+	if !isMap {
 		return nil, unexpected(selecting, v)
 	}
-	for key := range written {
-		if key != "matchLabels" && key != "matchExpressions" { // a map of labels would otherwise select everything
-			return nil, fmt.Errorf("a label selector has matchLabels and matchExpressions, but not %s", shorten(key))
+	written := map[string]any{}
+	for i := parts.Iterator(); i.HasNext() == types.True; {
+		key := i.Next()
+		name, _ := key.(types.String)
+		if name != "matchLabels" && name != "matchExpressions" { // a map of labels would otherwise select everything
+			return nil, fmt.Errorf("a label selector has matchLabels and matchExpressions, but not %s", shorten(fmt.Sprint(key.Value())))
 		}
+		part := parts.Get(key)
+		if part == types.NullValue {
+			continue
+		}
+		value, err := jsonOf(part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		written[string(name)] = value
 	}
 	var s metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &s); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(written, &s, true); err != nil {
 		return nil, err
 	}
 	return metav1.LabelSelectorAsSelector(&s)
@@ -89,43 +103,54 @@ func toSelector(v ref.Val) (labels.Selector, error) {
 
 // toLabels converts the result of labels.
 func toLabels(v ref.Val) (labels.Set, error) {
-	written, isMap := jsonOf(v).(map[string]any)
+	written, isMap := v.(traits.Mapper)
 	if !isMap {
 		return nil, unexpected(labelling, v)
 	}
-	all := make(labels.Set, len(written))
-	for key, value := range written {
-		text, isText := value.(string)
-		if !isText {
-			return nil, fmt.Errorf("label %s is not a string", shorten(key))
+	all := labels.Set{}
+	for i := written.Iterator(); i.HasNext() == types.True; {
+		key := i.Next()
+		name, isName := key.(types.String)
+		value, isText := written.Get(key).(types.String)
+		if !isName || !isText {
+			return nil, fmt.Errorf("label %s is not a string", shorten(fmt.Sprint(key.Value())))
 		}
-		all[key] = text
+		all[string(name)] = string(value)
 	}
 	return all, nil
 }
 
-// jsonOf converts strings, lists and maps with strings as keys to the forms of decoded JSON. Any other value is nil.
-func jsonOf(v ref.Val) any {
+// jsonOf converts strings, lists and maps with strings as keys to the forms of decoded JSON. Any other value is an error.
+func jsonOf(v ref.Val) (any, error) {
 	switch x := v.(type) {
 	case types.String:
-		return string(x)
-	case mapValue:
-		return map[string]any(x)
+		return string(x), nil
 	case traits.Mapper:
 		all := map[string]any{}
 		for i := x.Iterator(); i.HasNext() == types.True; {
 			key := i.Next()
-			text, _ := key.(types.String)
-			all[string(text)] = jsonOf(x.Get(key))
+			name, isText := key.(types.String)
+			if !isText {
+				return nil, fmt.Errorf("a key is %s, must be string", syntax.TypeName(key.Type().TypeName()))
+			}
+			value, err := jsonOf(x.Get(key))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", shorten(string(name)), err)
+			}
+			all[string(name)] = value
 		}
-		return all
+		return all, nil
 	case traits.Lister:
 		size, _ := x.Size().(types.Int)
 		list := make([]any, size)
 		for i := range list {
-			list[i] = jsonOf(x.Get(types.Int(i)))
+			value, err := jsonOf(x.Get(types.Int(i)))
+			if err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+			list[i] = value
 		}
-		return list
+		return list, nil
 	}
-	return nil
+	return nil, fmt.Errorf("is %s, must be string", syntax.TypeName(v.Type().TypeName()))
 }

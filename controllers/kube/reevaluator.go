@@ -169,7 +169,7 @@ func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
 	return &engine.References{
 		Count: uses.Count, By: func() []engine.Referrer { return referrersOf(m.changes.index.By(target)) },
 		Targets: uses.Targets, Missing: func() []engine.Referrer { return referrersOf(m.changes.index.Missing(target)) },
-		Selected: uses.Selected, Incomplete: uses.Doubt, Unread: uses.Unread, Since: uses.Since,
+		Selected: uses.Selected, Incomplete: uses.Doubt, Unread: uses.Unread, Undeclared: uses.Undeclared, Since: uses.Since,
 	}
 }
 

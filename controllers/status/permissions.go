@@ -147,15 +147,19 @@ func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Perm
 	if p.Namespace != "" || !slices.ContainsFunc(v.referrers, isDenied) || len(asked(p)) == 0 {
 		return nil
 	}
-	for _, q := range v.compiled.Snapshot.Policies() {
+	all := v.compiled.Snapshot.Policies()
+	for _, q := range all {
 		var referrers []schema.GroupResource
 		concerns, asked := false, asked(q)
 		isAsked := func(kind references.Kind) bool { return asked[kind] != 0 }
 		for _, s := range v.referrers {
-			if s.Resource.Empty() || !(builtin.Has(s.Kind.GroupKind()) && slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
+			isOthers := !builtin.Has(s.Kind.GroupKind()) && slices.ContainsFunc(all, func(o *policy.Policy) bool { return declares(o, s.Kind) })
+			if s.Resource.Empty() || (isOthers || !slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
 				continue
 			}
-			referrers = append(referrers, s.Resource)
+			if !slices.Contains(referrers, s.Resource) { // a kind may occur twice
+				referrers = append(referrers, s.Resource)
+			}
 			concerns = concerns || s.Denied && (q == p || declares(q, s.Kind)) // a declaration counts for all policies
 		}
 		if concerns {

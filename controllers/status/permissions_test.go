@@ -89,13 +89,17 @@ func TestConditionMessageIsOneLine(t *testing.T) {
 func TestPermissionsToFollowReferences(t *testing.T) {
 	app, pod := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	apps, pods := schema.GroupResource{Group: "example.com", Resource: "apps"}, schema.GroupResource{Resource: "pods"}
+	widget, widgets := schema.GroupVersionKind{Group: "example.com", Kind: "Widget"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	for name, test := range map[string]struct {
 		denied map[schema.GroupVersionKind]bool
 		roles  func(p, q *policy.Policy) []rbac.Permission
 	}{
 		"referrers that Sunset knows":            {map[schema.GroupVersionKind]bool{pod: true}, func(p, _ *policy.Policy) []rbac.Permission { return []rbac.Permission{rbac.OfReferences(p, pods)} }},
 		"referrers that another policy declares": {map[schema.GroupVersionKind]bool{app: true}, func(_, q *policy.Policy) []rbac.Permission { return []rbac.Permission{rbac.OfReferences(q, apps)} }},
-		"no missing permission":                  {nil, func(_, _ *policy.Policy) []rbac.Permission { return nil }},
+		"custom resources that no policy declares to refer to others": {map[schema.GroupVersionKind]bool{widget: true}, func(p, _ *policy.Policy) []rbac.Permission {
+			return []rbac.Permission{rbac.OfReferences(p, pods, widgets)}
+		}},
+		"no missing permission": {nil, func(_, _ *policy.Policy) []rbac.Permission { return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
@@ -106,11 +110,15 @@ func TestPermissionsToFollowReferences(t *testing.T) {
 					{Kind: app, From: "App.v1.example.com", Phase: referrers.Unknown, Resource: apps, Denied: test.denied[app], About: []references.Kind{job}},
 					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod], About: []references.Kind{job}},
 				}
+				if test.denied[widget] { // twice, as while a kind is listed again
+					denied := referrers.State{Kind: widget, From: "Widget.example.com", Phase: referrers.Unknown, Resource: widgets, Denied: true, About: []references.Kind{job}}
+					w.Referrers = append(w.Referrers.(states), denied, denied)
+				}
 				e := w.asks(p)
 				e.Snapshot = compiledOf(p, q).Snapshot
 				w.Use(e)
 				bubble.Pass(10 * time.Second)
-				want := "rules that read references keep every Job.batch, because some references are not known: Pod: it has not been listed yet"
+				want := "rules that read references, targets or selected keep every Job.batch, because some references are not known: Pod: it has not been listed yet"
 				var missing []v1alpha1.MissingPermission
 				for _, r := range test.roles(p, q) {
 					missing = append(missing, r.Status()...)

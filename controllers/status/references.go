@@ -32,11 +32,15 @@ type Referrers interface{ States() []referrers.State }
 type referred struct {
 	doubt   error
 	sources []references.Doubted // those that are not known
-	since   time.Time            // when the references or their declarations last changed; zero if unknown
+
+	undeclared policy.Relations // what rules ask although nothing declares it
+	since      time.Time        // when the references or their declarations last changed; zero if unknown
 }
 
 // String stays the same as long as nothing changes.
-func (k referred) String() string { return fmt.Sprint(k.doubt, k.sources, k.since.UnixNano()) }
+func (k referred) String() string {
+	return fmt.Sprint(k.doubt, k.sources, k.since.UnixNano(), k.undeclared)
+}
 
 // referredNow returns what is known about the kinds whose references rules read.
 func (r *Reporter) referredNow(e policyset.CompiledSnapshot) map[references.Kind]referred {
@@ -53,9 +57,9 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 		return referred{doubt: nothing.Doubt, sources: r.References.Doubts(kind)}
 	}
 	if declared.After(nothing.Since) {
-		return referred{since: declared}
+		nothing.Since = declared
 	}
-	return referred{since: nothing.Since}
+	return referred{since: nothing.Since, undeclared: nothing.Undeclared}
 }
 
 // settlesAt returns when the references will have been unchanged for the quiet period. Unused objects can be deleted from then
@@ -78,8 +82,9 @@ func (v *statusInput) unsettled(r *policy.Rule) bool {
 	if !ok {
 		return false
 	}
-	at := v.referred[kind].settlesAt()
-	return at.IsZero() || v.now.Before(at)
+	known := v.referred[kind]
+	at := known.settlesAt()
+	return at.IsZero() || v.now.Before(at) || r.Relations.Has(known.undeclared)
 }
 
 // referencesKnown returns the condition of a policy with rules that read references; no condition for any other policy.
@@ -94,6 +99,9 @@ func (v *statusInput) referencesKnown(p *policy.Policy) (known conditionState) {
 			return conditionState{unknown, "Listing", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
 		case k.doubt != nil:
 			return conditionState{no, "ReferencesUnknown", granting(k.message(p, kind), v.missingOfReferences(p), "kubectl sunset rbac")}
+		case r.Relations.Has(k.undeclared):
+			missing := r.Relations & k.undeclared
+			return conditionState{no, "ReferencesUnknown", fmt.Sprintf("rules that read %s keep every %s: %v", missing, kind, missing.Undeclared())}
 		}
 		known = conditionState{yes, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
 	}
@@ -125,11 +133,14 @@ func (v *statusInput) absent() string {
 	return "; the cluster does not have these kinds: " + strings.Join(names, ", ")
 }
 
+// readers are the rules to which doubt about references matters.
+const readers = "rules that read references, targets or selected"
+
 // message names the referrers whose references are unknown, and the reasons. Users of one namespace do not learn the names of
 // objects in others.
 func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	if len(k.sources) == 0 {
-		return fmt.Sprintf("rules that read references keep every %s: %v", kind, k.doubt)
+		return fmt.Sprintf("%s keep every %s: %v", readers, kind, k.doubt)
 	}
 	const shown = 3
 	var said []string
@@ -140,7 +151,7 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 			said = append(said, fmt.Sprintf("%s: %v", s.From, s.Why))
 		}
 	}
-	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind,
+	return fmt.Sprintf("%s keep every %s, because some references are not known: %s", readers, kind,
 		strings.Join(policy.Shortlist(said, shown, ""), "; "))
 }
 

@@ -59,7 +59,7 @@ func TestReferencesKnownCondition(t *testing.T) {
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
 		say("before Pods are listed", "Unknown Listing", "Unknown Listing")
-		expect.Equal(t, "message", "rules that read references keep every Job.batch, because some references are not known: Pod: it has not been listed yet",
+		expect.Equal(t, "message", "rules that read references, targets or selected keep every Job.batch, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
@@ -76,7 +76,7 @@ func TestReferencesKnownCondition(t *testing.T) {
 		x.Lose("Pod", errors.New("no answer"))
 		say("when the lists are lost", "False ReferencesUnknown", "False ReferencesUnknown")
 		expect.Equal(t, "message about many",
-			"rules that read references keep every Job.batch, because some references are not known: A: forbidden; B: forbidden; C: forbidden; and 1 more",
+			"rules that read references, targets or selected keep every Job.batch, because some references are not known: A: forbidden; B: forbidden; C: forbidden; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -91,6 +91,21 @@ func TestReferencesKnownOnlyOnReadingPolicies(t *testing.T) {
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "of a policy that no longer reads references", "", condition(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "ready", "True DryRun", condition(w.status(), "Ready"))
+	})
+}
+
+func TestReferencesThatNothingDeclaresAreReported(t *testing.T) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
+		x.Replace("Pod", nil)
+		x.SetUndeclared(references.Asked{job: policy.AsksTargets})
+		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "of a policy that reads references", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
+		w.asks(policyOf(v1alpha1.DryRun, rule("a", func(r *policy.Rule) { r.Relations = policy.AsksReferences | policy.AsksTargets })))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "of a policy that reads targets too", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "message", "rules that read targets keep every Job.batch: no policy declares targets for this kind; write spec.references",
+			message(w.status(), "ReferencesKnown"))
 	})
 }
 
@@ -156,7 +171,30 @@ func TestNamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "message", "rules that read references keep every Job.batch, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+		expect.Equal(t, "message", "rules that read references, targets or selected keep every Job.batch, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+	})
+}
+
+// expectUncounted checks which rules of the policy are not counted five seconds later.
+func (w *harness) expectUncounted(t *testing.T, when string, want ...string) {
+	t.Helper()
+	bubble.Pass(5 * time.Second)
+	if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
+		t.Errorf("%s: %v; want uncounted %v", when, previews, want)
+	}
+}
+
+// TestRulesThatReadWhatNothingDeclaresAreNotCounted: a declaration can make many objects eligible at once.
+func TestRulesThatReadWhatNothingDeclaresAreNotCounted(t *testing.T) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
+		x.Replace("Pod", nil)
+		x.SetUndeclared(references.Asked{job: policy.AsksReferences})
+		w.asks(gated(everywhere, rule("a", asking), rule("b")))
+		bubble.Pass(time.Minute)
+		w.expectUncounted(t, "while nothing declares them", "a")
+		x.SetUndeclared(nil)
+		bubble.Pass(time.Minute)
+		w.expectUncounted(t, "after they were declared")
 	})
 }
 
@@ -164,15 +202,8 @@ func TestNamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 // such a rule. A count before that would always pass.
 func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
-		p := gated(everywhere, rule("a", asking), rule("b"))
-		w.asks(p)
-		uncounted := func(when string, want ...string) {
-			t.Helper()
-			bubble.Pass(5 * time.Second)
-			if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
-				t.Errorf("%s: %v; want uncounted %v", when, previews, want)
-			}
-		}
+		w.asks(gated(everywhere, rule("a", asking), rule("b")))
+		uncounted := func(when string, want ...string) { t.Helper(); w.expectUncounted(t, when, want...) }
 		uncounted("while Pods are not listed", "a")
 		x.Replace("Pod", nil)
 		uncounted("once Pods are listed", "a")

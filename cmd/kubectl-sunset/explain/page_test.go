@@ -287,3 +287,25 @@ func TestAnnotationThatCannotBeRead(t *testing.T) {
 	}
 	expect.Equal(t, "changes", []string{"fix or remove annotation sunset-k8s.io/ttl of the object"}, got)
 }
+
+// TestPageSaysWhatIsUnknownAboutReferences: the page names why a rule that reads a variable keeps the object, for each variable.
+func TestPageSaysWhatIsUnknownAboutReferences(t *testing.T) {
+	everything := policy.AsksReferences | policy.AsksTargets | policy.AsksSelected
+	for name, test := range map[string]struct {
+		known                         engine.References
+		references, targets, selected string
+	}{
+		"nothing":               {engine.References{}, "", "", ""},
+		"everything":            {engine.References{Incomplete: errors.New("no"), Unread: errors.New("later")}, "no", "no", "no"},
+		"what it refers to":     {engine.References{Unread: errors.New("later")}, "", "later", "later"},
+		"what nothing declares": {engine.References{Undeclared: policy.AsksReferences}, "no policy declares references for this kind; write spec.references", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.known.Missing = func() []engine.Referrer { return nil }
+			page := explain.New(explain.Input{At: at, References: &test.known, Asked: everything})
+			expect.Equal(t, "references", test.references, page.References.Unknown)
+			expect.Equal(t, "targets", test.targets, page.Targets.Unknown)
+			expect.Equal(t, "selected", test.selected, page.Selected.Unknown)
+		})
+	}
+}

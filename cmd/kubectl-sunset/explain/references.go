@@ -46,26 +46,22 @@ func (in *Input) relate(p *Page) {
 	if known == nil {
 		return
 	}
-	unknown, unread := textOf(known.Incomplete), textOf(known.Incomplete)
-	if unread == "" {
-		unread = textOf(known.Unread)
-	}
 	if in.Asked.Has(policy.AsksReferences) {
-		p.References = &References{Count: known.Count, By: []engine.Referrer{}, Unknown: unknown}
+		p.References = &References{Count: known.Count, By: []engine.Referrer{}, Unknown: textOf(known.Unknown(policy.AsksReferences))}
 		if known.By != nil {
 			p.References.By = first(known.By())
 		}
-		if known.Count == 0 && known.Incomplete == nil {
+		if known.Count == 0 && p.References.Unknown == "" {
 			p.References.Since.Time, p.References.markedBy = in.unreferencedSince()
 		}
 	}
 	if in.Asked.Has(policy.AsksTargets) && known.Missing != nil {
 		missing := known.Missing()
-		p.Targets = &Targets{Count: known.Targets, Missing: first(missing), Unknown: unread}
+		p.Targets = &Targets{Count: known.Targets, Missing: first(missing), Unknown: textOf(known.Unknown(policy.AsksTargets))}
 		p.Targets.More = len(missing) - len(p.Targets.Missing)
 	}
 	if in.Asked.Has(policy.AsksSelected) {
-		p.Selected = &Selected{known.Selected, unread}
+		p.Selected = &Selected{known.Selected, textOf(known.Unknown(policy.AsksSelected))}
 	}
 }
 

@@ -36,6 +36,7 @@ func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *engine.Ref
 	uses := r.known.Of(t)
 	all := &engine.References{
 		Count: uses.Count, By: func() []engine.Referrer { return named(r.known.By(t)) }, Selected: uses.Selected, Incomplete: r.unknown[of], Unread: uses.Unread,
+		Undeclared: uses.Undeclared,
 	}
 	if r.asked[of].Has(policy.AsksTargets) {
 		all.Targets, all.Missing = uses.Targets, func() []engine.Referrer { return named(r.known.Missing(t)) }

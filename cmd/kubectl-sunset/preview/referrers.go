@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -46,6 +47,12 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	}
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		r.doubt(m.About(r.asked), fmt.Sprintf("%s is invalid: %s", m.From, m.Why))
+	}
+	for _, kind := range table.Undeclared().Kinds() {
+		isDoubted := func(s unknownSource) bool { return slices.Contains(s.about, kind) }
+		if !slices.ContainsFunc(r.unknown, isDoubted) {
+			r.unknown = append(r.unknown, unknownSource{nil, Failure{Message: fmt.Sprintf("%s: %v", kind, table.Undeclared()[kind].Undeclared())}})
+		}
 	}
 	r.table = table
 	for _, kind := range r.table.Kinds() {
@@ -108,6 +115,7 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 		return nil, err
 	}
 	known, unknown := &Referred{asked: r.asked, known: references.New(stopped{})}, slices.Clone(r.unknown)
+	known.known.SetUndeclared(r.table.Undeclared())
 	all := map[references.SourceID]map[types.UID]references.Referrer{}
 	for _, one := range readers {
 		unknown = append(unknown, one.unknown...)
@@ -169,7 +177,8 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	add(r.found, references.SourceID(kind.GroupKind().String()), found)
 }
 
-// add adds an object to those of its kind. Objects in files may have no UID, and an object may be read at several versions.
+// add adds an object to those of its kind. Objects in files may have no UID. If an object is read at several versions, or is in the
+// files twice, everything counts that was read of it.
 func add(all map[references.SourceID]map[types.UID]references.Referrer, source references.SourceID, found references.Referrer) {
 	if all[source] == nil {
 		all[source] = map[types.UID]references.Referrer{}
@@ -177,10 +186,31 @@ func add(all map[references.SourceID]map[types.UID]references.Referrer, source r
 	found.UID = types.UID(found.Name.Namespace + "/" + found.Name.Name)
 	before := all[source][found.UID]
 	found.Targets = append(found.Targets, before.Targets...)
-	if o := before.Object; found.Object == nil || o != nil && o.Version != "" {
-		found.Object = o
-	}
+	found.Object = both(found.Object, before.Object)
 	all[source][found.UID] = found
+}
+
+// both returns what two readings of an object say besides its references.
+func both(a, b *references.Object) *references.Object {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	all := references.Object{
+		Kind: cmp.Or(a.Kind, b.Kind), Version: cmp.Or(a.Version, b.Version),
+		Selectors: slices.Clone(a.Selectors), Labels: slices.Clone(a.Labels),
+	}
+	for _, s := range b.Selectors {
+		same := func(o references.Selector) bool { return o.To == s.To && o.Labels.String() == s.Labels.String() }
+		if !slices.ContainsFunc(all.Selectors, same) {
+			all.Selectors = append(all.Selectors, s)
+		}
+	}
+	for _, l := range b.Labels {
+		if !slices.Contains(all.Labels, l) {
+			all.Labels = append(all.Labels, l)
+		}
+	}
+	return &all
 }
 
 // SameDeclarations reports whether two sets of policies declare the same references.

@@ -49,15 +49,15 @@ func (x *Index) put(f *from, r *Referrer) {
 		known = &referrer{}
 		f.referrers[r.UID] = known
 	}
-	wanted, blind := r.Targets, r.blind(f)
+	wanted, unknown := r.Targets, r.unknownAbout(f)
 	switch {
 	case r.Err != nil && len(r.Unread) == 0:
 		wanted = nil
 	case r.Err != nil:
-		wanted = slices.DeleteFunc(slices.Clone(wanted), func(t Target) bool { return slices.Contains(blind, t.Kind) })
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(t Target) bool { return slices.Contains(unknown, t.Kind) })
 	}
 	known.name = r.Name
-	x.noteUnreadable(f, known, r.Err, blind)
+	x.noteUnreadable(f, known, r.Err, unknown)
 	x.putObject(known, r.Object)
 	if known.refersTo(wanted) {
 		return
@@ -93,8 +93,8 @@ func (x *Index) linkAll(r *referrer, wanted []Target) {
 	}
 }
 
-// blind returns the kinds about which a referrer of a source says too little.
-func (r *Referrer) blind(f *from) []Kind {
+// unknownAbout returns the kinds about which something could not be read of a referrer of a source.
+func (r *Referrer) unknownAbout(f *from) []Kind {
 	switch {
 	case r.Err == nil:
 		return nil

@@ -97,7 +97,7 @@ func (f *from) doubtOf(kind Kind) error {
 		return f.lost
 	}
 	of := f.unread[kind].foremost()
-	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.failure.err)
+	return fmt.Errorf("%s: %w", pathOf(of.name.Namespace, of.name.Name), of.failure.err)
 }
 
 func less(a, b Name) bool {

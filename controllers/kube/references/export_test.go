@@ -19,9 +19,9 @@ func (x *Index) Waiting() int {
 	return len(x.changed)
 }
 
-// Spaces returns in how many places labels and selectors meet.
-func (x *Index) Spaces() int {
+// LabelIndexes returns for how many kinds and namespaces there are labels or selectors.
+func (x *Index) LabelIndexes() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.spaces)
+	return len(x.labels)
 }

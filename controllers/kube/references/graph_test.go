@@ -42,8 +42,8 @@ type walked struct {
 func newWalk() walk {
 	return walk{
 		"Role": {name: "Role", about: []references.Kind{binding}}, "Widget": {name: "Widget", about: []references.Kind{binding}},
-		"RoleBinding": {name: "RoleBinding", about: []references.Kind{binding, role}},
-		"Service":     {name: "Service", about: []references.Kind{service}}, "Pod": {name: "Pod", about: []references.Kind{service}},
+		"RoleBinding": {name: "RoleBinding", about: []references.Kind{binding, role}}, "RoleBinding.v2": {name: "RoleBinding.v2", about: []references.Kind{binding}},
+		"Service": {name: "Service", about: []references.Kind{service}}, "Pod": {name: "Pod", about: []references.Kind{service}},
 	}
 }
 
@@ -71,6 +71,7 @@ func (w walk) look(t references.Target) found {
 		})
 		return there
 	}
+	seen := map[references.Target]bool{} // by the object at any version
 	w.each(func(r references.Referrer) {
 		if slices.Contains(r.Targets, t) {
 			f.Count++
@@ -79,7 +80,6 @@ func (w walk) look(t references.Target) found {
 			return
 		}
 		f.Unread = false
-		seen := map[references.Target]bool{}
 		for _, to := range r.Targets {
 			if to.Kind == widget { // the bare name leads to two targets
 				to.Namespace = ""
@@ -89,8 +89,7 @@ func (w walk) look(t references.Target) found {
 			}
 			seen[to] = true
 			if f.Targets++; !exists(to) {
-				missing := references.Name{Kind: to.Kind.GroupKind().Kind, Namespace: cmp.Or(to.Namespace, "n"), Name: to.Name}
-				f.Missing = append(f.Missing, missing)
+				f.Missing = append(f.Missing, references.Name{Kind: to.Kind.GroupKind().Kind, Namespace: to.Namespace, Name: to.Name})
 			}
 		}
 		for _, s := range r.Object.Selectors {
@@ -143,7 +142,7 @@ func anObject(r *rand.Rand, source string) references.Referrer {
 		made.Object.Kind = role
 	case "Widget":
 		made.Object.Kind, made.Name.Namespace = widget, ""
-	case "RoleBinding":
+	case "RoleBinding", "RoleBinding.v2":
 		made.Object.Kind, made.Object.Version = binding, fmt.Sprint(r.IntN(3)+1)
 		for range r.IntN(4) {
 			if to := name(); r.IntN(2) == 0 {
@@ -193,6 +192,9 @@ func (w walk) change(r *rand.Rand, x *references.Index) {
 		before := s.name
 		s.name += "'"
 		x.Expect(s.name)
+		for range r.IntN(3) { // of a watch whose listing was lost
+			x.Put(s.name, anObject(r, source))
+		}
 		s.all, s.lost = several(), false
 		x.Succeed(s.name, before, s.about, slices.Collect(maps.Values(s.all)))
 	case op < 5:
@@ -267,17 +269,92 @@ func TestGraphForgetsWhatIsGone(t *testing.T) {
 	clock.SetTime(start.Add(time.Hour))
 	x.Take()
 	targets, left := x.Remembered()
-	expect.Equal(t, "targets, their removals, and places of labels", []int{0, 0, 0}, []int{targets, left, x.Spaces()})
+	expect.Equal(t, "targets, their removals, and kinds with labels", []int{0, 0, 0}, []int{targets, left, x.LabelIndexes()})
+}
+
+// bindingTo returns a RoleBinding that refers to Roles, as the source of one version has read it.
+func bindingTo(version string, roles ...string) references.Referrer {
+	r := references.Referrer{
+		UID: "1", Name: references.Name{Kind: "RoleBinding", Namespace: "n", Name: "b"}, Object: &references.Object{Kind: binding, Version: version},
+	}
+	for _, name := range roles {
+		r.Targets = append(r.Targets, references.Target{Kind: role, Namespace: "n", Name: name})
+	}
+	return r
+}
+
+var theBinding = references.Target{Kind: binding, Namespace: "n", Name: "b"}
+
+func named(kind, namespace, name string) references.Name {
+	return references.Name{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// TestObjectExistsWhileOneSourceHasIt: policies may declare references of a kind at several versions. Each is a source of the same
+// objects.
+func TestObjectExistsWhileOneSourceHasIt(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	reader := references.Referrer{UID: "2", Name: named("Role", "n", "a"), Object: &references.Object{Kind: role}}
+	x.Expect("RoleBinding", binding)
+	x.Replace("RoleBinding", []references.Referrer{bindingTo("7", "a")})
+	for _, version := range []references.SourceID{"Role.v1", "Role.v2"} {
+		x.Expect(version, binding)
+		x.Replace(version, []references.Referrer{reader})
+	}
+	expect.Equal(t, "missing at first", nil, x.Missing(theBinding))
+	x.Forget("Role.v2")
+	expect.Equal(t, "missing after one version was forgotten", nil, x.Missing(theBinding))
+	x.Put("Role.v1", reader)
+	x.Forget("Role.v1")
+	expect.Equal(t, "missing after both were forgotten", []references.Name{named("Role", "n", "a")}, x.Missing(theBinding))
+}
+
+// TestObjectRefersToWhatEachSourceHasRead: the references of both versions count.
+func TestObjectRefersToWhatEachSourceHasRead(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	both := func(what string, targets int, missing ...references.Name) {
+		t.Helper()
+		expect.Equal(t, what+": targets", targets, x.Of(theBinding).Targets)
+		expect.Equal(t, what+": missing", missing, x.Missing(theBinding))
+	}
+	x.Expect("RoleBinding.v1", binding)
+	x.Expect("RoleBinding.v2", binding)
+	x.Replace("RoleBinding.v1", []references.Referrer{bindingTo("7", "a", "b")})
+	x.Replace("RoleBinding.v2", []references.Referrer{bindingTo("7", "b", "c")})
+	both("at both versions", 3, named("Role", "n", "a"), named("Role", "n", "b"), named("Role", "n", "c"))
+	expect.Equal(t, "behind", false, x.Behind(theBinding, "7") != nil)
+	x.Put("RoleBinding.v2", bindingTo("8", "b"))
+	both("after a change", 2, named("Role", "n", "a"), named("Role", "n", "b"))
+	expect.Equal(t, "behind while one source has the old version", true, x.Behind(theBinding, "8") != nil)
+	x.Forget("RoleBinding.v1")
+	both("at one version", 1, named("Role", "n", "b"))
+	expect.Equal(t, "unread", nil, x.Of(theBinding).Unread)
+}
+
+// TestMissingTargetOfUnknownScopeHasNoNamespace: otherwise a rule of a namespace could find out which cluster-scoped objects exist.
+func TestMissingTargetOfUnknownScopeHasNoNamespace(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("RoleBinding", binding)
+	r := bindingTo("7")
+	for _, name := range []string{"a", "b"} {
+		r.Targets = append(r.Targets, references.Target{Kind: widget, Namespace: "n", Name: name})
+	}
+	r.Targets = append(r.Targets, references.Target{Kind: widget, Name: "a"}) // a is a bare name, b has a namespace
+	x.Replace("RoleBinding", []references.Referrer{r})
+	expect.Equal(t, "targets", 2, x.Of(theBinding).Targets)
+	expect.Equal(t, "missing", []references.Name{named("Widget", "", "a"), named("Widget", "n", "b")}, x.Missing(theBinding))
 }
 
 // TestObjectIsBehindAfterItChanged: what it refers to may be older than the version that rules have evaluated.
 func TestObjectIsBehindAfterItChanged(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("RoleBinding", binding)
-	of := references.Target{Kind: binding, Namespace: "n", Name: "a"}
-	r := references.Referrer{UID: "1", Name: references.Name{Kind: "RoleBinding", Namespace: "n", Name: "a"}, Object: &references.Object{Kind: binding, Version: "7"}}
-	x.Replace("RoleBinding", []references.Referrer{r})
-	expect.Equal(t, "behind at the same version", false, x.Behind(of, "7") != nil)
-	expect.Equal(t, "behind at another version", true, x.Behind(of, "8") != nil)
-	expect.Equal(t, "behind although nothing asks about it", false, x.Behind(references.Target{Kind: role, Namespace: "n", Name: "a"}, "8") != nil)
+	x.Replace("RoleBinding", []references.Referrer{bindingTo("7")})
+	expect.Equal(t, "at the same version", nil, x.Behind(theBinding, "7"))
+	expect.Equal(t, "at another version", `the references of RoleBinding.rbac.authorization.k8s.io "n/b" are from another version of the object; Sunset waits for the watch`,
+		fmt.Sprint(x.Behind(theBinding, "8")))
+	expect.Equal(t, "although nothing asks about it", nil, x.Behind(references.Target{Kind: role, Namespace: "n", Name: "a"}, "8"))
+	clusterWide := references.Referrer{UID: "1", Name: named("Widget", "", "w"), Object: &references.Object{Kind: widget, Version: "7"}}
+	x.Put("RoleBinding", clusterWide)
+	expect.Equal(t, "a cluster-scoped object", `the references of Widget.example.com "w" are from another version of the object; Sunset waits for the watch`,
+		fmt.Sprint(x.Behind(references.Target{Kind: widget, Name: "w"}, "8")))
 }

@@ -32,7 +32,7 @@ type Referrer struct {
 	Name    Name
 	Targets []Target // in any order, possibly with duplicates
 	Err     error    // why its references could not be read
-	Unread  []Kind   // with Err: the kinds about which they say too little; nil for all. Targets of these kinds do not count
+	Unread  []Kind   // with Err: the kinds about which something could not be read; nil for all. Targets of these kinds do not count
 	Object  *Object  // nil if rules ask nothing about the object itself
 }
 
@@ -50,10 +50,11 @@ type Index struct {
 
 	mu         lockorder.Mutex[lockorder.References]
 	sources    map[SourceID]*from
+	undeclared Asked              // by neither Kubernetes nor a policy
 	complete   map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
-	targets    map[Target]*target // targets with references, now or a short while ago
+	targets    map[Target]*target // objects that exist or that others refer to, now or a short while ago
 	edges      map[Kind]int       // the number of references
-	spaces     map[space]*labelSpace
+	labels     map[kindInNamespace]*labelIndex
 	tombstones []tombstone // targets without references, and some that have references again; the oldest removal first
 	changed    map[Target]struct{}
 	whole      map[Kind]struct{} // kinds of which every target may have changed
@@ -66,7 +67,7 @@ type from struct {
 	lost      error // why it is not completely known; nil if it is
 	paused    bool  // changes are not reported for now
 	referrers map[types.UID]*referrer
-	unread    map[Kind]*unread // by each kind in about: the referrers that say too little about it
+	unread    map[Kind]*unread // by each kind in about: the referrers of which something about it could not be read
 }
 
 type referrer struct {
@@ -92,8 +93,8 @@ type edge struct {
 type target struct {
 	Target
 	by          []backEdge
-	is          *referrer // the object; nil if it does not exist, or if no rule asks whether it does
-	lastRemoved nanos     // when a reference to it was last removed, or its own targets or selected objects last changed; 0 if never or long ago
+	is          []*referrer // the object, once for each source; empty if it does not exist, or if no rule asks whether it does
+	lastRemoved nanos       // when a reference to it was last removed, or its own targets or selected objects last changed; 0 if never or long ago
 }
 
 type backEdge struct {
@@ -105,7 +106,7 @@ type backEdge struct {
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
 		clock: clock, sources: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
-		spaces:  map[space]*labelSpace{},
+		labels:  map[kindInNamespace]*labelIndex{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{},
 	}
 }
@@ -114,17 +115,26 @@ func New(clock clock.PassiveClock) *Index {
 var ErrUnlisted = errors.New("it has not been listed yet")
 
 // Expect adds a source that some kinds depend on: it may refer to objects of these kinds, or their references lead to it. Until
-// Replace, no object of these kinds is known to be unreferenced. Expect does not change an existing source.
+// Replace, no object of these kinds is known to be unreferenced. If other kinds depended on an existing source, these do from then on;
+// kinds that were in doubt stay in doubt without interruption. Otherwise Expect does not change an existing source.
 func (x *Index) Expect(name SourceID, about ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sources[name] != nil {
+	f := x.sources[name]
+	switch {
+	case f == nil:
+		f = &from{referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+		x.sources[name] = f
+	case slices.Equal(f.about, about):
 		return
 	}
-	f := &from{lost: ErrUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+	stays := func(k Kind) bool { return f.lost != nil && slices.Contains(f.about, k) && slices.Contains(about, k) }
+	changed := slices.DeleteFunc(slices.Concat(f.about, about), stays)
+	if f.lost == nil {
+		f.lost = ErrUnlisted
+	}
 	f.concern(about)
-	x.sources[name] = f
-	x.touch(about)
+	x.touch(changed)
 }
 
 // concern sets the kinds that depend on a source.
@@ -135,6 +145,19 @@ func (f *from) concern(about []Kind) {
 			f.unread[kind] = &unread{}
 		}
 	}
+}
+
+// SetUndeclared sets what rules ask although neither Kubernetes nor a policy declares it.
+func (x *Index) SetUndeclared(all Asked) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, kind := range slices.Concat(all.Kinds(), x.undeclared.Kinds()) {
+		if all[kind] != x.undeclared[kind] {
+			x.whole[kind] = struct{}{}
+			x.wake.Send()
+		}
+	}
+	x.undeclared = all
 }
 
 // Forget removes a source and its references. References from other sources stay.
@@ -190,6 +213,9 @@ func (x *Index) Succeed(name, before SourceID, about []Kind, all []Referrer) {
 	}
 	changed := f.about // what both read in the same way does not change
 	if old != nil {
+		for uid := range f.referrers { // a watch may have reported some after its listing was lost
+			x.remove(f, uid)
+		}
 		f.referrers, f.unread = old.referrers, old.unread
 		delete(x.sources, before)
 		changed = append(slices.Clone(changed), slices.DeleteFunc(slices.Clone(old.about), func(k Kind) bool { return old.lost == nil && slices.Contains(about, k) })...)

@@ -355,6 +355,34 @@ func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
 	}
 }
 
+// TestExpectOfOtherKinds: a source about other kinds than before is about all of them at once. Kinds that it was about before stay in
+// doubt without interruption.
+func TestExpectOfOtherKinds(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	x.Replace("Pod", nil)
+	x.Expect("invalid", configMap)
+	x.Lose("invalid", errUnread)
+	x.Take()
+	doubts := func(when string, of ...references.Kind) {
+		t.Helper()
+		for _, kind := range []references.Kind{configMap, secret} {
+			expect.Equal(t, fmt.Sprintf("%s: doubt about %ss", when, kind), slices.Contains(of, kind), x.Doubt(kind) != nil)
+		}
+	}
+	x.Expect("invalid", configMap, secret)
+	doubts("about one more", configMap, secret)
+	expect.Equal(t, "changed", []references.Kind{secret}, x.Take().Whole)
+	x.Expect("invalid", configMap, secret)
+	expect.Equal(t, "changed when expected again", nil, x.Take().Whole)
+	x.Expect("invalid", secret)
+	doubts("about one less", secret)
+	x.Replace("invalid", nil)
+	doubts("completely known")
+	x.Expect("invalid", configMap)
+	doubts("about another one, which has not been read", configMap)
+}
+
 // TestSince: each step comes a second after the previous one.
 func TestSince(t *testing.T) {
 	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }

@@ -2,6 +2,8 @@
 
 package references
 
+import "slices"
+
 // object is what rules ask about a referrer besides its references.
 type object struct {
 	node       *target // the object as a target; nil if no rule asks whether it exists
@@ -29,7 +31,7 @@ func (x *Index) putObject(r *referrer, o *Object) {
 	}
 	if r.object.version != o.Version {
 		r.object.version = o.Version
-		x.noteOwn(r)
+		x.noteRelations(r)
 	}
 	switch {
 	case o.Kind == "":
@@ -54,36 +56,36 @@ func (x *Index) removeObject(r *referrer) {
 // appear records that a target exists.
 func (x *Index) appear(r *referrer, t Target) {
 	to := x.target(t)
-	existed := to.is != nil
-	to.is, r.object.node = r, to
+	to.is, r.object.node = append(to.is, r), to
 	x.note(t)
-	if !existed {
-		for _, b := range to.by {
-			x.noteOwn(b.from)
-		}
+	if len(to.is) > 1 { // what another source knows of it counts too
+		x.noteRemoved(to)
+		return
+	}
+	for _, b := range to.by {
+		x.noteRelations(b.from)
 	}
 }
 
-// vanish records that a target no longer exists. A newer object of the same name may have taken its place.
+// vanish records that a target no longer exists, unless another source has it, or a newer object of the same name.
 func (x *Index) vanish(r *referrer) {
 	to := r.object.node
 	if to == nil {
 		return
 	}
 	r.object.node = nil
-	if to.is != r {
-		return
-	}
-	to.is = nil
+	to.is = slices.DeleteFunc(to.is, func(other *referrer) bool { return other == r })
 	x.note(to.Target)
-	for _, b := range to.by {
-		x.lessOf(b.from)
+	if len(to.is) == 0 {
+		for _, b := range to.by {
+			x.lessOf(b.from)
+		}
 	}
 	x.noteRemoved(to)
 }
 
-// noteOwn records that what a referrer refers to or selects has changed.
-func (x *Index) noteOwn(r *referrer) {
+// noteRelations records that what a referrer refers to or selects has changed.
+func (x *Index) noteRelations(r *referrer) {
 	if node := r.node(); node != nil {
 		x.note(node.Target)
 	}

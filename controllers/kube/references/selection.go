@@ -20,20 +20,21 @@ type Labels struct {
 	Text string // in the form of labels.Set.String
 }
 
-// space is where selectors and labels meet.
-type space struct {
+// kindInNamespace is the objects of a kind in a namespace, which selectors of objects in the namespace may match.
+type kindInNamespace struct {
 	kind      Kind
 	namespace string
 }
 
-type labelSpace struct {
+// labelIndex is the labels of these objects, and the selectors for them.
+type labelIndex struct {
 	groups     map[string]*group // by their text
 	selections map[*selection]struct{}
 }
 
-// group is the objects in a space that have the same labels.
+// group is the objects of a kind in a namespace that have the same labels.
 type group struct {
-	in         space
+	in         kindInNamespace
 	text       string
 	labels     labels.Set
 	objects    int
@@ -49,19 +50,19 @@ type selection struct {
 	count  int                 // of their objects
 }
 
-func (x *Index) space(of space) *labelSpace {
-	s := x.spaces[of]
-	if s == nil {
-		s = &labelSpace{groups: map[string]*group{}, selections: map[*selection]struct{}{}}
-		x.spaces[of] = s
+func (x *Index) labelsOf(of kindInNamespace) *labelIndex {
+	known := x.labels[of]
+	if known == nil {
+		known = &labelIndex{groups: map[string]*group{}, selections: map[*selection]struct{}{}}
+		x.labels[of] = known
 	}
-	return s
+	return known
 }
 
-// leaveSpace forgets an empty space.
-func (x *Index) leaveSpace(of space) {
-	if s := x.spaces[of]; len(s.groups)+len(s.selections) == 0 {
-		delete(x.spaces, of)
+// forgetLabels forgets a labelIndex that has become empty.
+func (x *Index) forgetLabels(of kindInNamespace) {
+	if known := x.labels[of]; len(known.groups)+len(known.selections) == 0 {
+		delete(x.labels, of)
 	}
 }
 
@@ -72,17 +73,17 @@ func (x *Index) setSelectors(r *referrer, wanted []Selector) {
 		return
 	}
 	for _, s := range r.object.selections {
-		of := space{s.To, r.name.Namespace}
+		of := kindInNamespace{s.To, r.name.Namespace}
 		for g := range s.groups {
 			delete(g.selections, s)
 		}
-		delete(x.spaces[of].selections, s)
-		x.leaveSpace(of)
+		delete(x.labels[of].selections, s)
+		x.forgetLabels(of)
 	}
 	r.object.selections = nil
 	for _, w := range wanted {
 		s := &selection{Selector: w, by: r, text: w.Labels.String(), groups: map[*group]struct{}{}}
-		in := x.space(space{w.To, r.name.Namespace})
+		in := x.labelsOf(kindInNamespace{w.To, r.name.Namespace})
 		in.selections[s] = struct{}{}
 		for _, g := range in.groups {
 			s.match(g)
@@ -113,11 +114,11 @@ func (x *Index) setLabels(r *referrer, wanted []Labels) {
 	before := r.object.groups
 	r.object.groups = nil
 	for _, w := range wanted { // before it leaves, so that it counts all the time
-		g := x.group(space{w.As, r.name.Namespace}, w.Text)
+		g := x.group(kindInNamespace{w.As, r.name.Namespace}, w.Text)
 		g.objects++
 		for s := range g.selections {
 			s.count++
-			x.noteOwn(s.by)
+			x.noteRelations(s.by)
 		}
 		r.object.groups = append(r.object.groups, g)
 	}
@@ -126,8 +127,8 @@ func (x *Index) setLabels(r *referrer, wanted []Labels) {
 	}
 }
 
-func (x *Index) group(in space, text string) *group {
-	of := x.space(in)
+func (x *Index) group(in kindInNamespace, text string) *group {
+	of := x.labelsOf(in)
 	g := of.groups[text]
 	if g == nil {
 		set, _ := labels.ConvertSelectorToLabelsMap(text) // it is in the form of labels.Set.String
@@ -151,7 +152,7 @@ func (x *Index) leaveGroup(g *group) {
 		}
 	}
 	if g.objects == 0 {
-		delete(x.spaces[g.in].groups, g.text)
-		x.leaveSpace(g.in)
+		delete(x.labels[g.in].groups, g.text)
+		x.forgetLabels(g.in)
 	}
 }

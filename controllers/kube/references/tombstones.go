@@ -31,7 +31,7 @@ func (n nanos) time() time.Time {
 }
 
 // isUnknown reports whether nothing refers to a target, and it is not known to exist.
-func (t *target) isUnknown() bool { return len(t.by) == 0 && t.is == nil }
+func (t *target) isUnknown() bool { return len(t.by)+len(t.is) == 0 }
 
 // noteRemoved records that a reference to a target was removed, or the target itself, or that it is used less in another way.
 func (x *Index) noteRemoved(t *target) {

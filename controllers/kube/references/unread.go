@@ -4,7 +4,7 @@ package references
 
 import "slices"
 
-// unread is the referrers of one source that say too little about one kind, because they could not be read. The zero value is empty.
+// unread is the referrers of one source of which something about one kind could not be read. The zero value is empty.
 type unread struct {
 	all   map[*referrer]struct{}
 	first *referrer // by name; nil if unknown
@@ -41,12 +41,12 @@ func (u *unread) foremost() *referrer {
 	return u.first
 }
 
-// noteUnreadable records whether the references of a referrer could be read, and about which kinds they say too little.
-func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
+// noteUnreadable records whether the references of a referrer could be read, and about which kinds something is unknown.
+func (x *Index) noteUnreadable(f *from, r *referrer, err error, unknown []Kind) {
 	if r.failure == nil && err == nil {
 		return
 	}
-	before := f.blindAbout()
+	before := f.unreadAbout()
 	if r.failure != nil {
 		for _, kind := range r.failure.about {
 			f.unread[kind].remove(r)
@@ -54,14 +54,14 @@ func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	}
 	r.failure = nil
 	if err != nil {
-		r.failure = &failure{err, slices.DeleteFunc(slices.Clone(blind), func(k Kind) bool { return f.unread[k] == nil })}
+		r.failure = &failure{err, slices.DeleteFunc(slices.Clone(unknown), func(k Kind) bool { return f.unread[k] == nil })}
 		for _, kind := range r.failure.about {
 			f.unread[kind].add(r)
 		}
 	}
 	var changed []Kind
-	for i, blind := range f.blindAbout() {
-		if blind != before[i] {
+	for i, isUnread := range f.unreadAbout() {
+		if isUnread != before[i] {
 			changed = append(changed, f.about[i])
 		}
 	}
@@ -70,11 +70,11 @@ func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	}
 }
 
-// blindAbout returns for each kind in about whether some referrer says too little about it.
-func (f *from) blindAbout() []bool {
-	blind := make([]bool, len(f.about))
+// unreadAbout returns for each kind in about whether something about it could not be read of some referrer.
+func (f *from) unreadAbout() []bool {
+	unread := make([]bool, len(f.about))
 	for i, kind := range f.about {
-		blind[i] = len(f.unread[kind].all) > 0
+		unread[i] = len(f.unread[kind].all) > 0
 	}
-	return blind
+	return unread
 }

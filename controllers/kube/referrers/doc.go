@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package referrers watches the objects that rules depend on because of references: those that refer to others, those to which
-// they refer, and those that label selectors match. It passes their names, references and labels to a references.Index.
+// Package referrers watches the objects that rules depend on because of references: those that refer to others or select them, those
+// to which they refer, and those that label selectors match. It passes their names, references, selectors and labels to a
+// references.Index.
 //
-// It promises that references count as unknown until they are completely known. A kind makes all its possible targets doubtful
-// if Sunset cannot list it, its watch is broken or silent for long, its existence is unknown, or one of its objects cannot be
+// It promises that references count as unknown until they are completely known. Everything that depends on a kind is unknown if
+// Sunset cannot list the kind, its watch is broken or silent for long, its existence is unknown, or one of its objects cannot be
 // read. This lasts until the cause is fixed. A kind counts as empty only if the API server says that it does not have the kind.
 //
 // While the watch of a known kind is interrupted or new, it pauses the kind in the index: known references still count, but

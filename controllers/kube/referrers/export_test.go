@@ -35,6 +35,13 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 	}
 }
 
+// Asked returns the kinds that rules have asked about, and that the Watcher remembers.
+func (w *Watcher) Asked() []references.Kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked.Kinds()
+}
+
 // Errors returns the states of kinds that are not completely known.
 func (w *Watcher) Errors() []State {
 	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })

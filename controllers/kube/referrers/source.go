@@ -313,11 +313,11 @@ func (s *source) close() {
 	if s.liveness != nil {
 		s.liveness.mute()
 	}
-	s.watcher.index.Forget(s.from)
-	if s.before != nil {
+	if s.before != nil { // first: without this source, only its kinds could count as known
 		s.before.close()
 		s.before = nil
 	}
+	s.watcher.index.Forget(s.from)
 }
 
 // noteLate schedules a new listing if reading an object took too long: the object may never change again.
@@ -327,9 +327,13 @@ func (s *source) noteLate(r *references.Referrer) {
 	}
 }
 
-func (s *source) state() State {
+// states returns the states of the source and of the one before.
+func (s *source) states() (all []State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.before != nil {
+		all = s.before.states()
+	}
 	var refused denied
-	return State{Kind: s.row.Kind, From: s.from, About: s.row.About(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
+	return append(all, State{Kind: s.row.Kind, From: s.from, About: s.row.About(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)})
 }

@@ -4,6 +4,7 @@ package referrers_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,40 @@ func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 		if len(d.About(both)) > 0 && !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
 		}
+	}
+}
+
+// TestTableIsTheSameEachTime: otherwise each change of a policy could list objects again. Of a kind at several versions, one tells
+// whether its objects exist: the built-in version, or else the first.
+func TestTableIsTheSameEachTime(t *testing.T) {
+	scaler := schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}
+	plan := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Plan"}
+	app := references.KindOf(appKind.GroupKind())
+	asked := references.Asked{}
+	for _, kind := range []schema.GroupVersionKind{scaler, plan, appKind} {
+		asked[references.KindOf(kind.GroupKind())] = policy.AsksTargets
+	}
+	declared := []references.Declared{
+		{From: scaler, To: references.Secret, Names: "[object.spec.secret]"},
+		{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
+		{From: appKind.GroupKind().WithVersion("v2"), To: references.Secret, Names: "[object.spec.secret]"},
+		{From: plan, To: references.KindOf(scaler.GroupKind()), Names: "[object.spec.scaler]"},
+		{From: plan, To: app, Names: "[object.spec.app]"},
+	}
+	var first map[string]*extract.Row
+	for range 20 {
+		table, refused := extract.NewTable(fixture.Compiler(t), declared, asked)
+		expect.Equal(t, "refused", 0, len(refused))
+		for kind, want := range map[schema.GroupVersionKind]bool{
+			scaler: false, scaler.GroupKind().WithVersion("v2"): true, appKind: true, appKind.GroupKind().WithVersion("v2"): false,
+		} {
+			tells := slices.Contains(table.About(kind), references.KindOf(plan.GroupKind()))
+			expect.Equal(t, kind.String()+" tells whether targets of Plans exist", want, tells)
+		}
+		if first == nil {
+			first = table.Rows()
+		}
+		expect.Equal(t, "rows", slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(table.Rows())))
 	}
 }
 

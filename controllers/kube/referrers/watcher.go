@@ -22,6 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Options configures a Watcher. All fields but OnStandby are required.
@@ -68,7 +69,8 @@ func New(o Options) (*Watcher, error) {
 
 // Use sets the references that policies declare, their invalid declarations, and what rules ask about which kinds. If no rule asks
 // anything, nothing is watched. Otherwise Sunset also watches for what rules asked before, so that rules that come and go do not
-// list everything again. When Use returns, no possible target of a new declaration counts as unreferenced.
+// list everything again; it forgets kinds about which nothing is declared. When Use returns, no possible target of a new
+// declaration counts as unreferenced.
 func (w *Watcher) Use(declared []references.Declared, asked references.Asked, misread ...references.InvalidReference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,20 +80,25 @@ func (w *Watcher) Use(declared []references.Declared, asked references.Asked, mi
 	for kind, relations := range asked {
 		w.asked[kind] |= relations
 	}
-	wanted := map[string]*extract.Row{}
+	table := &extract.Table{}
 	var refused []refusal
 	if len(asked) > 0 {
-		table, unusable := extract.NewTable(w.compiler, declared, w.asked)
+		var unusable []extract.Refused
+		table, unusable = extract.NewTable(w.compiler, declared, w.asked)
+		maps.DeleteFunc(w.asked, func(kind references.Kind, relations policy.Relations) bool {
+			return asked[kind] == 0 && table.Undeclared()[kind] == relations
+		})
 		for _, r := range unusable {
 			refused = append(refused, refusal{r, "", references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(w.asked)})
 		}
 		for _, m := range misread {
 			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From, m.About(w.asked)})
 		}
-		wanted = table.Rows()
 	}
+	wanted := table.Rows()
 	opened := w.open(wanted)
 	w.refuse(refused)
+	w.index.SetUndeclared(table.Undeclared()) // after what is new is in doubt, and before what is no longer declared is forgotten
 	w.close(wanted)
 	for _, s := range opened {
 		w.start(s)
@@ -158,30 +165,16 @@ func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
 func (w *Watcher) refuse(refused []refusal) {
 	before := w.refused
 	w.refused = refused
-	for _, r := range before {
-		if other := w.refusal(r.from()); other != nil && !slices.Equal(other.about, r.about) {
-			w.index.Forget(r.from())
-		}
-	}
 	for _, r := range refused {
 		w.index.Expect(r.from(), r.about...)
 		w.index.Lose(r.from(), r.Err)
 	}
 	for _, r := range before {
-		if w.refusal(r.from()) == nil {
+		stays := func(other refusal) bool { return other.from() == r.from() }
+		if !slices.ContainsFunc(refused, stays) {
 			w.index.Forget(r.from())
 		}
 	}
-}
-
-// refusal returns the refused declaration with a name; nil for none.
-func (w *Watcher) refusal(name references.SourceID) *refusal {
-	for i := range w.refused {
-		if w.refused[i].from() == name {
-			return &w.refused[i]
-		}
-	}
-	return nil
 }
 
 // refusal is a declaration that cannot be used.
@@ -192,7 +185,7 @@ type refusal struct {
 }
 
 func (r *refusal) from() references.SourceID {
-	return cmp.Or(r.at, references.SourceID("the declared references of "+r.From.String()+" by "+cmp.Or(r.Names, r.Selector)))
+	return cmp.Or(r.at, references.SourceID("the declared references of "+r.From.String()+" to "+string(r.To)+" by "+cmp.Or(r.Names, r.Selector)))
 }
 
 // close ends the sources that are no longer wanted.
@@ -290,12 +283,12 @@ type State struct {
 	Denied   bool                 // the permission to list and watch it is missing
 }
 
-// States returns the states of all kinds of referrers, sorted by group, kind and version. It is empty while no rule reads
-// references.
+// States returns the states of all kinds of referrers, sorted by group, kind and version. A kind occurs twice while it is listed again
+// because rules ask more. It is empty while no rule reads references.
 func (w *Watcher) States() []State {
 	var all []State
 	for _, s := range w.all() {
-		all = append(all, s.state())
+		all = append(all, s.states()...)
 	}
 	w.mu.Lock()
 	for _, r := range w.refused {

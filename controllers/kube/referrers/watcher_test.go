@@ -3,6 +3,7 @@
 package referrers_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -407,6 +408,13 @@ func TestRuleAboutAnotherKindDoesNotForgetReferences(t *testing.T) {
 		bubble.Pass(3 * time.Second)
 		w.expectUses("while Pods cannot be listed again", site, 1)
 		w.expectDoubt("of the new kind", "ServiceAccount", "Pod (read again)")
+		phases := map[references.SourceID]referrers.Phase{}
+		for _, s := range w.States() {
+			if s.Kind == fixture.Pods {
+				phases[s.From] = s.Phase
+			}
+		}
+		expect.Equal(t, "states of Pods", map[references.SourceID]referrers.Phase{"Pod": referrers.Watched, "Pod (read again)": referrers.Unknown}, phases)
 		w.event(fixture.Pods, "ADDED", mounting("b", "site"))
 		w.expectUses("the first watch continues", site, 2)
 		w.change(func() {
@@ -448,7 +456,7 @@ func TestDeclarationThatIsRefused(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
 		bubble.Pass(time.Second)
-		w.expectDoubt("refused", references.Secret, "the declared references of example.org/v1, Kind=App by object.")
+		w.expectDoubt("refused", references.Secret, "the declared references of example.org/v1, Kind=App to Secret by object.")
 		w.expectUses("other kind", site, 0)
 		expect.Equal(t, "troubles", 1, len(w.Errors()))
 		w.Use(nil, both)
@@ -477,6 +485,52 @@ func TestInvalidReferenceMayReferToAnything(t *testing.T) {
 	})
 }
 
+// TestDeclarationsThatAreRefusedTogether: the same expression may be declared for targets of several kinds.
+func TestDeclarationsThatAreRefusedTogether(t *testing.T) {
+	watching(t, newServer(true), func(w *harness) {
+		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}, {From: appKind, To: references.ConfigMap, Names: "object."}}, both)
+		bubble.Pass(time.Second)
+		for _, kind := range both.Kinds() {
+			w.expectDoubt("refused", kind, "the declared references of example.org/v1, Kind=App to "+string(kind)+" by object.")
+		}
+	})
+}
+
+// TestWatcherForgetsKindsThatNothingAnswers: otherwise whoever may write rules could fill the memory.
+func TestWatcherForgetsKindsThatNothingAnswers(t *testing.T) {
+	watching(t, newServer(true), func(w *harness) {
+		w.Use([]references.Declared{ofApps}, both)
+		for i := range 20 {
+			custom := references.Kind(fmt.Sprintf("Kind%d.example.com", i))
+			w.Use([]references.Declared{ofApps}, references.Asked{references.ConfigMap: policy.AsksReferences, custom: policy.AsksReferences})
+			w.expectDoubt("of a kind that nothing refers to", custom, "no kind is watched")
+			expect.Equal(t, "asked", []references.Kind{references.ConfigMap, custom, references.Secret}, w.Asked())
+		}
+	})
+}
+
+// TestRuleAsksWhatNothingDeclares: what Apps refer to is declared, but not what refers to Apps.
+func TestRuleAsksWhatNothingDeclares(t *testing.T) {
+	app := references.KindOf(appKind.GroupKind())
+	asked := references.Asked{app: policy.AsksReferences | policy.AsksTargets}
+	undeclared := func(w *harness) policy.Relations { return w.index.Of(references.Target{Kind: app}).Undeclared }
+	watching(t, newServer(true), func(w *harness) {
+		w.Use([]references.Declared{ofApps}, asked)
+		bubble.Pass(time.Second)
+		w.expectUses("listed", references.Target{Kind: app}, 0)
+		expect.Equal(t, "undeclared", policy.AsksReferences, undeclared(w))
+		w.index.Take()
+		w.Use([]references.Declared{ofApps, {From: fixture.Pods, To: app, Names: "[]"}}, asked)
+		w.expectDoubt("declared, but not listed", app, "Pod: it has not been listed yet")
+		expect.Equal(t, "undeclared after a declaration", 0, undeclared(w))
+		expect.Equal(t, "wavered", true, w.wavered(app))
+		w.Use([]references.Declared{ofApps}, asked)
+		expect.Equal(t, "undeclared when it was removed", policy.AsksReferences, undeclared(w))
+		w.Use(nil, nil)
+		expect.Equal(t, "undeclared when no rule asks", 0, undeclared(w))
+	})
+}
+
 // TestInvalidReferenceStaysInDoubt: doubt that ends and begins again would remove marks.
 func TestInvalidReferenceStaysInDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
@@ -488,6 +542,9 @@ func TestInvalidReferenceStaysInDoubt(t *testing.T) {
 		w.Use(nil, both, misread)
 		expect.Equal(t, "has changed", nil, w.index.Take().Whole)
 		w.expectDoubt("with the new reason", references.Secret, "names: unknown name")
+		misread.To = "" // about more kinds than before
+		w.Use(nil, both, misread)
+		expect.Equal(t, "kinds whose doubt has changed", []references.Kind{references.ConfigMap}, w.index.Take().Whole)
 	})
 }
 

@@ -23,9 +23,9 @@ type Row struct {
 	Kind     schema.GroupVersionKind
 	Declared bool // a policy declares some of its references; otherwise all are built in
 
-	own     bool              // rules ask what the objects refer to or select
-	askedBy []references.Kind // kinds about which rules ask whether these objects exist, or what they refer to
-	columns []column
+	isSubject bool              // rules ask what the objects refer to or select
+	existsFor []references.Kind // kinds about which rules ask whether these objects exist, or what they refer to
+	columns   []column
 }
 
 // column is one expression that is read of each object.
@@ -58,8 +58,8 @@ func (r *Row) add(c column) {
 }
 
 // exists records that rules about a kind ask whether these objects exist.
-func (r *Row) exists(askedBy references.Kind) {
-	r.askedBy = union(r.askedBy, []references.Kind{askedBy})
+func (r *Row) exists(about references.Kind) {
+	r.existsFor = union(r.existsFor, []references.Kind{about})
 }
 
 func union(a, b []references.Kind) []references.Kind {
@@ -76,7 +76,7 @@ func (r *Row) sort() {
 
 // About returns the kinds that depend on the objects of the row, sorted.
 func (r *Row) About() []references.Kind {
-	all := r.askedBy
+	all := r.existsFor
 	for _, c := range r.columns {
 		all = union(all, c.about)
 	}
@@ -85,7 +85,7 @@ func (r *Row) About() []references.Kind {
 
 // key identifies what is read of which objects.
 func (r *Row) key() string {
-	parts := []string{r.Kind.String(), strconv.FormatBool(r.Declared), strconv.FormatBool(r.own)}
+	parts := []string{r.Kind.String(), strconv.FormatBool(r.Declared), strconv.FormatBool(r.isSubject)}
 	for _, kind := range r.About() {
 		parts = append(parts, r.keyAbout(kind))
 	}
@@ -94,7 +94,7 @@ func (r *Row) key() string {
 
 // keyAbout identifies what is read because of rules about a kind.
 func (r *Row) keyAbout(kind references.Kind) string {
-	parts := []string{string(kind), strconv.FormatBool(slices.Contains(r.askedBy, kind))}
+	parts := []string{string(kind), strconv.FormatBool(slices.Contains(r.existsFor, kind))}
 	for _, c := range r.columns {
 		if slices.Contains(c.about, kind) {
 			parts = append(parts, strconv.Itoa(int(c.use)), string(c.kind), c.extractor.Key())
@@ -138,10 +138,10 @@ func Identify(kind schema.GroupVersionKind, object map[string]any) references.Re
 func (r *Row) Read(e *engine.Evaluator, object map[string]any) references.Referrer {
 	found := Identify(r.Kind, object)
 	var about references.Object
-	if len(r.askedBy) > 0 {
+	if len(r.existsFor) > 0 {
 		about.Kind = references.KindOf(r.Kind.GroupKind())
 	}
-	if r.own {
+	if r.isSubject {
 		about.Version = cmp.Or((&unstructured.Unstructured{Object: object}).GetResourceVersion(), "none") // objects in files may have none
 	}
 	for _, c := range r.columns {

@@ -21,8 +21,9 @@ import (
 // Table says what to read of the objects of each kind to answer what rules ask: with the built-in references and with the
 // declarations of policies. It is immutable and safe for concurrent use. The zero value has no kinds.
 type Table struct {
-	kinds []schema.GroupVersionKind
-	rows  map[schema.GroupVersionKind]*Row
+	kinds      []schema.GroupVersionKind
+	rows       map[schema.GroupVersionKind]*Row
+	undeclared references.Asked
 }
 
 // Refused is a declaration that cannot be used, and why. The declared references are unknown.
@@ -33,18 +34,18 @@ type Refused struct {
 
 // NewTable compiles what rules ask about. The Table does not contain refused declarations.
 func NewTable(c *engine.Compiler, declared []references.Declared, asked references.Asked) (*Table, []Refused) {
-	t := &Table{rows: map[schema.GroupVersionKind]*Row{}}
+	t := &Table{rows: map[schema.GroupVersionKind]*Row{}, undeclared: references.Asked{}}
 	var refused []Refused
 	all := references.BuiltIn()
-	own := len(all)
+	builtIn := len(all)
 	all = append(all, declared...)
 	for i, d := range all {
-		if err := t.add(c, d, asked, i >= own); err != nil {
+		if err := t.add(c, d, asked, i >= builtIn); err != nil {
 			refused = append(refused, Refused{Declared: d, Err: err})
 		}
 	}
 	for _, d := range all {
-		t.own(d, asked)
+		t.addSubjects(d, asked)
 	}
 	for _, d := range all {
 		t.addTargets(c, d, asked)
@@ -55,7 +56,24 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	for _, r := range t.rows {
 		r.sort()
 	}
+	for kind, relations := range asked {
+		if missing := relations &^ answered(kind, all); missing != 0 {
+			t.undeclared[kind] = missing
+		}
+	}
 	return t, refused
+}
+
+// answered returns what declarations tell about a kind.
+func answered(kind references.Kind, all []references.Declared) (relations policy.Relations) {
+	for _, d := range all {
+		for _, one := range []policy.Relations{policy.AsksReferences, policy.AsksTargets, policy.AsksSelected} {
+			if len(d.About(references.Asked{kind: one})) > 0 {
+				relations |= one
+			}
+		}
+	}
+	return relations
 }
 
 var errShape = errors.New("from needs a version and a kind")
@@ -99,11 +117,11 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// own records that rules ask what the objects of a kind refer to or select.
-func (t *Table) own(d references.Declared, asked references.Asked) {
+// addSubjects records that rules ask what the objects of a kind refer to or select.
+func (t *Table) addSubjects(d references.Declared, asked references.Asked) {
 	from := references.KindOf(d.From.GroupKind())
 	if r := t.rows[d.From]; r != nil && slices.Contains(d.About(references.Asked{from: asked[from] &^ policy.AsksReferences}), from) {
-		r.own = true
+		r.isSubject = true
 		r.exists(from)
 	}
 }
@@ -146,14 +164,19 @@ func (t *Table) row(kind schema.GroupVersionKind) *Row {
 }
 
 // existing returns the row of all objects of a kind: the row that tells what they refer to, the built-in row, or one that is read at
-// any version.
+// any version. Of several rows it is always the same.
 func (t *Table) existing(kind schema.GroupKind) *Row {
+	var subjects []*Row
 	for _, r := range t.rows {
-		if r.own && r.Kind.GroupKind() == kind {
-			return r
+		if r.isSubject && r.Kind.GroupKind() == kind {
+			subjects = append(subjects, r)
 		}
 	}
-	return t.row(kind.WithVersion(builtin.VersionOf(kind)))
+	builtIn := kind.WithVersion(builtin.VersionOf(kind))
+	if len(subjects) == 0 || slices.ContainsFunc(subjects, func(r *Row) bool { return r.Kind == builtIn }) {
+		return t.row(builtIn)
+	}
+	return slices.MinFunc(subjects, func(a, b *Row) int { return cmp.Compare(a.Kind.Version, b.Kind.Version) })
 }
 
 // Kinds returns the kinds to read, sorted. The slice is the caller's.
@@ -178,6 +201,10 @@ func (t *Table) About(kind schema.GroupVersionKind) []references.Kind {
 	}
 	return nil
 }
+
+// Undeclared returns what is asked although neither Kubernetes nor a declaration tells it, refused declarations included. Callers must
+// not change it.
+func (t *Table) Undeclared() references.Asked { return t.undeclared }
 
 // AnyVersion reports whether a kind can be read at any version. Built-in references are the same in all versions. A policy declares
 // the references of one version.

@@ -152,8 +152,7 @@ func (l *environment) storeMillion(ctx context.Context) error {
 	if err := l.succeed(ctx, pod); err != nil {
 		return err
 	}
-	namespaceOf := func(i int) string { return fmt.Sprintf("team-%04d", i%l.size.namespaces) }
-	if err := together(ctx, l.size.namespaces, func(ctx context.Context, i int) error { return ensureNamespace(ctx, l.client, namespaceOf(i)) }); err != nil {
+	if err := together(ctx, l.size.namespaces, func(ctx context.Context, i int) error { return ensureNamespace(ctx, l.client, l.team(i)) }); err != nil {
 		return err
 	}
 	s := newStorage(l.plane.URL(cluster.Etcd))
@@ -171,15 +170,20 @@ func (l *environment) storeMillion(ctx context.Context) error {
 		labels map[string]string
 	}{{"job", l.size.million - l.size.millionDue, nil}, {"due", l.size.millionDue, map[string]string{"lot": "drain"}}} {
 		if err := s.copies(ctx, storedJob, lot.n, func(i int, copied runtime.Object) string {
-			return s.copyOfJob(copied.(*batchv1.Job), namespaceOf(i), fmt.Sprintf("%s-%07d", lot.name, i), lot.labels)
+			return s.copyOfJob(copied.(*batchv1.Job), l.team(i), storedName(lot.name, i), lot.labels)
 		}); err != nil {
 			return err
 		}
 	}
 	return s.copies(ctx, storedPod, l.size.millionPods, func(i int, copied runtime.Object) string {
-		return s.copyOfPod(copied.(*corev1.Pod), namespaceOf(i), fmt.Sprintf("pod-%07d", i))
+		return s.copyOfPod(copied.(*corev1.Pod), l.team(i), storedName("pod", i))
 	})
 }
+
+// team is the namespace of the i-th stored object.
+func (l *environment) team(i int) string { return fmt.Sprintf("team-%04d", i%l.size.namespaces) }
+
+func storedName(prefix string, i int) string { return fmt.Sprintf("%s-%07d", prefix, i) }
 
 // succeed marks a Pod as finished an hour ago.
 func (l *environment) succeed(ctx context.Context, pod *corev1.Pod) error {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// load is the work of the API server while Jobs change, without the requests that change them.
+type load struct {
+	requests, events float64 // answered and sent in a second
+	cpu              float64 // percent of a core
+}
+
+func (l load) text() string {
+	return fmt.Sprintf("%.1f requests/s, %.0f watch events/s, %.0f %% of a core", l.requests, l.events, l.cpu)
+}
+
+// addStandby adds what a standby costs while Jobs change; alone is the load without it.
+func (l *environment) addStandby(ctx context.Context, name string, standby *process, alone load) error {
+	began := time.Now()
+	before, err := cpu(standby.pid())
+	if err != nil {
+		return err
+	}
+	beside, err := l.loadOfChanges(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := cpu(standby.pid())
+	if err != nil {
+		return err
+	}
+	used := 100 * (after - before).Seconds() / time.Since(began).Seconds()
+	now, peak, err := memory(standby.pid())
+	if err != nil {
+		return err
+	}
+	l.table.add("API server at 100 changes a second, with a "+name, beside.text(), "without: "+alone.text())
+	l.table.add("Sunset, "+name+", resident beside them", megabytes(now), fmt.Sprintf("peak %s; %.2f %% of a core", megabytes(peak), used))
+	return nil
+}
+
+// loadOfChanges changes stored Jobs, 100 a second, and returns the load of the API server meanwhile.
+func (l *environment) loadOfChanges(ctx context.Context) (load, error) {
+	began := time.Now()
+	before, err := l.countLoad(ctx)
+	if err != nil {
+		return load{}, err
+	}
+	if err := together(ctx, int(l.size.idle/dueEvery), func(ctx context.Context, i int) error {
+		if err := pause(ctx, time.Until(began.Add(time.Duration(i)*dueEvery))); err != nil {
+			return err
+		}
+		note := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/changed":%q}}}`, began.String())
+		_, err := l.client.BatchV1().Jobs(l.team(i)).Patch(ctx, storedName("job", i), types.MergePatchType, note, metav1.PatchOptions{})
+		return err
+	}); err != nil {
+		return load{}, err
+	}
+	after, err := l.countLoad(ctx)
+	took := time.Since(began).Seconds()
+	others := func(key string) bool { return key != "PATCH jobs" && key != "GET " } // "GET " includes reads of the metrics
+	all := func(string) bool { return true }
+	return load{
+		requests: float64(after.requests.since(before.requests, others)) / took,
+		events:   float64(after.events.since(before.events, all)) / took,
+		cpu:      100 * (after.cpu - before.cpu).Seconds() / took,
+	}, err
+}
+
+// counters are totals of the API server.
+type counters struct {
+	requests, events requests
+	cpu              time.Duration
+}
+
+func (l *environment) countLoad(ctx context.Context) (c counters, err error) {
+	if c.requests, err = countRequests(ctx, l.client); err != nil {
+		return c, err
+	}
+	if c.events, err = count(ctx, l.client, eventTotal); err != nil {
+		return c, err
+	}
+	c.cpu, err = cpu(l.plane.PID(cluster.APIServer))
+	return c, err
+}

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 
 // lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
 // scenarios wait, for example for the end of a quiet period.
-var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references", "million"}
+var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references,growth", "million"}
 
 // TestBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
 // machine.
@@ -35,7 +36,7 @@ func TestBenchmarkStillWorks(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	for i, lane := range lanes {
 		group.Go(func() (err error) {
-			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset})
+			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset, curves: filepath.Join(t.TempDir(), "growth")})
 			return err
 		})
 	}

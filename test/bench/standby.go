@@ -55,14 +55,7 @@ func (l *environment) loadOfChanges(ctx context.Context) (load, error) {
 	if err != nil {
 		return load{}, err
 	}
-	if err := together(ctx, int(l.size.idle/dueEvery), func(ctx context.Context, i int) error {
-		if err := pause(ctx, time.Until(began.Add(time.Duration(i)*dueEvery))); err != nil {
-			return err
-		}
-		note := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/changed":%q}}}`, began.String())
-		_, err := l.client.BatchV1().Jobs(l.team(i)).Patch(ctx, storedName("job", i), types.MergePatchType, note, metav1.PatchOptions{})
-		return err
-	}); err != nil {
+	if err := l.changeJobs(ctx, l.jobChanges(), l.size.million-l.size.millionDue); err != nil {
 		return load{}, err
 	}
 	after, err := l.countLoad(ctx)
@@ -74,6 +67,22 @@ func (l *environment) loadOfChanges(ctx context.Context) (load, error) {
 		events:   float64(after.events.since(before.events, all)) / took,
 		cpu:      100 * (after.cpu - before.cpu).Seconds() / took,
 	}, err
+}
+
+// jobChanges is how many changes of Jobs to measure.
+func (l *environment) jobChanges() int { return int(l.size.idle / dueEvery) }
+
+// changeJobs changes stored Jobs n times, 100 a second. The Jobs before the one with number stored exist.
+func (l *environment) changeJobs(ctx context.Context, n, stored int) error {
+	began := time.Now()
+	return together(ctx, n, func(ctx context.Context, i int) error {
+		if err := pause(ctx, time.Until(began.Add(time.Duration(i)*dueEvery))); err != nil {
+			return err
+		}
+		note := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/changed":"%s %d"}}}`, began.Format(time.RFC3339Nano), i)
+		_, err := l.client.BatchV1().Jobs(l.team(i%stored)).Patch(ctx, storedName("job", i%stored), types.MergePatchType, note, metav1.PatchOptions{})
+		return err
+	})
 }
 
 // counters are totals of the API server.

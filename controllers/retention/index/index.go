@@ -5,6 +5,7 @@ package index
 import (
 	"container/heap"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -207,8 +208,8 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
-// scanAtOnce limits how long Scan locks the index.
-const scanAtOnce = 1000
+// scanAtOnce limits how long Scan locks the index. A deletion locks the index several times, and may wait for Scan each time.
+const scanAtOnce = 64
 
 // Scan passes every subject that was not deleted to visit, with the evaluations of its rules. The index may change during
 // the scan: each subject is passed as it is at that moment. visit must not keep the evaluations.
@@ -221,13 +222,14 @@ func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy
 	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
 	for rows := range slices.Chunk(x.copyRows(), scanAtOnce) {
 		x.visit(rows, past, visit)
+		runtime.Gosched() // otherwise Scan often locks the index again before a goroutine that waits for it runs
 	}
 }
 
 func (x *Index) copyRows() []*FactRow {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.Collect(maps.Values(x.rows))
+	return slices.AppendSeq(make([]*FactRow, 0, len(x.rows)), maps.Values(x.rows))
 }
 
 func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {

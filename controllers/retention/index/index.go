@@ -83,11 +83,12 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
 	x.version++
-	changed := map[*partition]partitionRules{} // the previous rules
+	changed, affected := map[*partition]partitionRules{}, 0 // the previous rules; the number of rows
 	for s := range x.eachPartition {
 		next := x.rulesOf(snapshot, s.partitionKey)
 		if !next.same(&s.rules) {
 			changed[s] = s.rules
+			affected += s.rows
 		}
 		s.rules = next
 	}
@@ -96,10 +97,17 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		return
 	}
 	soonest := x.soonest()
-	for _, row := range x.rows {
-		if before, ok := changed[row.partition]; ok {
-			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+	if len(x.ranks) > 0 {
+		for _, row := range x.rows {
+			if before, ok := changed[row.partition]; ok {
+				x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+			}
 		}
+	}
+	few := affected < len(x.rows)/16 // a new schedule would take longer
+	decide := x.setNextDue
+	if few {
+		decide = x.replan
 	}
 	for _, row := range x.rows {
 		if before, ok := changed[row.partition]; ok {
@@ -107,15 +115,24 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 				row.streak = 0 // a user has edited the rule
 			}
 			row.handedOver = false // another rule may decide now, and its ledger has no entry
-			x.setNextDue(row, now)
+			decide(row, now)
 		}
 	}
 	for _, uid := range ranked {
 		if row := x.rows[uid]; row != nil {
-			x.setNextDue(row, now)
+			decide(row, now)
 		}
 	}
-	x.rebuild(soonest)
+	if !few {
+		x.rebuild(soonest)
+	}
+}
+
+// replan sets the time of the next evaluation of a row, and its place in the schedule.
+func (x *Index) replan(row *FactRow, now time.Time) {
+	x.unschedule(row)
+	x.setNextDue(row, now)
+	x.reschedule(row)
 }
 
 // rebuild builds the schedule again after many rows have been evaluated; soonest is the previous first due time.

@@ -32,11 +32,11 @@ func TestBenchmarkStillWorks(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	sunset, err := build(t.Context(), t.TempDir(), controllerPackage)
 	expect.NoError(t, err)
-	tables := make([]*table, len(lanes))
+	tables, grown := make([]*table, len(lanes)), filepath.Join(t.TempDir(), "growth")
 	group, ctx := errgroup.WithContext(t.Context())
 	for i, lane := range lanes {
 		group.Go(func() (err error) {
-			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset, curves: filepath.Join(t.TempDir(), "growth")})
+			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset, curves: grown})
 			return err
 		})
 	}

@@ -83,12 +83,11 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
 	x.version++
-	changed, affected := map[*partition]partitionRules{}, 0 // the previous rules; the number of rows
+	changed := map[*partition]partitionRules{} // the previous rules
 	for s := range x.eachPartition {
 		next := x.rulesOf(snapshot, s.partitionKey)
 		if !next.same(&s.rules) {
 			changed[s] = s.rules
-			affected += s.rows
 		}
 		s.rules = next
 	}
@@ -96,27 +95,26 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	if len(changed) == 0 && len(ranked) == 0 {
 		return
 	}
-	soonest := x.soonest()
-	if len(x.ranks) > 0 {
-		for _, row := range x.rows {
-			if before, ok := changed[row.partition]; ok {
-				x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
-			}
+	var affected []*FactRow
+	for _, row := range x.rows {
+		if _, ok := changed[row.partition]; ok {
+			affected = append(affected, row)
 		}
 	}
-	few := affected < len(x.rows)/16 // a new schedule would take longer
-	decide := x.setNextDue
+	for _, row := range affected {
+		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+	}
+	soonest, decide := x.soonest(), x.setNextDue
+	few := len(affected) < len(x.rows)/16 // a new schedule would take longer
 	if few {
 		decide = x.replan
 	}
-	for _, row := range x.rows {
-		if before, ok := changed[row.partition]; ok {
-			if row.isEdited(&before) {
-				row.streak = 0 // a user has edited the rule
-			}
-			row.handedOver = false // another rule may decide now, and its ledger has no entry
-			decide(row, now)
+	for _, row := range affected {
+		if before := changed[row.partition]; row.isEdited(&before) {
+			row.streak = 0 // a user has edited the rule
 		}
+		row.handedOver = false // another rule may decide now, and its ledger has no entry
+		decide(row, now)
 	}
 	for _, uid := range ranked {
 		if row := x.rows[uid]; row != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,14 +60,20 @@ func (l *environment) loadOfChanges(ctx context.Context) (load, error) {
 		return load{}, err
 	}
 	after, err := l.countLoad(ctx)
+	if err != nil {
+		return load{}, err
+	}
 	took := time.Since(began).Seconds()
 	others := func(key string) bool { return key != "PATCH jobs" && key != "GET " } // "GET " includes reads of the metrics
-	all := func(string) bool { return true }
+	events := after.events.since(before.events, func(string) bool { return true })
+	if events == 0 {
+		return load{}, errors.New("the API server has counted no events of watches, although a leader watches Jobs that change")
+	}
 	return load{
 		requests: float64(after.requests.since(before.requests, others)) / took,
-		events:   float64(after.events.since(before.events, all)) / took,
+		events:   float64(events) / took,
 		cpu:      100 * (after.cpu - before.cpu).Seconds() / took,
-	}, err
+	}, nil
 }
 
 // jobChanges is how many changes of Jobs to measure.

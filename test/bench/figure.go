@@ -18,9 +18,9 @@ const (
 
 // panel is one curve. Both axes are logarithmic.
 type panel struct {
-	X, Y  float64
-	Title string
-	Dots  []dot
+	X, Y         float64
+	Title, Below string
+	Dots         []dot
 }
 
 // dot is one value in a panel.
@@ -36,8 +36,8 @@ func (c curves) figure() ([]byte, error) {
 	for row, by := range []struct {
 		points []point
 		n      func(point) int
-		beside string
-	}{{c.Objects, objects, "by objects, 1 policy"}, {c.Policies, policies, fmt.Sprintf("by policies, %d objects", c.Policies[0].Objects)}} {
+		below  string
+	}{{c.Objects, objects, "objects, with 1 policy"}, {c.Policies, policies, fmt.Sprintf("policies, with %d objects", c.Policies[0].Objects)}} {
 		for column, what := range []struct {
 			name  string
 			value func(point) float64
@@ -46,7 +46,7 @@ func (c curves) figure() ([]byte, error) {
 			{"time to count, s", func(p point) float64 { return p.Counted }},
 			{"CPU for a change, ms", func(p point) float64 { return p.Change }},
 		} {
-			next := panel{X: 40 + panelX*float64(column), Y: 40 + panelY*float64(row), Title: what.name + ", " + by.beside}
+			next := panel{X: 40 + panelX*float64(column), Y: 40 + panelY*float64(row), Title: what.name, Below: by.below}
 			for _, p := range by.points {
 				next.Dots = append(next.Dots, dot{X: float64(by.n(p)), Y: what.value(p), At: fmt.Sprint(by.n(p)), Value: rounded(what.value(p))})
 			}
@@ -85,7 +85,7 @@ func (p *panel) scale() {
 // logarithm of a value that the clock could not measure, because it is too small, is that of a thousandth.
 func logarithm(v float64) float64 { return math.Log10(max(v, 0.001)) }
 
-var figureTemplate = template.Must(template.New("figure").Parse(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 380" width="740" height="380">
+var figureTemplate = template.Must(template.New("figure").Parse(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 390" width="740" height="390">
 <style>
 text { font: 11px Helvetica, Arial, sans-serif; fill: #24292e; text-anchor: middle }
 path { stroke: #8c959f; fill: none }
@@ -99,7 +99,7 @@ circle { fill: #1f60c4 }
 }
 </style>
 {{range .}}<g transform="translate({{.X}} {{.Y}})">
-<text x="95" y="-18">{{.Title}}</text>
+<text x="95" y="-18">{{.Title}}</text><text x="95" y="150">{{.Below}}</text>
 <path d="M0 0V118H190"/>
 <polyline points="{{range .Dots}}{{printf "%.1f,%.1f " .X .Y}}{{end}}"/>
 {{range .Dots}}<circle cx="{{printf "%.1f" .X}}" cy="{{printf "%.1f" .Y}}" r="2.5"/><text x="{{printf "%.1f" .X}}" y="{{printf "%.1f" .Y}}" dy="-6">{{.Value}}</text><text x="{{printf "%.1f" .X}}" y="132">{{.At}}</text>

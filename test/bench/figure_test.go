@@ -48,7 +48,7 @@ func TestCurvesAreWritten(t *testing.T) {
 		t.Fatalf("%d panels, want 6", len(figure.Panels))
 	}
 	memory := figure.Panels[0]
-	expect.Equal(t, "texts", []string{"memory, MB, by objects, 1 policy", "50", "100", "500", "10000"}, memory.Texts)
+	expect.Equal(t, "texts", []string{"memory, MB", "objects, with 1 policy", "50", "100", "500", "10000"}, memory.Texts)
 	if a, b := memory.Circles[0], memory.Circles[1]; a.X != 0 || a.Y != panelHeight || b.X != panelWidth || b.Y != 0 {
 		t.Errorf("ten times the memory of the first: %v, %v", a, b)
 	}

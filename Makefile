@@ -160,7 +160,7 @@ fuzz: ## Run every fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: ## Measure Sunset, its alternatives and the raw limit, in one table (about 40 minutes)
+bench: ## Measure Sunset, its alternatives and the raw limit, in one table (more than an hour)
 	go run ./test/bench
 
 .PHONY: demo

@@ -26,8 +26,9 @@ type Snapshot struct {
 	freezing   []*Policy                    // with freezes of all policies
 	past       map[schema.GroupKind][]*Rule // of earlier snapshots whose rules are still evaluated
 
-	mu    sync.RWMutex
-	cache map[effectiveKey]*EffectiveRules
+	mu     sync.RWMutex
+	cache  map[effectiveKey]*EffectiveRules
+	common map[schema.GroupKind][]*Rule // the latest rules of cache, which most namespaces share
 }
 
 type rulePolicy struct {
@@ -76,7 +77,6 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 		own:        map[effectiveKey][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
 		overrides:  map[string][]*Override{},
-		cache:      map[effectiveKey]*EffectiveRules{},
 	}
 	b.agreeOnVersions()
 	b.takeOverrides()
@@ -188,9 +188,12 @@ func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *Effective
 		return known
 	}
 	if b.cache == nil {
-		b.cache = map[effectiveKey]*EffectiveRules{}
+		b.cache, b.common = map[effectiveKey]*EffectiveRules{}, map[schema.GroupKind][]*Rule{}
 	}
-	b.cache[key] = effective
+	if common := b.common[kind]; slices.Equal(common, effective.Rules) {
+		effective.Rules = common
+	}
+	b.cache[key], b.common[kind] = effective, effective.Rules
 	return effective
 }
 

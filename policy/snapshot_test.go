@@ -84,6 +84,20 @@ func TestEffective(t *testing.T) {
 	}
 }
 
+// TestEffectiveSharesRules: namespaces with the same rules share one slice, so that a thousand policies in thousands of namespaces
+// need little memory.
+func TestEffectiveSharesRules(t *testing.T) {
+	selects := policyOf("selects", about(jobs, "jobs"))
+	selects.Excluded = sets.New("bare")
+	snapshot := policy.NewSnapshot([]*policy.Policy{selects, policyOf("everywhere", about(jobs, "jobs"))}, namespaces, policy.Protection{})
+	rules := func(namespace string) []*policy.Rule { return snapshot.Effective(jobs.GroupKind(), namespace).Rules }
+	if a, b := rules("team-a"), rules("team-b"); len(a) != 2 || &a[0] != &b[0] {
+		t.Errorf("two namespaces with the same rules have two slices: %d and %d rules", len(a), len(b))
+	}
+	expect.Equal(t, "rules of another namespace", 1, len(rules("bare")))
+	expect.Equal(t, "rules after it", 2, len(rules("unborn")))
+}
+
 func TestSnapshotKnows(t *testing.T) {
 	snapshot := policy.NewSnapshot(nil, namespaces, policy.Protection{})
 	for namespace, want := range map[string]bool{"team-a": true, "bare": true, "": true, "unborn": false} {

@@ -42,8 +42,8 @@ import (
 
 // Config is the configuration of a controller, from its flags.
 type Config struct {
-	Rest  *rest.Config     // how to reach the API server; its client-side rate limits are ignored
-	Clock clock.WithTicker // the real clock outside of tests
+	Rest  *rest.Config                        // how to reach the API server; its client-side rate limits are ignored
+	Clock clock.WithTickerAndDelayedExecution // the real clock outside of tests
 
 	Namespace  string // of Sunset; it is protected, and contains the lease. Empty means "sunset-system"
 	Identity   string // of this process in leader election; unique

@@ -190,6 +190,9 @@ func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 		return time.Time{}, func() { f.holdBack(ctx, f.it, err) }
 	}
 	f.reconciler.setPreflightError(nil)
+	if now := f.reconciler.Clock.Now(); !preflight.Fresh(now.Add(prefetchFor), since) { // so that the next deletions in a backlog do not wait
+		f.reconciler.prefetch(ctx, soonest{now, f.it.namespace})
+	}
 	return since, nil
 }
 

@@ -32,10 +32,8 @@ func (s *concurrency) acquire(ctx context.Context, p *pipeline) error {
 		}
 		changed := s.changed
 		s.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
+		if err := pause(ctx, nil, changed, 0); err != nil {
+			return err
 		}
 	}
 }

@@ -68,7 +68,7 @@ type Options struct {
 	Remover  Remover
 	Live     preflight.Live
 	Ledger   Ledger
-	Clock    clock.Clock
+	Clock    clock.WithDelayedExecution
 	Observer Observer
 	// IgnoreKind reports the kinds whose subjects another process deletes, such as images; nil for none.
 	IgnoreKind func(schema.GroupKind) bool

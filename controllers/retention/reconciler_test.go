@@ -57,6 +57,34 @@ func TestPreflightPrefetches(t *testing.T) {
 	})
 }
 
+// TestBacklogPrefetches: answers that will soon be too old are read again, before deletions have to wait for that.
+func TestBacklogPrefetches(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want []string
+	}{
+		"answers of 0.7 s count for a while": {700 * time.Millisecond, nil},
+		"answers of 0.8 s":                   {800 * time.Millisecond, []string{"team-a for 1.05s"}},
+	} {
+		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
+			var read []string
+			w.set(func() {
+				w.check = func(string) error {
+					time.Sleep(test.age)
+					return nil
+				}
+				w.prefetch = func(namespace string, at time.Time) {
+					w.set(func() { read = append(read, fmt.Sprintf("%s for %s", namespace, at.Sub(w.began))) })
+				}
+			})
+			w.listed(row("x", w.began.Add(-2*time.Hour)))
+			bubble.Pass(time.Minute)
+			expect.Equal(t, "read", test.want, read)
+			expect.Equal(t, "removed", []string{"x"}, w.removed())
+		})
+	}
+}
+
 func TestEarlierSubjectIsNotMissed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.listed(row("late", w.began.Add(100*time.Hour)))

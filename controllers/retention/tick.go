@@ -6,8 +6,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
@@ -31,7 +29,11 @@ func (r *Reconciler) tick(ctx context.Context) {
 			r.prefetch(ctx, next)
 			wake = next.at
 		}
-		setTimer(timer, wake, now, ok)
+		wait := lookEvery
+		if ok {
+			wait = min(wait, wake.Sub(now))
+		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
@@ -65,21 +67,6 @@ func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 			r.Live.Prefetch(ctx, next.namespace, next.at.Add(prefetchFor))
 		})
 	}
-}
-
-// setTimer sets the timer to next, but to lookEvery from now at most.
-func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
-	wait := lookEvery
-	if ok {
-		wait = min(wait, next.Sub(now))
-	}
-	if !timer.Stop() {
-		select {
-		case <-timer.C():
-		default:
-		}
-	}
-	timer.Reset(wait)
 }
 
 // takeDue queues the due subjects, and returns which one is due next; ok is false if no subject becomes due without a

@@ -75,18 +75,10 @@ func (p *pipeline) workThrottled(ctx context.Context) {
 // timed runs one step of an attempt: the work before the checks, one round of checks, or the request. If the step takes
 // longer than slowAfter, the attempt gives up its worker slot.
 func (p *pipeline) timed(ctx context.Context, it item, step func()) {
-	ended, began := make(chan struct{}), p.reconciler.Clock.Now()
-	go func() {
-		timer := p.reconciler.Clock.NewTimer(slowAfter)
-		defer timer.Stop()
-		select {
-		case <-ended:
-		case <-timer.C():
-			p.giveUpSlot(ctx, it)
-		}
-	}()
+	began := p.reconciler.Clock.Now()
+	slow := p.reconciler.Clock.AfterFunc(slowAfter, func() { p.giveUpSlot(ctx, it) })
 	step()
-	close(ended)
+	slow.Stop()
 	p.throttle.took(it, p.reconciler.Clock.Since(began))
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 
 // lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
 // scenarios wait, for example for the end of a quiet period.
-var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references", "million"}
+var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references,growth", "million"}
 
 // TestBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
 // machine.
@@ -31,11 +32,11 @@ func TestBenchmarkStillWorks(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	sunset, err := build(t.Context(), t.TempDir(), controllerPackage)
 	expect.NoError(t, err)
-	tables := make([]*table, len(lanes))
+	tables, grown := make([]*table, len(lanes)), filepath.Join(t.TempDir(), "growth")
 	group, ctx := errgroup.WithContext(t.Context())
 	for i, lane := range lanes {
 		group.Go(func() (err error) {
-			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset})
+			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset, curves: grown})
 			return err
 		})
 	}

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -30,24 +32,65 @@ const latenessPolicy = `
     ttlExpression: duration(object.metadata.annotations['example.com/ttl'])
 `
 
-// lateness measures how long after their due time Jobs are deleted. It ends when the DELETED event arrives at a separate
-// watch.
+// lateness measures how long after their due time Jobs are deleted: undisturbed, and while the TTL of a policy is edited every
+// second. It ends when the DELETED event arrives at a separate watch.
 func (l *environment) lateness(ctx context.Context) error {
-	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
-		return err
+	for name, spec := range map[string]string{"lateness": fmt.Sprintf(latenessPolicy, "lateness"), "beside": fmt.Sprintf(drainPolicy, "beside")} {
+		if _, err := l.apply(ctx, name, spec); err != nil {
+			return err
+		}
+		defer func() { _ = l.remove(context.WithoutCancel(ctx), name) }()
 	}
-	late, err := l.lateBy(ctx, dueJobs{namespace: "lateness", n: l.size.lateness, every: dueEvery, first: l.firstDue(1)})
+	for _, edited := range []struct{ policy, what, beside string }{
+		{"", "", "from due to the DELETED event at another client"},
+		{"beside", ", a policy edited every second", "a policy that selects no objects"},
+		{"standing", ", a policy edited every second", "the policy that selects all of them"},
+	} {
+		late, err := l.lateWhileEdited(ctx, edited.policy, dueJobs{namespace: "lateness", prefix: "job" + edited.policy, n: l.size.lateness, every: dueEvery, first: l.firstDue(1)})
+		if err != nil {
+			return err
+		}
+		l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched%s", l.size.standing, edited.what), waits(late).text(), edited.beside)
+	}
+	return nil
+}
+
+// lateWhileEdited is lateBy while the TTL of a policy is edited every second; empty for none.
+func (l *environment) lateWhileEdited(ctx context.Context, policy string, jobs dueJobs) (late []time.Duration, err error) {
+	due, err := l.createDue(ctx, jobs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), waits(late).text(),
-		"from due to the DELETED event at another client")
-	return l.remove(ctx, "lateness")
+	group, gctx := errgroup.WithContext(ctx)
+	ended := make(chan struct{})
+	group.Go(func() (err error) {
+		defer close(ended)
+		late, err = l.watchDeletions(gctx, jobs.namespace, due)
+		return err
+	})
+	group.Go(func() error {
+		for i := 0; policy != ""; i++ {
+			if err := l.edit(gctx, policy, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = fmt.Sprintf("%dd", 30+i%2) }); err != nil {
+				return err
+			}
+			select {
+			case <-ended:
+				return nil
+			case <-gctx.Done():
+				return gctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+		return nil
+	})
+	err = group.Wait()
+	return late, err
 }
 
 // dueJobs are Jobs that become due one after the other.
 type dueJobs struct {
 	namespace string
+	prefix    string // of their names; empty means "job"
 	n         int
 	every     time.Duration
 	first     time.Time // when the first is due
@@ -75,7 +118,7 @@ func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]t
 	}
 	first := jobs.first
 	due := make(map[string]time.Time, jobs.n)
-	b := batch{namespace: jobs.namespace, prefix: "job", count: jobs.n, labels: map[string]string{"due": "true"}}
+	b := batch{namespace: jobs.namespace, prefix: cmp.Or(jobs.prefix, "job"), count: jobs.n, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after all creations: a TTL never starts before the object's creation
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {

@@ -50,6 +50,10 @@ type sizes struct {
 	millionDue  int // of these Jobs that are drained
 	millionPods int
 	namespaces  int // of these Jobs and Pods
+
+	growth   []int // numbers of Jobs in scenario growth, with one policy
+	policied int   // Jobs there with several policies
+	growthBy []int // numbers of these policies
 }
 
 var (
@@ -58,13 +62,15 @@ var (
 		kueue: 50_000, kueueDue: 300, kueueAhead: 15 * time.Second, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
 		images: 2_000, imageRounds: 3,
 		referred: 10_000, referring: 50_000, spares: 400, races: 400,
-		million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000}
+		million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000,
+		growth: []int{1_000, 10_000, 100_000, 1_000_000}, policied: 12_000, growthBy: []int{1, 10, 100, 1_000}}
 	short = sizes{drain: 200, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 100, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
 		kueue: 300, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
 		images: 40, imageRounds: 1,
 		referred: 20, referring: 100, spares: 10, races: 5,
-		million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40}
+		million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40,
+		growth: []int{100, 1_000}, policied: 200, growthBy: []int{1, 10}}
 )
 
 func main() {
@@ -76,6 +82,7 @@ func main() {
 	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
 	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
 	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
+	curves := flag.String("growth", "", "where scenario growth writes its results: NAME.json, and NAME.svg, the figure; empty to write nothing")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	size := full
@@ -93,7 +100,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags), atATime: *atATime})
+	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags), atATime: *atATime, curves: *curves})
 	if err == nil {
 		err = figures.print(os.Stdout)
 	}
@@ -109,6 +116,8 @@ type options struct {
 	only  string   // the scenarios to run, separated by commas; empty for all
 	pprof string   // address where Sunset serves its profiles; empty for none
 	flags []string // additional flags for Sunset
+
+	curves string // name of the files with the results of scenario growth; empty for none
 
 	atATime int    // concurrent image removals
 	sunset  string // path of the controller; empty to build it
@@ -138,6 +147,7 @@ var scenarios = []scenario{
 	{name: "pods", run: (*environment).pods, apart: true},
 	{name: "references", run: (*environment).references, apart: true},
 	{name: "million", run: (*environment).million, apart: true},
+	{name: "growth", run: (*environment).growth, apart: true},
 }
 
 func names(of []scenario) (all []string) {

@@ -55,12 +55,17 @@ const (
 
 // million measures Sunset beside a million finished Jobs and 200,000 Pods, on a control plane of its own.
 func (l *environment) million(ctx context.Context) error {
+	return l.elsewhere(ctx, (*environment).millionObjects)
+}
+
+// elsewhere measures something on a control plane of its own, without controllers.
+func (l *environment) elsewhere(ctx context.Context, measure func(*environment, context.Context) error) error {
 	m, err := openEnvironment(ctx, l.options, cluster.Options{Controllers: []string{}})
 	if err != nil {
 		return err
 	}
 	defer m.close()
-	err = m.millionObjects(ctx)
+	err = measure(m, ctx)
 	l.table.rows = append(l.table.rows, m.table.rows...)
 	return err
 }

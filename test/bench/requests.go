@@ -15,16 +15,24 @@ import (
 // requests counts the requests that the API server has answered, by "VERB resource".
 type requests map[string]int
 
-var requestTotal = regexp.MustCompile(`(?m)^apiserver_request_total\{([^}]*)\} (\S+)$`)
+var (
+	requestTotal = regexp.MustCompile(`(?m)^apiserver_request_total\{([^}]*)\} (\S+)$`)
+	eventTotal   = regexp.MustCompile(`(?m)^apiserver_watch_events_total\{([^}]*)\} (\S+)$`)
+)
 
 // countRequests reads the API server's metrics.
 func countRequests(ctx context.Context, client kubernetes.Interface) (requests, error) {
+	return count(ctx, client, requestTotal)
+}
+
+// count reads a counter of the API server's metrics. Without the label verb, the keys are " resource".
+func count(ctx context.Context, client kubernetes.Interface, metric *regexp.Regexp) (requests, error) {
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts := requests{}
-	for _, match := range requestTotal.FindAllStringSubmatch(string(data), -1) {
+	for _, match := range metric.FindAllStringSubmatch(string(data), -1) {
 		n, err := strconv.ParseFloat(match[2], 64)
 		if err != nil {
 			return nil, fmt.Errorf("read metrics: %w", err)

@@ -137,28 +137,33 @@ func (s *storage) copyOfPod(pod *corev1.Pod, namespace, name string) (key string
 	return "/registry/pods/" + namespace + "/" + name
 }
 
+// seed is one Job to copy.
+var seed = batch{namespace: "seed", prefix: "job", count: 1, finished: anHourAgo}
+
+// storeSeed creates the seed and the namespaces of its copies with the API server, and returns what the API server has stored.
+func (l *environment) storeSeed(ctx context.Context, s *storage) (runtime.Object, error) {
+	if err := seed.create(ctx, l.client); err != nil {
+		return nil, err
+	}
+	if err := together(ctx, l.size.namespaces, func(ctx context.Context, i int) error { return ensureNamespace(ctx, l.client, l.team(i)) }); err != nil {
+		return nil, err
+	}
+	return s.read(ctx, "/registry/jobs/seed/"+seed.name(0))
+}
+
 // storeMillion creates one Job and one Pod with the API server, and writes copies of what it has stored.
 func (l *environment) storeMillion(ctx context.Context) error {
-	seed := batch{namespace: "seed", prefix: "job", count: 1, finished: anHourAgo}
-	if err := seed.create(ctx, l.client); err != nil {
+	s := newStorage(l.plane.URL(cluster.Etcd))
+	storedJob, err := l.storeSeed(ctx, s)
+	if err != nil {
 		return err
 	}
 	pod := &corev1.Pod{ObjectMeta: objectMeta("pod"), Spec: seed.job(0).Spec.Template.Spec}
 	pod.Namespace = "seed"
-	pod, err := l.createPod(ctx, pod)
-	if err != nil {
+	if pod, err = l.createPod(ctx, pod); err != nil {
 		return err
 	}
 	if err := l.succeed(ctx, pod); err != nil {
-		return err
-	}
-	namespaceOf := func(i int) string { return fmt.Sprintf("team-%04d", i%l.size.namespaces) }
-	if err := together(ctx, l.size.namespaces, func(ctx context.Context, i int) error { return ensureNamespace(ctx, l.client, namespaceOf(i)) }); err != nil {
-		return err
-	}
-	s := newStorage(l.plane.URL(cluster.Etcd))
-	storedJob, err := s.read(ctx, "/registry/jobs/seed/"+seed.name(0))
-	if err != nil {
 		return err
 	}
 	storedPod, err := s.read(ctx, "/registry/pods/seed/"+pod.Name)
@@ -171,15 +176,20 @@ func (l *environment) storeMillion(ctx context.Context) error {
 		labels map[string]string
 	}{{"job", l.size.million - l.size.millionDue, nil}, {"due", l.size.millionDue, map[string]string{"lot": "drain"}}} {
 		if err := s.copies(ctx, storedJob, lot.n, func(i int, copied runtime.Object) string {
-			return s.copyOfJob(copied.(*batchv1.Job), namespaceOf(i), fmt.Sprintf("%s-%07d", lot.name, i), lot.labels)
+			return s.copyOfJob(copied.(*batchv1.Job), l.team(i), storedName(lot.name, i), lot.labels)
 		}); err != nil {
 			return err
 		}
 	}
 	return s.copies(ctx, storedPod, l.size.millionPods, func(i int, copied runtime.Object) string {
-		return s.copyOfPod(copied.(*corev1.Pod), namespaceOf(i), fmt.Sprintf("pod-%07d", i))
+		return s.copyOfPod(copied.(*corev1.Pod), l.team(i), storedName("pod", i))
 	})
 }
+
+// team is the namespace of the i-th stored object.
+func (l *environment) team(i int) string { return fmt.Sprintf("team-%04d", i%l.size.namespaces) }
+
+func storedName(prefix string, i int) string { return fmt.Sprintf("%s-%07d", prefix, i) }
 
 // succeed marks a Pod as finished an hour ago.
 func (l *environment) succeed(ctx context.Context, pod *corev1.Pod) error {

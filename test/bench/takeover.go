@@ -16,7 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// takeover measures how long after it has acquired the Lease a new leader deletes a due Job, with and without facts.
+// takeover measures how long after it has acquired the Lease a new leader deletes a due Job, with and without facts, and what a
+// standby costs until then.
 func (l *environment) takeover(ctx context.Context) error {
 	if err := ensureNamespace(ctx, l.client, "sunset-system"); err != nil {
 		return err
@@ -54,6 +55,13 @@ func (l *environment) takeoverBy(ctx context.Context, warm bool) error {
 	if err != nil {
 		return err
 	}
+	if err := l.untilIdle(ctx, first); err != nil {
+		return err
+	}
+	alone, err := l.loadOfChanges(ctx)
+	if err != nil {
+		return err
+	}
 	standby, err := replica("standby")
 	if err != nil {
 		return err
@@ -62,8 +70,7 @@ func (l *environment) takeoverBy(ctx context.Context, warm bool) error {
 	if err := l.untilIdle(ctx, standby); err != nil { // it has listed everything, if it does
 		return err
 	}
-	now, _, err := memory(standby.pid())
-	if err != nil {
+	if err := l.addStandby(ctx, name+" standby", standby, alone); err != nil {
 		return err
 	}
 	ended := time.Now()
@@ -77,7 +84,7 @@ func (l *environment) takeoverBy(ctx context.Context, warm bool) error {
 	if err := l.untilGone(ctx, marker); err != nil {
 		return err
 	}
-	l.table.add("Sunset, first deletion after it has acquired the Lease, "+name+" standby", milliseconds(time.Since(acquired)), "standby: "+megabytes(now))
+	l.table.add("Sunset, first deletion after it has acquired the Lease, "+name+" standby", milliseconds(time.Since(acquired)), "")
 	return nil
 }
 

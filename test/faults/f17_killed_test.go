@@ -68,9 +68,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {
 			scenario.Short(t)
-			if !killedAt(t, m) {
-				t.Error("the run is void: missing the write")
-			}
+			mustKillAt(t, scenario.Options{}, m)
 		})
 	}
 	t.Run("every write", func(t *testing.T) {
@@ -83,7 +81,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 			if !slices.Contains(moments, m) {
 				t.Run(m.String(), func(t *testing.T) {
 					scenario.Long(t)
-					if !met.is(m, killedAt(t, m)) {
+					if !met.is(m, killedAt(t, scenario.Options{}, m)) {
 						t.Skip("not reached: this run had no such write")
 					}
 				})
@@ -120,9 +118,16 @@ func (m *met) end(t *testing.T) {
 	}
 }
 
+func mustKillAt(t *testing.T, o scenario.Options, m moment) {
+	t.Helper()
+	if !killedAt(t, o, m) {
+		t.Error("the run is void: missing the write")
+	}
+}
+
 // killedAt kills the leader at a moment, and reports whether the run reached it.
-func killedAt(t *testing.T, m moment) bool {
-	s := scenario.New(t, scenario.Options{})
+func killedAt(t *testing.T, o scenario.Options, m moment) bool {
+	s := scenario.New(t, o)
 	leads, _ := pair(s, scenario.Start{Failover: true})
 	armed := leads.Proxy.Arm(m.fault(leads))
 	converged(s, crashes(s))

@@ -19,8 +19,12 @@ import (
 // the DELETE arrives.
 func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	scenario.Short(t)
+	comesBack(t, scenario.Options{})
+}
+
+func comesBack(t *testing.T, o scenario.Options) {
 	const backlog, limit = 60, 40
-	s := scenario.New(t, scenario.Options{})
+	s := scenario.New(t, o)
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
 	configMaps(s, "cm", backlog, preview)
 	bystander := s.ConfigMap("bystander", nil)

@@ -18,8 +18,12 @@ import (
 // namespaces. Without a ledger, they do the same work twice, but nothing wrong. With a ledger, only the newer one counts.
 func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	scenario.Short(t)
+	twoLead(t, scenario.Options{})
+}
+
+func twoLead(t *testing.T, o scenario.Options) {
 	const backlog, limit = 40, 30
-	s := scenario.New(t, scenario.Options{})
+	s := scenario.New(t, o)
 	elsewhere := s.More("elsewhere")
 	p := s.Policy("previews", previews("DryRun", "0s"))
 	all := configMaps(s, "cm", backlog, preview)

@@ -17,7 +17,11 @@ import (
 // before the other replica starts.
 func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
 	scenario.Long(t)
-	s := scenario.New(t, scenario.Options{})
+	losesLease(t, scenario.Options{})
+}
+
+func losesLease(t *testing.T, o scenario.Options) {
+	s := scenario.New(t, o)
 	s.Policy("previews", previews("Enforce", "0s"))
 	elect := scenario.Start{Flags: []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}}
 	first := s.Sunset(elect)

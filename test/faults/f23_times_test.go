@@ -111,8 +111,12 @@ rules:
 // before the object's creation, and an invalid mark counts as none.
 func TestF23MarksAreForged(t *testing.T) {
 	scenario.Long(t)
+	forgedMarks(t, scenario.Options{})
+}
+
+func forgedMarks(t *testing.T, o scenario.Options) {
 	const ttl = 12 * time.Second
-	s := scenario.New(t, scenario.Options{})
+	s := scenario.New(t, o)
 	leads, waits := pair(s, scenario.Start{Failover: true})
 	s.Policy("unused", fmt.Sprintf(marked, ttl))
 	all := configMaps(s, "cm", 4, preview)

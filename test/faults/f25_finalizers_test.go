@@ -21,30 +21,34 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 	for name, propagation := range map[string]string{"background": "Background", "foreground": "Foreground"} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)
-			const stuck, free = 60, 40
-			s := scenario.New(t, scenario.Options{})
-			for _, cm := range configMaps(s, "stuck", stuck, preview) {
-				s.Change(cm, func() { cm.Finalizers = []string{"example.com/never"} })
-				t.Cleanup(func() { unstick(s, cm) })
-			}
-			configMaps(s, "free", free, preview)
-			leads, waits := pair(s, scenario.Start{Failover: true})
-			p := s.Policy("previews", previews("Enforce", "0s")+"  delete: {propagationPolicy: "+propagation+"}\n"+limited(500))
-			atMost(s, preview, stuck)
-			byLedger(s, p, stuck+free)
-			began := time.Now()
-			s.Gone(s.ConfigMap("late", preview))
-			t.Logf("a later object was deleted after %s", time.Since(began).Round(time.Millisecond))
-			silent(t, 8*time.Second, leads, waits)
-			once(t, leads.Deletes(), "stuck-", stuck)
-			leads.Kill()
-			s.Gone(s.ConfigMap("later", preview))
-			silent(t, 5*time.Second, waits)
-			once(t, append(leads.Deletes(), waits.Deletes()...), "stuck-", stuck)
-			byLedger(s, p, stuck+free+2)
-			s.Calm()
+			stuckObjects(t, scenario.Options{}, propagation)
 		})
 	}
+}
+
+func stuckObjects(t *testing.T, o scenario.Options, propagation string) {
+	const stuck, free = 60, 40
+	s := scenario.New(t, o)
+	for _, cm := range configMaps(s, "stuck", stuck, preview) {
+		s.Change(cm, func() { cm.Finalizers = []string{"example.com/never"} })
+		t.Cleanup(func() { unstick(s, cm) })
+	}
+	configMaps(s, "free", free, preview)
+	leads, waits := pair(s, scenario.Start{Failover: true})
+	p := s.Policy("previews", previews("Enforce", "0s")+"  delete: {propagationPolicy: "+propagation+"}\n"+limited(500))
+	atMost(s, preview, stuck)
+	byLedger(s, p, stuck+free)
+	began := time.Now()
+	s.Gone(s.ConfigMap("late", preview))
+	t.Logf("a later object was deleted after %s", time.Since(began).Round(time.Millisecond))
+	silent(t, 8*time.Second, leads, waits)
+	once(t, leads.Deletes(), "stuck-", stuck)
+	leads.Kill()
+	s.Gone(s.ConfigMap("later", preview))
+	silent(t, 5*time.Second, waits)
+	once(t, append(leads.Deletes(), waits.Deletes()...), "stuck-", stuck)
+	byLedger(s, p, stuck+free+2)
+	s.Calm()
 }
 
 // once fails the test unless each of the given number of objects with a name prefix got one DELETE.

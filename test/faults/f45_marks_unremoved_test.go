@@ -30,50 +30,58 @@ rules:
 // suspends the rule or every PATCH fails. The leader is killed once the object is no longer in use. The next leader can
 // write, and starts the TTL of the object again.
 func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
-	const ttl = 20 * time.Second
-	ways := map[string]func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) (repair func()){
-		"suspended": func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, _ *scenario.Replica) func() {
-			pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
-			return func() { s.Remove(pause) }
-		},
+	for name, way := range map[string]markFault{
+		"suspended": suspendedRule,
 		"PATCHes fail": func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) func() {
 			fails := leads.Proxy.Arm(proxy.Fault{Match: proxy.Requests("patch", "configmaps"), Answer: &proxy.Answer{Code: http.StatusInternalServerError}})
 			s.Expect(fails)
 			return func() {}
 		},
-	}
-	for name, way := range ways {
+	} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)
-			s := scenario.New(t, scenario.Options{})
-			p := s.Policy("retired", fmt.Sprintf(retired, ttl))
-			leads, waits := pair(s, scenario.Start{Failover: true})
-			used := s.ConfigMap("used", map[string]string{"env": "preview", "retired": "yes"})
-			s.Eventually(func() error { return hasMark(s, used) })
-			marked := time.Now()
-			repair := way(s, p, leads)
-			time.Sleep(time.Second)
-			s.Change(used, func() { used.Labels["retired"] = "no" })
-			s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-				if len(status.Rules) == 0 || !slices.Contains(status.Rules[0].DistrustedMarks, s.Namespace) {
-					return errors.New("status does not list the namespace in distrustedMarks")
-				}
-				return nil
-			})
-			again := time.Now()
-			s.Change(used, func() { used.Labels["retired"] = "yes" })
-			time.Sleep(time.Second)
-			leads.Kill()
-			if s.Leader() != waits {
-				t.Error("the other replica does not lead")
-			}
-			repair()
-			s.Gone(used)
-			t.Logf("it was deleted %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
-			if early := ttl - time.Since(again); early > 0 {
-				t.Errorf("it was deleted %s too early", early)
-			}
-			s.Calm()
+			keepsMark(t, scenario.Options{}, way)
 		})
 	}
+}
+
+// markFault prevents the leader from removing a mark. The next leader can remove it after repair.
+type markFault func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) (repair func())
+
+func suspendedRule(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, _ *scenario.Replica) func() {
+	pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+	return func() { s.Remove(pause) }
+}
+
+func keepsMark(t *testing.T, o scenario.Options, fault markFault) {
+	const ttl = 20 * time.Second
+	s := scenario.New(t, o)
+	p := s.Policy("retired", fmt.Sprintf(retired, ttl))
+	leads, waits := pair(s, scenario.Start{Failover: true})
+	used := s.ConfigMap("used", map[string]string{"env": "preview", "retired": "yes"})
+	s.Eventually(func() error { return hasMark(s, used) })
+	marked := time.Now()
+	repair := fault(s, p, leads)
+	time.Sleep(time.Second)
+	s.Change(used, func() { used.Labels["retired"] = "no" })
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if len(status.Rules) == 0 || !slices.Contains(status.Rules[0].DistrustedMarks, s.Namespace) {
+			return errors.New("status does not list the namespace in distrustedMarks")
+		}
+		return nil
+	})
+	again := time.Now()
+	s.Change(used, func() { used.Labels["retired"] = "yes" })
+	time.Sleep(time.Second)
+	leads.Kill()
+	if s.Leader() != waits {
+		t.Error("the other replica does not lead")
+	}
+	repair()
+	s.Gone(used)
+	t.Logf("it was deleted %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
+	if early := ttl - time.Since(again); early > 0 {
+		t.Errorf("it was deleted %s too early", early)
+	}
+	s.Calm()
 }

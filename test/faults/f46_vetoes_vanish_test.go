@@ -21,27 +21,16 @@ import (
 // TestF46WhatKeptObjectsGoesAway removes what keeps objects from an enforced policy: with a leader, which is then killed, or
 // without a leader. In both cases the objects wait for approval.
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
-	const due = 20
-	suspended := func(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
-		return s.Policy("veto", previews("Suspend", "0s"))
-	}
-	ways := map[string]struct {
-		rule  string // added to the rule
-		keeps func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
-		stay  int // number of objects at the end
-	}{
-		"a policy is deleted": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
-			veto := suspended(s)
-			return func() { s.Remove(veto) }
-		}},
+	ways := map[string]veto{
+		"a policy is deleted": deletedPolicy,
 		"a policy becomes a dry run": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
-			veto := suspended(s)
-			return func() { s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }) }
+			other := suspended(s)
+			return func() { s.Edit(other, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }) }
 		}},
 		"a policy is narrowed": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
-			veto := suspended(s)
+			other := suspended(s)
 			return func() {
-				s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
+				s.Edit(other, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
 			}
 		}},
 		"a hold is removed": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
@@ -65,39 +54,61 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 		for when, led := range map[string]bool{"with a leader": true, "without a leader": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				scenario.Long(t)
-				s := scenario.New(t, scenario.Options{})
-				ttl := "0s"
-				if way.rule != "" {
-					ttl = "1000h"
-				}
-				p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {maxObjects: 10, maxPercent: 25}\n")
-				goesAway := way.keeps(s, p)
-				leads, waits := pair(s, scenario.Start{Failover: true})
-				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-					return cluster.Want(status.Enforced != nil, "the policy is not enforced yet")
-				})
-				kept := configMaps(s, "cm", due, preview) // without the veto, the policy would delete them immediately
-				counted(s, p, due)
-				if led {
-					goesAway()
-					tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
-				}
-				leads.Kill()
-				if !led {
-					goesAway()
-				}
-				if s.Leader() != waits {
-					t.Error("the other replica does not lead")
-				}
-				tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
-				silent(t, 3*time.Second, waits)
-				if left := s.Left(&corev1.ConfigMapList{}, preview); left != len(kept) {
-					t.Errorf("%d of %d objects left before the approval", left, len(kept))
-				}
-				approve(s, p)
-				atMost(s, preview, way.stay)
-				s.Calm()
+				vanishes(t, scenario.Options{}, way, led)
 			})
 		}
 	}
+}
+
+// veto keeps objects of a policy until it goes away.
+type veto struct {
+	rule  string // added to the rule
+	keeps func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
+	stay  int // number of objects at the end
+}
+
+func suspended(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
+	return s.Policy("veto", previews("Suspend", "0s"))
+}
+
+var deletedPolicy = veto{keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {
+	other := suspended(s)
+	return func() { s.Remove(other) }
+}}
+
+// vanishes removes a veto while the first replica leads, or right after it was killed.
+func vanishes(t *testing.T, o scenario.Options, way veto, led bool) {
+	const due = 20
+	s := scenario.New(t, o)
+	ttl := "0s"
+	if way.rule != "" {
+		ttl = "1000h"
+	}
+	p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {maxObjects: 10, maxPercent: 25}\n")
+	goesAway := way.keeps(s, p)
+	leads, waits := pair(s, scenario.Start{Failover: true})
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		return cluster.Want(status.Enforced != nil, "the policy is not enforced yet")
+	})
+	kept := configMaps(s, "cm", due, preview) // without the veto, the policy would delete them immediately
+	counted(s, p, due)
+	if led {
+		goesAway()
+		tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	}
+	leads.Kill()
+	if !led {
+		goesAway()
+	}
+	if s.Leader() != waits {
+		t.Error("the other replica does not lead")
+	}
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	silent(t, 3*time.Second, waits)
+	if left := s.Left(&corev1.ConfigMapList{}, preview); left != len(kept) {
+		t.Errorf("%d of %d objects left before the approval", left, len(kept))
+	}
+	approve(s, p)
+	atMost(s, preview, way.stay)
+	s.Calm()
 }

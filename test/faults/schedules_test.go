@@ -40,6 +40,9 @@ const sideBySide = 3
 // for it.
 const disturbedOneIn = 4
 
+// coldOneIn says that one in so many seeds has replicas that watch objects only while they lead.
+const coldOneIn = 3
+
 func runs(t *testing.T, seed int64, f *figures) {
 	drawn := schedule.Draw(rand.New(rand.NewPCG(uint64(seed), 0)), seed%disturbedOneIn == 0)
 	var s *scenario.Scenario
@@ -51,6 +54,7 @@ func runs(t *testing.T, seed int64, f *figures) {
 	})
 	// -run cannot select a seed.
 	o := drawn.Options()
+	o.Cold = seed%coldOneIn == 2 // seed 2 is one of the two of every test run
 	o.Repeat = scenario.Repeat{Test: "TestRandomSchedules", Env: "SUNSET_FAULTS_SEEDS=1", Seed: seed}
 	s = scenario.New(t, o)
 	f.addFault(drawn.Run(s))

@@ -71,12 +71,17 @@ var indexTable = map[string]Mutant{
 	},
 	"returns: any change in the namespace resets the count of recreations": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
-		Old: "if is.ID == before.Rules[was].ID && is.EditedSince(before.Rules[was]) {",
-		New: "if is.ID == before.Rules[was].ID && is != before.Rules[was] {",
+		Old: "if found && rules[k].EditedSince(was) {",
+		New: "if found && rules[k] != was {",
 	},
 	"returns: a deletion by others counts as a recreation": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
 		Old: "\tcase row.leaving:\n",
 		New: "\tcase row.leaving || row.isPrompt():\n",
+	},
+	"snapshot: few changed subjects keep their place in the schedule": {
+		File: "controllers/retention/index/index.go", Test: "./controllers/retention/index TestSnapshotThatAffectsFewSubjects",
+		Old: "\tx.unschedule(row)\n\tx.setNextDue(row, now)\n\tx.reschedule(row)\n",
+		New: "\tx.setNextDue(row, now)\n",
 	},
 }

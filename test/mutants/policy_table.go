@@ -219,4 +219,9 @@ var policyTable = map[string]Mutant{
 		Old: "\tif b.Min != nil {\n\t\treturn max(ttl, *b.Min)\n\t}",
 		New: "\tif b.Min != nil {\n\t\tif ttl = max(ttl, *b.Min); b.Max != nil {\n\t\t\tttl = min(ttl, *b.Max)\n\t\t}\n\t\treturn ttl\n\t}",
 	},
+	"snapshot: each namespace has its own slice of the same rules": {
+		File: "policy/snapshot.go", Test: "./policy TestEffectiveSharesRules",
+		Old: "effective.Rules = common",
+		New: "_ = common",
+	},
 }

@@ -224,4 +224,14 @@ var retentionTable = map[string]Mutant{
 		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.backoffs.forget(f.it)\n",
 		New: "\t\tf.backoffs.forget(f.it)\n",
 	},
+	"preflight: deletions in a backlog wait for the reads of each second": {
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestBacklogPrefetches",
+		Old: "f.reconciler.prefetch(ctx, soonest{now, f.it.namespace})",
+		New: "_ = now",
+	},
+	"rule set: an object is evaluated by every rule of its namespace": {
+		File: "controllers/retention/rule_set.go", Test: "./controllers/retention TestRuleSetSelects",
+		Old: "for _, i := range in.selection.Of(object) {",
+		New: "for i := range len(in.Rules) - len(q.Everywhere.Rules) {",
+	},
 }

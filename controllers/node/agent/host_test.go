@@ -53,7 +53,7 @@ type host struct {
 
 const hostName = "node-1"
 
-func newHost(t *testing.T, at clock.WithTicker) *host {
+func newHost(t *testing.T, at clock.WithTickerAndDelayedExecution) *host {
 	t.Helper()
 	h := &host{T: t, fakeRuntime: &fakeRuntime{images: map[string]cri.Image{}}}
 	h.fills(50)

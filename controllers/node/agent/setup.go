@@ -43,7 +43,7 @@ import (
 // Config is the configuration of an agent, from its flags.
 type Config struct {
 	Rest  *rest.Config
-	Clock clock.WithTicker // the real clock outside of tests
+	Clock clock.WithTickerAndDelayedExecution // the real clock outside of tests
 
 	Node         string        // name of the node
 	Endpoint     string        // CRI endpoint of the container runtime, in the kubelet's format

@@ -169,9 +169,7 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
 		x.release(row, now)
-		x.unschedule(row)
-		x.setNextDue(row, now)
-		x.reschedule(row)
+		x.replan(row, now)
 	}
 }
 

@@ -5,6 +5,7 @@ package index
 import (
 	"container/heap"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -94,27 +95,42 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	if len(changed) == 0 && len(ranked) == 0 {
 		return
 	}
-	soonest := x.soonest()
+	var affected []*FactRow
 	for _, row := range x.rows {
-		if before, ok := changed[row.partition]; ok {
-			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+		if _, ok := changed[row.partition]; ok {
+			affected = append(affected, row)
 		}
 	}
-	for _, row := range x.rows {
-		if before, ok := changed[row.partition]; ok {
-			if row.isEdited(&before) {
-				row.streak = 0 // a user has edited the rule
-			}
-			row.handedOver = false // another rule may decide now, and its ledger has no entry
-			x.setNextDue(row, now)
+	for _, row := range affected {
+		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+	}
+	soonest, decide := x.soonest(), x.setNextDue
+	few := len(affected) < len(x.rows)/16 // a new schedule would take longer
+	if few {
+		decide = x.replan
+	}
+	for _, row := range affected {
+		if before := changed[row.partition]; row.isEdited(&before) {
+			row.streak = 0 // a user has edited the rule
 		}
+		row.handedOver = false // another rule may decide now, and its ledger has no entry
+		decide(row, now)
 	}
 	for _, uid := range ranked {
 		if row := x.rows[uid]; row != nil {
-			x.setNextDue(row, now)
+			decide(row, now)
 		}
 	}
-	x.rebuild(soonest)
+	if !few {
+		x.rebuild(soonest)
+	}
+}
+
+// replan sets the time of the next evaluation of a row, and its place in the schedule.
+func (x *Index) replan(row *FactRow, now time.Time) {
+	x.unschedule(row)
+	x.setNextDue(row, now)
+	x.reschedule(row)
 }
 
 // rebuild builds the schedule again after many rows have been evaluated; soonest is the previous first due time.
@@ -207,8 +223,8 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
-// scanAtOnce limits how long Scan locks the index.
-const scanAtOnce = 1000
+// scanAtOnce limits how long Scan locks the index. A deletion locks the index several times, and may wait for Scan each time.
+const scanAtOnce = 64
 
 // Scan passes every subject that was not deleted to visit, with the evaluations of its rules. The index may change during
 // the scan: each subject is passed as it is at that moment. visit must not keep the evaluations.
@@ -221,13 +237,14 @@ func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy
 	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
 	for rows := range slices.Chunk(x.copyRows(), scanAtOnce) {
 		x.visit(rows, past, visit)
+		runtime.Gosched() // otherwise Scan often locks the index again before a goroutine that waits for it runs
 	}
 }
 
 func (x *Index) copyRows() []*FactRow {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.Collect(maps.Values(x.rows))
+	return slices.AppendSeq(make([]*FactRow, 0, len(x.rows)), maps.Values(x.rows))
 }
 
 func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {

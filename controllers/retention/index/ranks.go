@@ -116,9 +116,7 @@ func (x *Index) reevaluate(changed []types.UID, but *FactRow, now time.Time) {
 		if row == nil || row == but || uid == but.uid() {
 			continue
 		}
-		x.unschedule(row)
-		x.setNextDue(row, now)
-		x.reschedule(row)
+		x.replan(row, now)
 		x.version++
 	}
 }

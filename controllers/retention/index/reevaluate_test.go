@@ -3,11 +3,14 @@
 package index_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestApplyReevaluatesTheSameVersion: a version may be evaluated again, because its facts may depend on other
@@ -51,6 +54,29 @@ func TestDeletionUnderWayOutlivesOtherFacts(t *testing.T) {
 	_, known := w.Claim("x", now)
 	expect.Equal(t, "is evaluated after its deletion", false, known)
 	expect.Equal(t, "consistent", nil, w.Consistent())
+}
+
+// TestSnapshotThatAffectsFewSubjects: only these move in the schedule, among many others.
+func TestSnapshotThatAffectsFewSubjects(t *testing.T) {
+	rows := []*index.FactRow{row("x", now, in("team-b")), row("y", now.Add(time.Second), in("team-b")), row("z", now, in("team-b"), notEligible)}
+	for i := range 100 {
+		rows = append(rows, row(fmt.Sprint("other-", i), now.Add(time.Duration(i)*time.Minute)))
+	}
+	w := newHarness(t, oneRule(), rows...)
+	edit := func(ttl time.Duration) {
+		other := fixture.Rule("b", fixture.TTL(ttl), func(r *policy.Rule) { r.Key = "a" })
+		w.SetSnapshot(policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), "ci"), policyOf(other, "prod")}, namespaces, policy.DefaultProtection()), now)
+		expect.Equal(t, "consistent", nil, w.Consistent())
+	}
+	edit(10 * time.Hour)
+	expect.Equal(t, "due after ten hours", never, w.take(now.Add(30*time.Minute)))
+	w.wakes = 0
+	edit(time.Minute)
+	expect.Equal(t, "wakes its owner", true, w.wakes > 0)
+	expect.Equal(t, "due after a minute", []string{"x", "y"}, w.take(now.Add(30*time.Minute)))
+	edit(10 * time.Hour)
+	expect.Equal(t, "due after ten hours again", never, w.take(now.Add(30*time.Minute)))
+	expect.Equal(t, "due in all", 102, len(w.take(now.Add(11*time.Hour))))
 }
 
 // TestApplyWhileANamespaceIsListed: a row that is evaluated again has the layout of the known row, even if the

@@ -4,6 +4,7 @@ package index
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -177,11 +178,11 @@ func (r *FactRow) isEdited(before *partitionRules) bool {
 		if !f.has(selected) || !f.has(eligible) {
 			continue
 		}
-		for _, was := range before.readers(f.column()) {
-			for _, is := range r.partition.rules.Rules {
-				if is.ID == before.Rules[was].ID && is.EditedSince(before.Rules[was]) {
-					return true
-				}
+		for _, i := range before.readers(f.column()) {
+			was, rules := before.Rules[i], r.partition.rules.Rules
+			k, found := slices.BinarySearchFunc(rules, was.ID, func(is *policy.Rule, id policy.RuleID) int { return is.ID.Compare(id) })
+			if found && rules[k].EditedSince(was) {
+				return true
 			}
 		}
 	}

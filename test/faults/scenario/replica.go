@@ -162,13 +162,21 @@ func (r *Replica) run() {
 		Path: r.start.Binary, Dir: r.dir, Log: r.logFile(), Env: r.start.Env,
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + kubeconfig, "--namespace=" + r.scenario.Home, "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		}, r.start.leases(), r.start.Flags),
+		}, r.scenario.standbys(), r.start.leases(), r.start.Flags),
 	}
 	if r.start.Clock != nil {
 		r.program.Env = append(r.program.Env, r.start.Clock.Env())
 	}
 	expect.NoError(r.scenario, r.program.Start(context.Background(), func(context.Context) error { return nil }))
 	r.lives = append(r.lives, life{from: time.Now()})
+}
+
+// standbys returns the flag for replicas that do not lead; none for the default, which an earlier version may not know.
+func (s *Scenario) standbys() []string {
+	if s.options.Cold {
+		return []string{"--warm-standby=false"}
+	}
+	return nil
 }
 
 func (r *Replica) logFile() string { return filepath.Join(r.dir, "log") }

@@ -29,6 +29,8 @@ type Options struct {
 	Own bool
 	// Nodes creates fake nodes that run Pods.
 	Nodes bool
+	// Cold starts all replicas with --warm-standby=false: they watch objects only while they lead.
+	Cold bool
 	// Unchecked disables the check, and says why: for a scenario in which Sunset's promises cannot hold, or whose history is
 	// lost.
 	Unchecked string

@@ -113,13 +113,13 @@ func manyMaps(s *scenario.Scenario, namespace, name string, n int) {
 func drained(s *scenario.Scenario, r *scenario.Replica, namespace string, n int) (perSecond float64) {
 	s.Helper()
 	var sent []proxy.Entry
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		sent = slices.DeleteFunc(deletesIn(r, namespace), func(e proxy.Entry) bool { return e.Done.IsZero() })
 		if len(sent) >= n {
 			break
 		}
 		if time.Now().After(deadline) {
-			s.Fatalf("%d of %d DELETEs in %s within two minutes", len(sent), n, namespace)
+			s.Fatalf("%d of %d DELETEs in %s within ten minutes", len(sent), n, namespace)
 		}
 	}
 	last := slices.MaxFunc(sent, func(a, b proxy.Entry) int { return a.Done.Compare(b.Done) })

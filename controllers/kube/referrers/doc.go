@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package referrers watches the objects that refer to ConfigMaps and Secrets, and passes their references to an index.
+// Package referrers watches the objects that answer what rules ask about references, and passes what it reads to an index.
 //
 // It promises that references count as unknown until they are completely known. A kind makes all its possible targets doubtful
 // if Sunset cannot list it, its watch is broken or silent for long, its existence is unknown, or one of its objects cannot be

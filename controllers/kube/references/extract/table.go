@@ -44,7 +44,9 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 		}
 	}
 	for _, d := range all {
-		t.own(d, asked)
+		if err := t.own(d, asked); err != nil {
+			refused = append(refused, Refused{Declared: d, Err: err})
+		}
 	}
 	for _, d := range all {
 		t.addTargets(c, d, asked)
@@ -99,13 +101,21 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// own records that rules ask what the objects of a kind refer to or select.
-func (t *Table) own(d references.Declared, asked references.Asked) {
+// own records that rules ask what the objects of a kind refer to or select. The answer must come from one version of each object.
+func (t *Table) own(d references.Declared, asked references.Asked) error {
 	from := references.KindOf(d.From.GroupKind())
-	if r := t.rows[d.From]; r != nil && slices.Contains(d.About(references.Asked{from: asked[from] &^ policy.AsksReferences}), from) {
-		r.own = true
-		r.exists(from)
+	r := t.rows[d.From]
+	if r == nil || !slices.Contains(d.About(references.Asked{from: asked[from] &^ policy.AsksReferences}), from) {
+		return nil
 	}
+	for kind, other := range t.rows {
+		if other.own && kind != d.From && kind.GroupKind() == d.From.GroupKind() {
+			return fmt.Errorf("another reference is from %s; if rules read targets or selected of a kind, write the same from.apiVersion in all its references", kind.GroupVersion())
+		}
+	}
+	r.own = true
+	r.exists(from)
+	return nil
 }
 
 // addTargets adds what rules need to know about the other objects: whether the targets of asked kinds exist, and the labels in

@@ -103,8 +103,8 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	own := in.Rules()
 	input.Kinds = kindsOf(own)
 	if in.Others == 0 {
-		input.Policies = slices.Concat(own, others)
-		return u.judgeCluster(ctx, input, loader)
+		input.Policies = own
+		return u.judgeCluster(ctx, input, loader, others)
 	}
 	for _, p := range others {
 		in.Policies = append(in.Policies, load.Policy{Policy: p})
@@ -114,8 +114,9 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	return quiet.judgeFiles(ctx, files, in, input)
 }
 
-// judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules.
-func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, loader *load.Loader) (*preview.Result, error) {
+// judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules. Its
+// declarations count, unless a file has a policy with its name.
+func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, loader *load.Loader, fromFiles []*policy.Policy) (*preview.Result, error) {
 	c, err := u.connection.connect()
 	if err != nil {
 		return nil, err
@@ -129,11 +130,12 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, l
 			loader.SetUID(input.Policies[i], p.UID)
 		}
 	}
-	input.Policies = append(input.Policies, declarations(current.policies, input.Policies...)...)
+	input.Policies = slices.Concat(input.Policies, fromFiles, declarations(current.policies, fromFiles...))
 	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies)); err != nil {
 		return nil, err
 	}
-	if input.Referred, err = findReferredIn(ctx, c, &input, rulesOf(input.Policies), notes{u.streams.ErrOut}); err != nil {
+	said := notes{io.Discard} // the cluster need not serve the kinds that the samples declare
+	if input.Referred, err = findReferredIn(ctx, c, &input, rulesOf(input.Policies), said); err != nil {
 		return nil, err
 	}
 	live := &clusterReader{cluster: c, input: input, judge: preview.New(input), selector: u.selector, progress: u.files.progress, optional: true}

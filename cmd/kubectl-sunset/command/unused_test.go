@@ -93,10 +93,15 @@ func TestUnusedObjectsOfTheCluster(t *testing.T) {
 	if strings.Contains(got.out, " used ") {
 		t.Errorf("an object that a Pod uses is shown:\n%s", got.out)
 	}
+	expect.Equal(t, "notes about kinds that only the samples declare", "", got.err)
 	for _, asked := range s.asked {
 		if !strings.HasPrefix(asked, "GET ") {
 			t.Errorf("the command sent %s", asked)
 		}
+	}
+	declares := unused("unused-configmaps", "DryRun", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]`)
+	if got := newReferring(t, declares).run(t, "", "unused"); strings.Contains(got.out, "ConfigMap") || !strings.Contains(got.out, "Secret") {
+		t.Errorf("a reference that the policy with the name of the sample declares in the cluster does not count:\n%s%s", got.out, got.err)
 	}
 	s.store(podsPath, forbidden)
 	wants(t, s.run(t, "", "unused"), command.ExitFindings, "No object is known to be unused.", "cannot list Pod of v1: not for you")

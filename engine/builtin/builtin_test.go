@@ -251,6 +251,10 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a binding without a namespace": {"ValidatingAdmissionPolicyBinding", `{spec: {paramRef: {name: a}}}`},
 		"a binding with a selector":     {"MutatingAdmissionPolicyBinding", `{spec: {paramRef: {namespace: a, selector: {}}}}`},
 		"a reference without a name":    {"PersistentVolume", `{spec: {csi: {nodeStageSecretRef: {}}}}`},
+		"a slice of the controller": {"EndpointSlice",
+			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
+		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
+		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got, err := table.read(test.kind, object(t, test.object, "")); err != nil || len(nonempty(got)) > 0 {

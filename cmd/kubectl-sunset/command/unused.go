@@ -167,7 +167,7 @@ the rules of the samples unused-configmaps, unused-secrets and unused/*, on the 
 No command can prove that an object is unused: a program may read it by a name that is in its code. Declare the references
 of custom resources with spec.references of policies: those of the policies in the cluster and in files count. If a kind
 cannot be listed, or an object cannot be read, objects that may depend on it are not shown, and the command prints the
-cause. Objects in protected namespaces and objects with a hold are not shown.
+cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
 
 SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
 has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.

@@ -132,7 +132,7 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tif !early {\n",
 		New:  "\tif true || !early {\n",
 	}},
-	// What an object refers to or selects counts for later versions of it too.
+	// The targets and the selector of an object count for later versions of it too.
 	"selector-of-any-version": {{
 		File: "controllers/kube/references/uses.go",
 		Old:  "known.is.object.version != version {",

@@ -64,6 +64,7 @@ func TestF52ALabelChangesWhileTheWatchIsBroken(t *testing.T) {
 	p := s.Policy("services", idleServices)
 	r := s.Sunset(scenario.Start{Flags: longLeases})
 	dueNow(s, p, 1)
+	s.Stays(quiet, web) // nothing but the unknown label keeps it from now on
 
 	broken := r.Proxy.Arm(proxy.Fault{Match: proxy.Requests("watch", "pods").Or(proxy.Requests("list", "pods")),
 		Answer: &proxy.Answer{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable}})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -83,7 +84,9 @@ func (j *checker) compile(r *rule) (*compiled, error) {
 	}
 	for _, text := range append(texts, group) {
 		for _, found := range relations.FindAllStringSubmatch(text, -1) {
-			c.relations = append(c.relations, found[1])
+			if !slices.Contains(c.relations, found[1]) {
+				c.relations = append(c.relations, found[1])
+			}
 		}
 		if notKnown.MatchString(text) {
 			c.unknown = fmt.Errorf("%w: rule %s reads %s", errUnsupported, r.id(), text)

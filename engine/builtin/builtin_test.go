@@ -3,6 +3,7 @@
 package builtin_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -48,6 +49,14 @@ func named(names ...string) (all []engine.Reference) {
 	return all
 }
 
+// numbered returns references to objects whose names end in the first numbers.
+func numbered(prefix string, n int) (all []engine.Reference) {
+	for i := range n {
+		all = append(all, engine.Reference{Name: fmt.Sprintf("%s%d", prefix, i)})
+	}
+	return all
+}
+
 // and adds references to another kind.
 func (w want) and(kind string, all ...engine.Reference) want {
 	w = maps.Clone(w)
@@ -85,8 +94,8 @@ var (
 		"Deployment":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"ReplicaSet":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
-		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {spec: {}}]}}`,
-			want{"Service": named("db"), "StorageClass": named("slow")}},
+		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
+			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
 		"CronJob": {`{spec: {suspend: true, jobTemplate: {spec: {template: {spec: %s}}}}}`, inPodSpecs},
 		"Job":     {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ServiceAccount": {`{secrets: [{name: token}], imagePullSecrets: [{name: registry}]}`,

@@ -37,7 +37,7 @@ func TestUnusedObjectsOfFiles(t *testing.T) {
 	for sample, want := range map[string][]string{
 		"network":  {"Ingress         old ", "NetworkPolicy   retired ", "Service         retired ", "unknown   unused-network/services"},
 		"access":   {"ClusterRole          left ", "ClusterRoleBinding   no-role ", "Role                 left ", "RoleBinding          no-account ", "RoleBinding          no-role "},
-		"volumes":  {"PersistentVolumeClaim   copy ", "PersistentVolumeClaim   left ", "PersistentVolume        pv-7 "},
+		"volumes":  {"PersistentVolumeClaim   copy ", "PersistentVolumeClaim   data-gone-0 ", "PersistentVolumeClaim   left ", "PersistentVolume        pv-7 "},
 		"accounts": {"ServiceAccount   left "},
 	} {
 		wants(t, run(t, "", "unused", "-f", samples+"/unused/"+sample+"/objects.yaml"), command.ExitOK, want...)
@@ -53,7 +53,7 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 			[]string{"deployment.apps/queue", "paused", "checkout", "cart", "cache", "rollout", "web-5b6c8f9d77", "ledger", "poddisruptionbudget.policy/db"}},
 		"routes":   {[]string{"httproute.gateway.networking.k8s.io/old", "grpcroute.gateway.networking.k8s.io/calls"}, []string{"waypoint", "streams", "models", "import", "redirect"}},
 		"classes":  {[]string{"volumeattachment.storage.k8s.io/csi-2", "storageclass.storage.k8s.io/old"}, []string{"csi-4", "standard", "slow", "scratch", "internal", "system-"}},
-		"volumes":  {[]string{"persistentvolumeclaim/left"}, []string{"machine", "mounted", "data-db-0", "ledger", "pv-8", "pv-9"}},
+		"volumes":  {[]string{"persistentvolumeclaim/left", "persistentvolumeclaim/data-gone-0"}, []string{"machine", "mounted", "data-db-0", "data-db-23", "data-kruise-1", "waiting", "ledger", "pv-8", "pv-9"}},
 		"accounts": {[]string{"serviceaccount/left"}, []string{"default", "vault", "robot", "ledger"}},
 		"access":   {[]string{"clusterrole.rbac.authorization.k8s.io/left"}, []string{"monitoring", "system:", "view", "ledger"}},
 	} {

@@ -173,9 +173,9 @@ func (r *reader) put(o *object, w world, again bool) {
 	r.index.Replace(source, all)
 }
 
-// TestGraphOfObjectsIsWhatAWalkOverTheirFieldsFinds: after each of many random changes, the graph that the built-in references make
-// of the JSON of all objects has the same references by name and by owner, the same missing targets, and the same selected Pods
-// and templates, as a walk over the fields of all objects.
+// TestGraphOfObjectsIsWhatAWalkOverTheirFieldsFinds compares two results after each of many random changes: the graph that the
+// built-in references make of the JSON of all objects, and a walk over their fields. Both have the same references by name and by
+// owner, the same missing targets, and the same number of selected Pods and templates.
 func TestGraphOfObjectsIsWhatAWalkOverTheirFieldsFinds(t *testing.T) {
 	table, refused := extract.NewTable(fixture.Compiler(t), nil, asked)
 	expect.Equal(t, "refused", 0, len(refused))

@@ -54,6 +54,11 @@ var referencesTable = map[string]Mutant{
 		Old: "if known.is != nil && known.is.object.version != \"\" {\n\t\tu.Unread",
 		New: "if known.is != nil {\n\t\tu.Unread",
 	},
+	"graph: claims that a StatefulSet may have are missing": {
+		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
+		Old: "if len(possible) > 0 && possible.Has(t.Kind.GroupKind()) {",
+		New: "if len(possible) > 100 && possible.Has(t.Kind.GroupKind()) {",
+	},
 	"extract: a reference leads to the namespace of the referrer": {
 		File: "controllers/kube/references/extract/row.go", Test: fieldsTest,
 		Old: "Namespace: cmp.Or(n.Namespace, namespace), Name",

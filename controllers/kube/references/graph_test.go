@@ -288,6 +288,22 @@ func TestGraphForgetsWhatIsGone(t *testing.T) {
 	expect.Equal(t, "targets, their removals, and places of labels", []int{0, 0, 0}, []int{targets, left, x.Spaces()})
 }
 
+// TestPossibleNamesAreNoTargets: a StatefulSet names the claims that it may have. They are in use if they exist, and not missing if
+// they do not.
+func TestPossibleNamesAreNoTargets(t *testing.T) {
+	const set, claim references.Kind = "StatefulSet.apps", "PersistentVolumeClaim"
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("StatefulSet", set, claim)
+	named := []references.Target{{Kind: claim, Namespace: "n", Name: "data-db-0"}, {Kind: claim, Namespace: "n", Name: "data-db-1"}, {Kind: service, Namespace: "n", Name: "db"}}
+	x.Replace("StatefulSet", []references.Referrer{{
+		UID: "1", Name: references.Name{Kind: "StatefulSet", Namespace: "n", Name: "db"}, Targets: named, Object: &references.Object{Kind: set, Version: "1"},
+	}})
+	db := references.Target{Kind: set, Namespace: "n", Name: "db"}
+	expect.Equal(t, "targets", 1, x.Of(db).Targets)
+	expect.Equal(t, "missing targets", []references.Name{{Kind: "Service", Namespace: "n", Name: "db"}}, x.Missing(db))
+	expect.Equal(t, "references to a claim", 1, x.Of(named[0]).Count)
+}
+
 // TestObjectIsBehindAfterItChanged: what it refers to may be older than the version that rules have evaluated.
 func TestObjectIsBehindAfterItChanged(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))

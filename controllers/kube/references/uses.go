@@ -88,11 +88,14 @@ func (x *Index) Missing(t Target) (names []Name) {
 }
 
 // targetsOf returns the targets of a referrer, and whether they exist. A bare name of a kind that may be cluster-scoped leads to
-// two targets, of which one can exist: they count as one.
+// two targets, of which one can exist: they count as one. Names of objects that need not exist are left out.
 func (x *Index) targetsOf(r *referrer) map[Target]bool {
-	all := make(map[Target]bool, len(r.edges))
+	all, possible := make(map[Target]bool, len(r.edges)), builtin.Possible(r.object.node.Kind.GroupKind())
 	for _, e := range r.edges {
 		t := e.to.Target
+		if len(possible) > 0 && possible.Has(t.Kind.GroupKind()) {
+			continue
+		}
 		if t.Namespace == "" && !builtin.Referred.Has(t.Kind.GroupKind()) {
 			t.Namespace = r.name.Namespace
 		}

@@ -27,7 +27,7 @@ generate: ## Generate the deepcopy functions, the CRDs, the generated pages of d
 	$(TOOL) controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference/api.md
-	for sample in samples/unused/*; do cp $$sample/policy.yaml cmd/kubectl-sunset/command/unused/$$(basename $$sample).yaml; done
+	for sample in $(filter-out %/definitions,$(wildcard samples/unused/*)); do cp $$sample/policy.yaml cmd/kubectl-sunset/command/unused/$$(basename $$sample).yaml; done
 	for kind in configmaps secrets; do cp samples/unused-$$kind/policy.yaml cmd/kubectl-sunset/command/unused/$$kind.yaml; done
 	go test ./cmd/kubectl-sunset/command -run 'TestReferencePage|TestOutputPage' -update
 	go test ./cmd/kubectl-sunset/load -run TestBuiltinKindsAreGenerated -update

@@ -5,6 +5,7 @@ package test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,5 +55,37 @@ func TestSamplesCanBeAppliedTogether(t *testing.T) {
 				t.Errorf("%s: the comment at the top lacks the command: kubectl create namespace %s", file, ns)
 			}
 		}
+	}
+}
+
+// TestComparisonNamesObjectsThatTheSamplesKeep: the page about unused objects says what other tools make of objects of the samples, and
+// that Sunset keeps each of them.
+func TestComparisonNamesObjectsThatTheSamplesKeep(t *testing.T) {
+	wants, err := filepath.Glob("../samples/unused/*/want.yaml")
+	expect.NoError(t, err)
+	kept := map[string]bool{}
+	for _, file := range wants {
+		data, err := os.ReadFile(file)
+		expect.NoError(t, err)
+		var want struct {
+			Verdicts []struct{ Name, Action string }
+		}
+		expect.NoError(t, yaml.Unmarshal(data, &want))
+		for _, v := range want.Verdicts {
+			kept[v.Name] = kept[v.Name] || v.Action == "Keep"
+		}
+	}
+	page, err := os.ReadFile("../docs/concepts/comparison-unused.md")
+	expect.NoError(t, err)
+	named := 0
+	for _, row := range regexp.MustCompile(`(?m)^\|.* \| keeps \|$`).FindAllString(string(page), -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
+			if named++; name[1] != "view" && !kept[name[1]] {
+				t.Errorf("no sample keeps %s: %s", name[1], row)
+			}
+		}
+	}
+	if named < 25 {
+		t.Errorf("the page names only %d objects", named)
 	}
 }

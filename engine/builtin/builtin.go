@@ -22,6 +22,8 @@ type Reference struct {
 	Names string
 	// Selector is CEL -> LabelSelector for objects in the object's namespace, or null to select nothing.
 	Selector string
+	// Possible says that the named objects need not exist.
+	Possible bool
 }
 
 // Labels says which labels a selector for objects of the kind As finds in objects of the kind Of. Selectors for Pods also find
@@ -42,6 +44,7 @@ type file struct {
 type entry struct {
 	From, To                                 []string
 	Names, Spec, Selector, List, At, Default string
+	Possible                                 bool
 }
 
 //go:embed references.yaml
@@ -75,7 +78,7 @@ func (f *file) all() (all []Reference) {
 }
 
 func (e *entry) reference(from, to, spec string) Reference {
-	r := Reference{From: kind(from), To: schema.ParseGroupKind(to), Selector: e.Selector}
+	r := Reference{From: kind(from), To: schema.ParseGroupKind(to), Selector: e.Selector, Possible: e.Possible}
 	names := e.Names
 	if e.List != "" {
 		const named = `(%[1]s).map(r, r.?%[2]skind.orValue('%[3]s') == 'KIND', {'name': r.?%[2]sname.orValue(''), 'namespace': r.?%[2]snamespace.orValue('')})`
@@ -123,6 +126,19 @@ func kindsOf(all []Reference) (referred, referring, selecting sets.Set[schema.Gr
 	}
 	return referred, referring, selecting
 }
+
+var possible = func() map[schema.GroupKind]sets.Set[schema.GroupKind] {
+	all := map[schema.GroupKind]sets.Set[schema.GroupKind]{}
+	for _, r := range references {
+		if from := r.From.GroupKind(); r.Possible {
+			all[from] = all[from].Union(sets.New(r.To))
+		}
+	}
+	return all
+}()
+
+// Possible returns the kinds of which objects of a kind name some that need not exist. Callers must not change it.
+func Possible(from schema.GroupKind) sets.Set[schema.GroupKind] { return possible[from] }
 
 // IsClusterScoped reports whether objects of a kind of Referred have no namespace.
 func IsClusterScoped(kind schema.GroupKind) bool {

@@ -3,6 +3,7 @@
 package builtin_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -48,6 +49,14 @@ func named(names ...string) (all []engine.Reference) {
 	return all
 }
 
+// numbered returns references to objects whose names end in the first numbers.
+func numbered(prefix string, n int) (all []engine.Reference) {
+	for i := range n {
+		all = append(all, engine.Reference{Name: fmt.Sprintf("%s%d", prefix, i)})
+	}
+	return all
+}
+
 // and adds references to another kind.
 func (w want) and(kind string, all ...engine.Reference) want {
 	w = maps.Clone(w)
@@ -67,24 +76,26 @@ var (
 		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
 	}
 
-	ofRoute  = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "shadow"}}}
+	ofRoute  = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "shadow"}, {Name: "mesh"}}}
 	limits   = inEither([]engine.Reference{{Namespace: "policies", Name: "limits"}}, []engine.Reference{{Namespace: "policies", Name: "limits"}})
 	inOwners = inEither([]engine.Reference{{Name: "index"}}, []engine.Reference{{Name: "root"}})
 
+	// The key is the kind, and perhaps which fields of it the object has.
 	referring = map[string]struct {
 		object string // %s is podSpec
 		want   want
 	}{
-		"Pod": {`{metadata: {name: a}, spec: %s, status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}]}}`,
-			inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...).and("ResourceClaim", named("gpu", "a-gpus")...)},
+		"Pod":                   {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...)},
+		"Pod: its status":       {`{status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}]}}`, want{"ResourceClaim": named("a-gpus")}},
 		"PodTemplate":           {`{template: {spec: %s}}`, inPodSpecs},
 		"ReplicationController": {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ControllerRevision":    {`{data: {spec: {template: {spec: %s, $patch: replace}}}}`, inPodSpecs},
 		"DaemonSet":             {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"Deployment":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"ReplicaSet":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
-		"StatefulSet": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {spec: {}}], template: {spec: %s}}}`,
-			inPodSpecs.and("Service", named("db")...).and("StorageClass", named("slow", "fast")...)},
+		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
+		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
+			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
 		"CronJob": {`{spec: {suspend: true, jobTemplate: {spec: {template: {spec: %s}}}}}`, inPodSpecs},
 		"Job":     {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ServiceAccount": {`{secrets: [{name: token}], imagePullSecrets: [{name: registry}]}`,
@@ -202,8 +213,9 @@ func TestBuiltInReferrers(t *testing.T) {
 		}
 	}
 	sorted := cmpopts.SortSlices(func(a, b engine.Reference) bool { return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name })
-	for kind, test := range referring {
-		t.Run(kind, func(t *testing.T) {
+	for name, test := range referring {
+		kind, _, _ := strings.Cut(name, ":")
+		t.Run(name, func(t *testing.T) {
 			got, err := table.read(kind, object(t, test.object, podSpec))
 			if diff := cmp.Diff(nonempty(test.want), nonempty(got), sorted); err != nil || diff != "" {
 				t.Errorf("%v, -want +got\n%s", err, diff)
@@ -248,6 +260,10 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a binding without a namespace": {"ValidatingAdmissionPolicyBinding", `{spec: {paramRef: {name: a}}}`},
 		"a binding with a selector":     {"MutatingAdmissionPolicyBinding", `{spec: {paramRef: {namespace: a, selector: {}}}}`},
 		"a reference without a name":    {"PersistentVolume", `{spec: {csi: {nodeStageSecretRef: {}}}}`},
+		"a slice of the controller": {"EndpointSlice",
+			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
+		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
+		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got, err := table.read(test.kind, object(t, test.object, "")); err != nil || len(nonempty(got)) > 0 {

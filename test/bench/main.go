@@ -41,7 +41,7 @@ type sizes struct {
 	images      int // on a node
 	imageRounds int // how often all are removed, bare and by Sunset
 
-	referred  int // ConfigMaps that Pods use
+	referred  int // ConfigMaps that Pods use; in scenario graph, apps with seven objects each
 	referring int // the Pods that use them
 	spares    int // ConfigMaps that nothing uses
 	races     int // ConfigMaps that become due when a Pod is created
@@ -146,6 +146,7 @@ var scenarios = []scenario{
 	{name: "standing", run: (*environment).standing},
 	{name: "pods", run: (*environment).pods, apart: true},
 	{name: "references", run: (*environment).references, apart: true},
+	{name: "graph", run: (*environment).graph, apart: true},
 	{name: "million", run: (*environment).million, apart: true},
 	{name: "growth", run: (*environment).growth, apart: true},
 }

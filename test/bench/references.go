@@ -38,6 +38,13 @@ const (
 // soon a new Pod counts, and the remaining race between a deletion and a Pod that is created at the same time. It runs on
 // its own control plane, where only Sunset acts on Pods.
 func (l *environment) references(ctx context.Context) error {
+	return l.withPods(ctx, func(own *environment) []func(context.Context) error {
+		return []func(context.Context) error{own.readsOfPods, own.populate, own.withoutReferences, own.withReferences}
+	})
+}
+
+// withPods runs steps on a control plane of their own, where only Sunset acts on Pods.
+func (l *environment) withPods(ctx context.Context, steps func(*environment) []func(context.Context) error) error {
 	own, err := openEnvironment(ctx, l.options, cluster.Options{
 		Controllers: []string{},
 		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
@@ -51,7 +58,7 @@ func (l *environment) references(ctx context.Context) error {
 	if own.client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{own.readsOfPods, own.populate, own.withoutReferences, own.withReferences} {
+	for _, step := range steps(own) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -62,7 +69,7 @@ func (l *environment) references(ctx context.Context) error {
 
 // withoutReferences measures the cost of the ConfigMaps alone.
 func (l *environment) withoutReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "reference tracking disabled", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+	sunset, err := l.resident(ctx, "without", noReferencesPolicy, l.besidePods("reference tracking disabled"), func(p *v1alpha1.ClusterRetentionPolicy) bool {
 		return p.Status.Matched == int64(l.size.referred+l.size.spares)
 	})
 	if err != nil {
@@ -74,7 +81,7 @@ func (l *environment) withoutReferences(ctx context.Context) error {
 
 // withReferences measures the same with reference tracking, and the effect of changes.
 func (l *environment) withReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "reference tracking enabled", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, l.besidePods("reference tracking enabled"), func(p *v1alpha1.ClusterRetentionPolicy) bool {
 		return p.Status.Matched == int64(l.size.referred+l.size.spares) && p.Status.Eligible == int64(l.size.spares)
 	})
 	if err != nil {
@@ -90,8 +97,13 @@ func (l *environment) withReferences(ctx context.Context) error {
 	return l.races(ctx)
 }
 
-// resident starts Sunset with one policy, and reports its memory once the policy's status is as expected.
-func (l *environment) resident(ctx context.Context, name, spec, how string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) (*process, error) {
+// besidePods describes the objects of scenario references.
+func (l *environment) besidePods(how string) string {
+	return fmt.Sprintf("%d ConfigMaps beside %d Pods, %s", l.size.referred+l.size.spares, l.size.referring, how)
+}
+
+// resident starts Sunset with one policy, and reports its memory beside some objects once the policy's status is as expected.
+func (l *environment) resident(ctx context.Context, name, spec, beside string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) (*process, error) {
 	if _, err := l.apply(ctx, name, spec); err != nil {
 		return nil, err
 	}
@@ -99,16 +111,16 @@ func (l *environment) resident(ctx context.Context, name, spec, how string, coun
 	if err != nil {
 		return nil, err
 	}
-	if err := l.reportResident(ctx, sunset, name, how, counted); err != nil {
+	if err := l.reportResident(ctx, sunset, name, beside, counted); err != nil {
 		sunset.stop()
 		return nil, err
 	}
 	return sunset, nil
 }
 
-func (l *environment) reportResident(ctx context.Context, sunset *process, name, how string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) error {
+func (l *environment) reportResident(ctx context.Context, sunset *process, name, beside string, counted func(*v1alpha1.ClusterRetentionPolicy) bool) error {
 	began := time.Now()
-	if err := l.until(ctx, name, "counts all ConfigMaps", counted); err != nil {
+	if err := l.until(ctx, name, "counts all objects", counted); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -119,7 +131,6 @@ func (l *environment) reportResident(ctx context.Context, sunset *process, name,
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Sunset, resident with %d ConfigMaps beside %d Pods, %s", l.size.referred+l.size.spares, l.size.referring, how),
-		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", took.Round(100*time.Millisecond)))
+	l.table.add("Sunset, resident with "+beside, fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", took.Round(100*time.Millisecond)))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -104,60 +105,80 @@ func referringPod(namespace, name, configMap string) *corev1.Pod {
 	}
 }
 
-// readsOfPods measures the cost of one Pod event, without a server: decode it, extract its references and add them to a
-// large index.
+// readsOfPods measures the cost of one Pod event for rules about references to ConfigMaps and Secrets.
 func (l *environment) readsOfPods(ctx context.Context) error {
+	asked := references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences}
+	return l.readPods(ctx, asked, "", 0, func(i int) *corev1.Pod {
+		return referringPod(referredIn(i%l.size.referred), fmt.Sprintf("web-%05d", i), referredName(i%l.size.referred))
+	})
+}
+
+// readPods measures the cost of one Pod event, without a server: decode it, extract its references and labels and add them to a
+// large index, which also has Services that select the Pods.
+func (l *environment) readPods(ctx context.Context, asked references.Asked, rules string, services int, podOf func(int) *corev1.Pod) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
 		return err
 	}
 	evaluator := compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	table, refused := extract.NewTable(compiler, nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
+	table, refused := extract.NewTable(compiler, nil, asked)
 	if len(refused) > 0 {
 		return refused[0].Err
 	}
 	index := references.New(clock.RealClock{})
-	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	from := references.SourceID(kind.Kind)
-	index.Expect(from, table.About(kind)...)
-	decoder := table.NewDecoder(kind)
+	put := func(kind schema.GroupVersionKind) func([]byte) error {
+		from, decoder := references.SourceID(kind.Kind), table.NewDecoder(kind)
+		index.Expect(from, table.About(kind)...)
+		return func(text []byte) error {
+			object, err := decoder.Decode(text)
+			if err != nil {
+				return err
+			}
+			r := table.Read(evaluator, kind, object)
+			index.Put(from, r)
+			return r.Err
+		}
+	}
+	putService, putPod := put(corev1.SchemeGroupVersion.WithKind("Service")), put(corev1.SchemeGroupVersion.WithKind("Pod"))
+	for i := range services {
+		service := serviceOf(referredIn(i), referredName(i))
+		service.UID = uidOf("5e", i)
+		if err := putText(putService, service); err != nil {
+			return err
+		}
+	}
 	texts := make([][]byte, l.size.referring)
 	for i := range texts {
-		if texts[i], err = podText(i, l.size.referred); err != nil {
+		pod := podOf(i)
+		pod.UID, pod.ResourceVersion = uidOf("6f", i), fmt.Sprint(1000+i)
+		if texts[i], err = json.Marshal(pod); err != nil {
 			return err
 		}
-	}
-	put := func(i int) error {
-		object, err := decoder.Decode(texts[i%len(texts)])
-		if err != nil {
-			return err
-		}
-		r := table.Read(evaluator, kind, object)
-		index.Put(from, r)
-		return r.Err
-	}
-	for i := range texts {
-		if err := put(i); err != nil {
+		if err := putPod(texts[i]); err != nil {
 			return err
 		}
 	}
 	result := testing.Benchmark(func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			expect.NoError(b, put(i*7919))
+			expect.NoError(b, putPod(texts[i*7919%len(texts)]))
 		}
 	})
 	took := float64(result.NsPerOp())
-	l.table.add(fmt.Sprintf("a Pod event, decoded, extracted and added to an index of %d", l.size.referring), fmt.Sprintf("%.1f us", took/1e3),
+	l.table.add(fmt.Sprintf("a Pod event, decoded, extracted and added to an index of %d%s", l.size.referring, rules), fmt.Sprintf("%.1f us", took/1e3),
 		fmt.Sprintf("%.0f/s on one core, without a server; %d allocations", 1e9/took, result.AllocsPerOp()))
 	return nil
 }
 
-// podText is a Pod as the API server sends it, without its managedFields.
-func podText(i, referred int) ([]byte, error) {
-	pod := referringPod(referredIn(i%referred), fmt.Sprintf("web-%05d", i), referredName(i%referred))
-	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	pod.UID = types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i))
-	pod.ResourceVersion = fmt.Sprint(1000 + i)
-	return json.Marshal(pod)
+// putText passes an object as the API server sends it, without its managedFields.
+func putText(put func([]byte) error, object any) error {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return put(text)
+}
+
+func uidOf(prefix string, i int) types.UID {
+	return types.UID(fmt.Sprintf("%s1d7a64-3c1e-4f0b-9a55-%012x", prefix, i))
 }

@@ -38,6 +38,7 @@ var all = merged(
 	engineTable,
 	imagesTable,
 	digestsTable,
+	referencesTable,
 	reportsTable,
 	retentionTable,
 	ledgerTable,

@@ -134,7 +134,8 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, i
 	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies)); err != nil {
 		return nil, err
 	}
-	if input.Referred, err = findReferredIn(ctx, c, &input, rulesOf(input.Policies), notes{u.streams.ErrOut}); err != nil {
+	said := notes{io.Discard} // the cluster need not serve the kinds that the samples declare
+	if input.Referred, err = findReferredIn(ctx, c, &input, rulesOf(input.Policies), said); err != nil {
 		return nil, err
 	}
 	live := &clusterReader{cluster: c, input: input, judge: preview.New(input), selector: u.selector, progress: u.files.progress, optional: true}
@@ -166,7 +167,7 @@ the rules of the samples unused-configmaps, unused-secrets and unused/*, on the 
 No command can prove that an object is unused: a program may read it by a name that is in its code. Declare the references
 of custom resources with spec.references of policies: those of the policies in the cluster and in files count. If a kind
 cannot be listed, or an object cannot be read, objects that may depend on it are not shown, and the command prints the
-cause. Objects in protected namespaces and objects with a hold are not shown.
+cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
 
 SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
 has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.

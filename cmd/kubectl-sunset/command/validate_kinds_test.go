@@ -148,7 +148,7 @@ func TestValidateRefusesATeamsRuleAboutTheCluster(t *testing.T) {
 
 // protectedKinds are the protected kinds that samples target.
 const protectedKinds = "PersistentVolume,PersistentVolumeClaim,Role.rbac.authorization.k8s.io,ClusterRole.rbac.authorization.k8s.io," +
-	"RoleBinding.rbac.authorization.k8s.io,ClusterRoleBinding.rbac.authorization.k8s.io"
+	"RoleBinding.rbac.authorization.k8s.io,ClusterRoleBinding.rbac.authorization.k8s.io,CustomResourceDefinition.apiextensions.k8s.io"
 
 // TestSamplesHaveNoWarnings leaves out the samples that contain mistakes.
 func TestSamplesHaveNoWarnings(t *testing.T) {

@@ -17,7 +17,9 @@ type InvalidReference struct {
 }
 
 // About returns the kinds about which rules ask something that may depend on the declaration, sorted.
-func (m InvalidReference) About(asked Asked) []Kind { return about(asked, m.Of, m.To, true, true) }
+func (m InvalidReference) About(asked Asked) []Kind {
+	return about(asked, m.Of, m.To, policy.AsksReferences|policy.AsksTargets|policy.AsksSelected)
+}
 
 // ValidReferences returns the valid declarations of references in a policy.
 func ValidReferences(p *policy.Policy) []Declared {

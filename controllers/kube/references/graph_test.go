@@ -73,6 +73,9 @@ func (w walk) look(t references.Target) found {
 	}
 	seen := map[references.Target]bool{} // by the object at any version
 	w.each(func(r references.Referrer) {
+		if r.Err != nil { // what it refers to does not count
+			r.Targets = nil
+		}
 		if slices.Contains(r.Targets, t) {
 			f.Count++
 		}
@@ -104,6 +107,9 @@ func (w walk) look(t references.Target) found {
 		if slices.Contains(s.about, t.Kind) && s.all != nil {
 			sources++
 			f.Doubt = f.Doubt || s.lost
+			for _, r := range s.all {
+				f.Doubt = f.Doubt || r.Err != nil
+			}
 		}
 	}
 	f.Doubt = f.Doubt || sources == 0
@@ -128,15 +134,18 @@ func lookIn(x *references.Index, t references.Target) (found, time.Time) {
 	return found{u.Count, u.Targets, u.Selected, x.Missing(t), u.Unread != nil, u.Doubt != nil}, u.Since
 }
 
-// anObject returns a random version of one of a few objects of a source.
+// anObject returns a random version of one of a few objects of a source. Two objects may have had the same name, one after the other.
 func anObject(r *rand.Rand, source string) references.Referrer {
 	n := r.IntN(4)
 	made := references.Referrer{
-		UID:    types.UID(fmt.Sprintf("%s-%d", source, n)),
+		UID:    types.UID(fmt.Sprintf("%s-%d-%d", source, n, r.IntN(2))),
 		Name:   references.Name{Kind: source, Namespace: "n", Name: string(rune('a' + n))},
 		Object: &references.Object{},
 	}
 	name := func() string { return string(rune('a' + r.IntN(5))) }
+	if r.IntN(10) == 0 {
+		made.Err = errors.New("no such key: spec")
+	}
 	switch source {
 	case "Role":
 		made.Object.Kind = role
@@ -171,9 +180,12 @@ func (w walk) change(r *rand.Rand, x *references.Index) {
 	source := slices.Sorted(maps.Keys(w))[r.IntN(len(w))]
 	s := w[source]
 	several := func() map[types.UID]references.Referrer {
-		all := map[types.UID]references.Referrer{}
+		byName, all := map[string]references.Referrer{}, map[types.UID]references.Referrer{}
 		for range r.IntN(6) {
 			made := anObject(r, source)
+			byName[made.Name.Name] = made
+		}
+		for _, made := range byName {
 			all[made.UID] = made
 		}
 		return all
@@ -202,6 +214,12 @@ func (w walk) change(r *rand.Rand, x *references.Index) {
 		x.Replace(s.name, slices.Collect(maps.Values(s.all)))
 	case op < 16:
 		made := anObject(r, source)
+		for uid, before := range s.all {
+			if before.Name == made.Name && uid != made.UID {
+				x.Remove(s.name, uid)
+				delete(s.all, uid)
+			}
+		}
 		x.Put(s.name, made)
 		s.all[made.UID] = made
 	default:
@@ -342,6 +360,22 @@ func TestMissingTargetOfUnknownScopeHasNoNamespace(t *testing.T) {
 	x.Replace("RoleBinding", []references.Referrer{r})
 	expect.Equal(t, "targets", 2, x.Of(theBinding).Targets)
 	expect.Equal(t, "missing", []references.Name{named("Widget", "", "a"), named("Widget", "n", "b")}, x.Missing(theBinding))
+}
+
+// TestPossibleNamesAreNoTargets: a StatefulSet names the claims that it may have. They are in use if they exist, and not missing if
+// they do not.
+func TestPossibleNamesAreNoTargets(t *testing.T) {
+	const set, claim references.Kind = "StatefulSet.apps", "PersistentVolumeClaim"
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("StatefulSet", set, claim)
+	named := []references.Target{{Kind: claim, Namespace: "n", Name: "data-db-0"}, {Kind: claim, Namespace: "n", Name: "data-db-1"}, {Kind: service, Namespace: "n", Name: "db"}}
+	x.Replace("StatefulSet", []references.Referrer{{
+		UID: "1", Name: references.Name{Kind: "StatefulSet", Namespace: "n", Name: "db"}, Targets: named, Object: &references.Object{Kind: set, Version: "1"},
+	}})
+	db := references.Target{Kind: set, Namespace: "n", Name: "db"}
+	expect.Equal(t, "targets", 1, x.Of(db).Targets)
+	expect.Equal(t, "missing targets", []references.Name{{Kind: "Service", Namespace: "n", Name: "db"}}, x.Missing(db))
+	expect.Equal(t, "references to a claim", 1, x.Of(named[0]).Count)
 }
 
 // TestObjectIsBehindAfterItChanged: what it refers to may be older than the version that rules have evaluated.

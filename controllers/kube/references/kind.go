@@ -48,21 +48,28 @@ type Declared struct {
 	To       Kind
 	Names    string // CEL: a list of names in the object's namespace, or of maps with name and namespace
 	Selector string // CEL: a LabelSelector for objects in the object's namespace, or null; if Names is empty
+	Possible bool   // the named objects need not exist, so that they are not missing
 }
 
 // About returns the kinds about which rules ask something that depends on the declaration, sorted.
 func (d Declared) About(asked Asked) (all []Kind) {
-	return about(asked, KindOf(d.From.GroupKind()), d.To, d.Selector == "", d.Selector != "")
+	answers := policy.AsksReferences | policy.AsksTargets
+	switch {
+	case d.Selector != "":
+		answers = policy.AsksSelected
+	case d.Possible:
+		answers = policy.AsksReferences
+	}
+	return about(asked, KindOf(d.From.GroupKind()), d.To, answers)
 }
 
-// about returns the kinds about which rules ask something that depends on names or selectors of objects of a kind. An empty kind
-// may be any kind.
-func about(asked Asked, from, to Kind, names, selector bool) (all []Kind) {
+// about returns the kinds about which rules ask something that depends on what objects of a kind say about another one: the answers to
+// references of the other kind, and to targets and selected of their own. An empty kind may be any kind.
+func about(asked Asked, from, to Kind, answers policy.Relations) (all []Kind) {
 	for _, kind := range asked.Kinds() {
-		relations := asked[kind]
-		referred := names && relations.Has(policy.AsksReferences) && (to == kind || to == "")
-		refers := names && relations.Has(policy.AsksTargets) || selector && relations.Has(policy.AsksSelected)
-		if referred || refers && (from == kind || from == "") {
+		needed := asked[kind] & answers
+		referred := needed.Has(policy.AsksReferences) && (to == kind || to == "")
+		if referred || needed.Has(policy.AsksTargets|policy.AsksSelected) && (from == kind || from == "") {
 			all = append(all, kind)
 		}
 	}
@@ -74,7 +81,7 @@ func BuiltIn() []Declared {
 	all := builtin.References()
 	declared := make([]Declared, len(all))
 	for i, r := range all {
-		declared[i] = Declared{From: r.From, To: KindOf(r.To), Names: r.Names, Selector: r.Selector}
+		declared[i] = Declared{From: r.From, To: KindOf(r.To), Names: r.Names, Selector: r.Selector, Possible: r.Possible}
 	}
 	return declared
 }

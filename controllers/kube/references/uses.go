@@ -108,11 +108,16 @@ type referred struct {
 }
 
 // targetsOf returns the targets of an object, as one or several sources have read it. A bare name of a kind that may be cluster-scoped
-// leads to two targets, of which one can exist: they count as one.
+// leads to two targets, of which one can exist: they count as one. Names of
+// objects that need not exist are left out.
 func targetsOf(read []*referrer) map[Target]referred {
 	all := map[Target]referred{}
 	for _, r := range read {
+		possible := builtin.Possible(r.object.node.Kind.GroupKind())
 		for _, e := range r.edges {
+			if possible.Has(e.to.Kind.GroupKind()) {
+				continue
+			}
 			to, anyScope := e.to.Target, e.to.Namespace == "" && !builtin.Referred.Has(e.to.Kind.GroupKind())
 			if anyScope {
 				to.Namespace = r.name.Namespace

@@ -132,6 +132,38 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tif !early {\n",
 		New:  "\tif true || !early {\n",
 	}},
+	// The targets and the selector of an object count for later versions of it too.
+	"selector-of-any-version": {{
+		File: "controllers/kube/references/uses.go",
+		Old:  "known.is.object.version != version {",
+		New:  "known.is.object.version != version && false {",
+	}},
+	// A watch of referrers that ends, and cannot be opened again, makes nothing unknown.
+	"broken-watch-unnoticed": {{
+		File: "controllers/kube/source.go",
+		Old:  "return known.Paused(s.reevaluator.of)",
+		New:  "return nil",
+	}, {
+		File: "controllers/kube/referrers/source.go",
+		Old:  "if why := s.liveness.doubt(); why != nil &&",
+		New:  "if why := s.liveness.doubt(); false && why != nil &&",
+	}, {
+		File: "controllers/kube/referrers/source.go",
+		Old:  "if why := reason(err, at.name()); why != nil {",
+		New:  "if why := reason(err, at.name()); false && why != nil {",
+	}},
+	// An object whose target or selected object disappears has no quiet period.
+	"missing-at-once": {{
+		File: "controllers/kube/references/object.go",
+		Old:  "\t\tx.noteRemoved(node)\n",
+		New:  "",
+	}},
+	// A target of a kind that Sunset has not listed counts as missing.
+	"unlisted-is-missing": {{
+		File: "controllers/kube/references/extract/row.go",
+		Old:  "\tall := r.askedBy\n",
+		New:  "\tvar all []references.Kind\n",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -24,11 +25,13 @@ var errUnsupported = errors.New("not supported by the checker")
 // notKnown matches the functions and variables of the product that the checker does not implement.
 var notKnown = regexp.MustCompile(`\bnode\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
 
-var readsReferences = regexp.MustCompile(`\breferences\b`)
+// relations matches the variables about other objects.
+var relations = regexp.MustCompile(`(?:^|[^.\w])(references|targets|selected)\b`)
 
 func newEnv() (*cel.Env, error) {
 	return cel.NewEnv(append(functions(),
 		cel.Variable("object", cel.DynType), cel.Variable("variables", cel.DynType), cel.Variable("references", cel.DynType),
+		cel.Variable("targets", cel.DynType), cel.Variable("selected", cel.DynType),
 		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true),
 		ext.Bindings(), ext.Strings(), ext.Sets(), ext.Lists(), ext.TwoVarComprehensions(), ext.Math(),
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
@@ -41,9 +44,12 @@ type compiled struct {
 	variables                            map[string]cel.Program
 	names                                []string
 	eligible, start, ttl, group, outcome cel.Program
-	refers                               bool  // an expression reads references
-	unknown                              error // why the rule cannot be checked
+	relations                            []string // that an expression reads
+	unknown                              error    // why the rule cannot be checked
 }
+
+// refers reports whether the results depend on other objects.
+func (c *compiled) refers() bool { return len(c.relations) > 0 }
 
 func (j *checker) program(text string) (cel.Program, error) {
 	if text == "" {
@@ -77,7 +83,11 @@ func (j *checker) compile(r *rule) (*compiled, error) {
 		texts = append(texts, v.Expression)
 	}
 	for _, text := range append(texts, group) {
-		c.refers = c.refers || readsReferences.MatchString(text)
+		for _, found := range relations.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(c.relations, found[1]) {
+				c.relations = append(c.relations, found[1])
+			}
+		}
 		if notKnown.MatchString(text) {
 			c.unknown = fmt.Errorf("%w: rule %s reads %s", errUnsupported, r.id(), text)
 			return c, nil
@@ -103,9 +113,10 @@ const dearest = 5_000_000
 // longest is the time limit of an evaluation.
 const longest = time.Minute
 
-// about is the input of expressions: one version of an object, and the references to it.
+// about is the input of expressions: one version of an object, and the variables about other objects that a rule reads.
 type about struct {
-	object, references map[string]any
+	object    map[string]any
+	relations map[string]map[string]any
 }
 
 // ask evaluates a program for an object.
@@ -117,7 +128,11 @@ func (c *compiled) ask(p cel.Program, a about) (ref.Val, error) {
 }
 
 func (a about) with(variables *lazy.MapValue) map[string]any {
-	return map[string]any{"object": a.object, "references": a.references, "variables": variables}
+	all := map[string]any{"object": a.object, "variables": variables}
+	for name, value := range a.relations {
+		all[name] = value
+	}
+	return all
 }
 
 // lazily returns the variables, each evaluated on first use.

@@ -30,7 +30,7 @@ type question struct {
 
 func (j *checker) facts(r *rule, s *history.State, revision int64) facts {
 	q := question{r: r, s: s}
-	if r.compiled.refers {
+	if r.compiled.refers() {
 		q.revision = revision
 	}
 	if known, ok := j.known[q]; ok {
@@ -46,10 +46,10 @@ func (j *checker) facts(r *rule, s *history.State, revision int64) facts {
 }
 
 func (j *checker) ask(q question) (facts, error) {
-	a := about{object: seen(q.s)}
-	if q.r.compiled.refers {
+	a := about{object: seen(q.s), relations: map[string]map[string]any{}}
+	for _, name := range q.r.compiled.relations {
 		var err error
-		if a.references, err = j.references(q.s, q.revision); err != nil {
+		if a.relations[name], err = j.relation(name, q.s, q.revision); err != nil {
 			return facts{}, err
 		}
 	}

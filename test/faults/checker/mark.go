@@ -75,7 +75,7 @@ func (j *checker) mayMark(rule *rule, r history.Request, s *history.State, o ord
 		return true
 	case !rule.selector.Matches(labels.Set(s.GetLabels())):
 		return false
-	case rule.compiled.refers: // another object may refer to it by then
+	case rule.compiled.refers(): // another object may refer to it by then
 		return true
 	}
 	f := j.facts(rule, s, s.Revision)

@@ -7,15 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/cel-go/common/types"
+	celtypes "github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// quietPeriod is how long an object must have had no references before a rule that reads references may delete it.
+// quietPeriod is how long an object must have had no references, the same targets or the same selected objects before a rule that
+// reads these may delete it.
 const quietPeriod = 30 * time.Second
 
 // podSpecs contains the path of the PodSpec in the kinds that tests use.
@@ -96,11 +98,12 @@ func (j *checker) refers(from, to *history.State, revision int64) (bool, error) 
 	}
 	for _, p := range j.listed(clusterKind, "", revision) {
 		for _, declared := range p.spec.References {
-			if kindOf(declared) != from.GroupVersionKind().GroupKind() || string(declared.To) != to.GetKind() {
+			if declared.Names == "" || kindOf(declared) != from.GroupVersionKind().GroupKind() || string(declared.To) != to.GetKind() {
 				continue
 			}
-			if named, err := j.declares(declared, from, to); named || err != nil {
-				return named, err
+			names, err := j.namesIn(declared, from)
+			if err != nil || slices.Contains(names, types.NamespacedName{Namespace: to.GetNamespace(), Name: to.GetName()}) {
+				return err == nil, err
 			}
 		}
 	}
@@ -174,38 +177,38 @@ func owns(owner, owned *history.State) bool {
 	})
 }
 
-// declares evaluates a declaration, and reports whether it names an object.
-func (j *checker) declares(declared v1alpha1.Reference, from, to *history.State) (bool, error) {
+// namesIn evaluates a declaration, and returns the objects that it names.
+func (j *checker) namesIn(declared v1alpha1.Reference, from *history.State) (names []types.NamespacedName, err error) {
 	program, err := j.program(declared.Names)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	value, _, err := program.Eval(map[string]any{"object": seen(from), "variables": map[string]any{}, "references": map[string]any{}})
+	value, _, err := program.Eval(map[string]any{"object": seen(from)})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	list, ok := value.(traits.Lister)
 	if !ok {
-		return false, fmt.Errorf("%s does not return a list", declared.Names)
+		return nil, fmt.Errorf("%s does not return a list", declared.Names)
 	}
-	for it := list.Iterator(); it.HasNext() == types.True; {
-		namespace, name := from.GetNamespace(), ""
+	for it := list.Iterator(); it.HasNext() == celtypes.True; {
+		to := types.NamespacedName{Namespace: from.GetNamespace()}
 		switch x := it.Next().Value().(type) {
 		case string:
-			name = x
+			to.Name = x
 		case map[string]any:
-			name, _ = x["name"].(string)
+			to.Name, _ = x["name"].(string)
 			if other, _ := x["namespace"].(string); other != "" {
-				namespace = other
+				to.Namespace = other
 			}
 		default:
-			return false, fmt.Errorf("%w: a name such as %v", errUnsupported, x)
+			return nil, fmt.Errorf("%w: a name such as %v", errUnsupported, x)
 		}
-		if name == to.GetName() && namespace == to.GetNamespace() {
-			return true, nil
+		if to.Name != "" {
+			names = append(names, to)
 		}
 	}
-	return false, nil
+	return names, nil
 }
 
 // lastReferred returns the earliest time at which the last reference to an object can have ended; zero if there never was
@@ -234,11 +237,15 @@ func (j *checker) lastReferred(s *history.State, upTo int64) (last time.Time, er
 	return last, nil
 }
 
-// soonest returns the end of the quiet period of an object; zero for a rule that reads no references.
+// soonest returns the end of the quiet period of an object; zero for a rule that reads no references, targets or selected.
 func (j *checker) soonest(r *rule, s *history.State, revision int64) (time.Time, error) {
-	if !r.compiled.refers {
+	if !r.compiled.refers() {
 		return time.Time{}, nil
 	}
-	last, err := j.lastReferred(s, revision)
-	return latest(last, created(s)).Add(quietPeriod), err
+	referred, err := j.lastReferred(s, revision)
+	if err != nil {
+		return time.Time{}, err
+	}
+	had, err := j.lastHad(r, s, revision)
+	return latest(latest(referred, had), created(s)).Add(quietPeriod), err
 }

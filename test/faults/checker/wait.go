@@ -15,7 +15,7 @@ import (
 // became eligible, nor before the rule was first enforced. Marks that another client wrote are not checked.
 func (j *checker) tooSoon(d *removal, v verdict, o order) *verdict {
 	s, r := d.change.Before, v.by
-	if r.StartTime != "" || r.compiled.refers || !j.isOurMark(s) {
+	if r.StartTime != "" || r.compiled.refers() || !j.isOurMark(s) {
 		return nil // soonest checks rules that read references
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))

@@ -144,7 +144,7 @@ func (j *checker) rankings(d *removal, orders []order, w window) []int64 {
 
 // reads reports whether a rule for an object reads references.
 func (j *checker) reads(s *history.State, o order) bool {
-	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.compiled.refers })
+	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.compiled.refers() })
 }
 
 func (j *checker) ranks(s *history.State, o order) bool {

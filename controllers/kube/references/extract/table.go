@@ -132,7 +132,7 @@ func (t *Table) addTargets(c *engine.Compiler, d references.Declared, asked refe
 	from := references.KindOf(d.From.GroupKind())
 	switch relations := asked[from]; {
 	case t.rows[d.From] == nil: // refused, or nothing is asked
-	case d.Selector == "" && relations.Has(policy.AsksTargets):
+	case d.Selector == "" && !d.Possible && relations.Has(policy.AsksTargets):
 		t.existing(d.To.GroupKind()).exists(from)
 	case d.Selector != "" && relations.Has(policy.AsksSelected):
 		t.addLabels(c, d.To.GroupKind(), from)

@@ -32,6 +32,11 @@ type Refused struct {
 	Err error
 }
 
+// About returns the kinds about which rules ask something that may depend on the declaration, sorted.
+func (r Refused) About(asked references.Asked) []references.Kind {
+	return references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(asked)
+}
+
 // NewTable compiles what rules ask about. The Table does not contain refused declarations.
 func NewTable(c *engine.Compiler, declared []references.Declared, asked references.Asked) (*Table, []Refused) {
 	t := &Table{rows: map[schema.GroupVersionKind]*Row{}, undeclared: references.Asked{}}

@@ -48,18 +48,28 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		r.doubt(m.About(r.asked), fmt.Sprintf("%s is invalid: %s", m.From, m.Why))
 	}
-	for _, kind := range table.Undeclared().Kinds() {
-		isDoubted := func(s unknownSource) bool { return slices.Contains(s.about, kind) }
-		if !slices.ContainsFunc(r.unknown, isDoubted) {
-			r.unknown = append(r.unknown, unknownSource{nil, Failure{Message: fmt.Sprintf("%s: %v", kind, table.Undeclared()[kind].Undeclared())}})
-		}
-	}
 	r.table = table
+	r.noteUndeclared(in.Policies)
 	for _, kind := range r.table.Kinds() {
 		stored := policy.StoredAs(kind)
 		r.versions[stored] = append(r.versions[stored], kind)
 	}
 	return r
+}
+
+// noteUndeclared records what rules of some policies ask although nothing declares it.
+func (r *Referrers) noteUndeclared(policies []*policy.Policy) {
+	asked := references.Asked{}
+	for _, p := range policies {
+		asked.Add(p.Rules)
+	}
+	for _, kind := range r.table.Undeclared().Kinds() {
+		missing := r.table.Undeclared()[kind] & asked[kind]
+		isDoubted := func(s unknownSource) bool { return slices.Contains(s.about, kind) }
+		if missing != 0 && !slices.ContainsFunc(r.unknown, isDoubted) {
+			r.unknown = append(r.unknown, unknownSource{nil, Failure{Message: fmt.Sprintf("%s: %v", kind, missing.Undeclared())}})
+		}
+	}
 }
 
 // doubt records that the references about some kinds are unknown, and why.

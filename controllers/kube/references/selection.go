@@ -4,6 +4,7 @@ package references
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -131,8 +132,12 @@ func (x *Index) group(in kindInNamespace, text string) *group {
 	of := x.labelsOf(in)
 	g := of.groups[text]
 	if g == nil {
-		set, _ := labels.ConvertSelectorToLabelsMap(text) // it is in the form of labels.Set.String
-		g = &group{in: in, text: text, labels: set}
+		g = &group{in: in, text: text, labels: labels.Set{}}
+		for pair := range strings.SplitSeq(text, ",") { // not with a parser that drops everything after an invalid label
+			if key, value, isLabel := strings.Cut(pair, "="); isLabel {
+				g.labels[key] = value
+			}
+		}
 		of.groups[text] = g
 		for s := range of.selections {
 			s.match(g)

@@ -230,6 +230,7 @@ func TestTableRefusesInvalidDeclarations(t *testing.T) {
 		want     string
 	}{
 		"a syntax error":           {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
+		"an invalid selector":      {references.Declared{From: appKind, To: references.Secret, Selector: "object."}, "selector:1"},
 		"no expression":            {references.Declared{From: appKind, To: references.Secret}, "missing"},
 		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
 		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
@@ -242,6 +243,7 @@ func TestTableRefusesInvalidDeclarations(t *testing.T) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}
 			expect.Equal(t, "declaration", test.declared, refused[0].Declared)
+			expect.Equal(t, "about", []references.Kind{references.Secret}, refused[0].About(both))
 			expect.Equal(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
 		})
 	}

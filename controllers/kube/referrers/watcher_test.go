@@ -496,7 +496,7 @@ func TestDeclarationsThatAreRefusedTogether(t *testing.T) {
 	})
 }
 
-// TestWatcherForgetsKindsThatNothingAnswers: otherwise whoever may write rules could fill the memory.
+// TestWatcherForgetsKindsThatNothingAnswers: otherwise the authors of rules could fill the memory.
 func TestWatcherForgetsKindsThatNothingAnswers(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, both)

@@ -32,6 +32,11 @@ type Refused struct {
 	Err error
 }
 
+// About returns the kinds about which rules ask something that may depend on the declaration, sorted.
+func (r Refused) About(asked references.Asked) []references.Kind {
+	return references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(asked)
+}
+
 // NewTable compiles what rules ask about. The Table does not contain refused declarations.
 func NewTable(c *engine.Compiler, declared []references.Declared, asked references.Asked) (*Table, []Refused) {
 	t := &Table{rows: map[schema.GroupVersionKind]*Row{}, undeclared: references.Asked{}}
@@ -56,24 +61,28 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	for _, r := range t.rows {
 		r.sort()
 	}
+	known := answered(all)
 	for kind, relations := range asked {
-		if missing := relations &^ answered(kind, all); missing != 0 {
+		if missing := relations &^ known[kind]; missing != 0 {
 			t.undeclared[kind] = missing
 		}
 	}
 	return t, refused
 }
 
-// answered returns what declarations tell about a kind.
-func answered(kind references.Kind, all []references.Declared) (relations policy.Relations) {
+// answered returns what declarations tell about each kind.
+func answered(all []references.Declared) references.Asked {
+	known := references.Asked{}
 	for _, d := range all {
-		for _, one := range []policy.Relations{policy.AsksReferences, policy.AsksTargets, policy.AsksSelected} {
-			if len(d.About(references.Asked{kind: one})) > 0 {
-				relations |= one
-			}
+		from := references.KindOf(d.From.GroupKind())
+		if d.Selector != "" {
+			known[from] |= policy.AsksSelected
+			continue
 		}
+		known[from] |= policy.AsksTargets
+		known[d.To] |= policy.AsksReferences
 	}
-	return relations
+	return known
 }
 
 var errShape = errors.New("from needs a version and a kind")

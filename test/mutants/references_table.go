@@ -56,8 +56,8 @@ var referencesTable = map[string]Mutant{
 	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
-		Old: "if len(possible) > 0 && possible.Has(t.Kind.GroupKind()) {",
-		New: "if len(possible) > 100 && possible.Has(t.Kind.GroupKind()) {",
+		Old: "if possible.Has(e.to.Kind.GroupKind()) {",
+		New: "if possible.Len() > 100 {",
 	},
 	"extract: a reference leads to the namespace of the referrer": {
 		File: "controllers/kube/references/extract/row.go", Test: fieldsTest,
@@ -69,14 +69,9 @@ var referencesTable = map[string]Mutant{
 		Old: "\t\tall = builtin.PodLabels()\n",
 		New: "\t\tall = builtin.PodLabels()[:1]\n",
 	},
-	"extract: a kind may be read at two versions for its targets": {
-		File: "controllers/kube/references/extract/table.go", Test: "./controllers/kube/referrers TestTableRefusesTargetsFromTwoVersions",
-		Old: "if other.own && kind != d.From && kind.GroupKind() == d.From.GroupKind() {",
-		New: "if other.own && kind != d.From && kind.Kind == \"\" {",
-	},
 	"unused: the declarations of a copy of a sample do not count": {
 		File: "cmd/kubectl-sunset/command/unused.go", Test: "./cmd/kubectl-sunset/command TestUnusedObjectsOfTheCluster",
-		Old: "declarations(current.policies, fromFiles...)",
-		New: "declarations(current.policies, append(fromFiles, input.Policies...)...)",
+		Old: "declarations(current.policies, inFiles...)",
+		New: "declarations(current.policies, append(inFiles, input.Policies...)...)",
 	},
 }

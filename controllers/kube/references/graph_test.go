@@ -362,7 +362,6 @@ func TestMissingTargetOfUnknownScopeHasNoNamespace(t *testing.T) {
 	expect.Equal(t, "missing", []references.Name{named("Widget", "", "a"), named("Widget", "n", "b")}, x.Missing(theBinding))
 }
 
-<<<<<<< HEAD
 // TestPossibleNamesAreNoTargets: a StatefulSet names the claims that it may have. They are in use if they exist, and not missing if
 // they do not.
 func TestPossibleNamesAreNoTargets(t *testing.T) {
@@ -377,7 +376,8 @@ func TestPossibleNamesAreNoTargets(t *testing.T) {
 	expect.Equal(t, "targets", 1, x.Of(db).Targets)
 	expect.Equal(t, "missing targets", []references.Name{{Kind: "Service", Namespace: "n", Name: "db"}}, x.Missing(db))
 	expect.Equal(t, "references to a claim", 1, x.Of(named[0]).Count)
-=======
+}
+
 // TestInvalidLabelHidesNoOther: a manifest may have labels that the API server would reject.
 func TestInvalidLabelHidesNoOther(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
@@ -389,7 +389,6 @@ func TestInvalidLabelHidesNoOther(t *testing.T) {
 		{UID: "2", Name: named("Pod", "n", "p"), Object: &references.Object{Labels: []references.Labels{{As: "Pod", Text: "a=not valid,app=web"}}}},
 	})
 	expect.Equal(t, "selected", 1, x.Of(references.Target{Kind: service, Namespace: "n", Name: "web"}).Selected)
->>>>>>> fix-graph
 }
 
 // TestObjectIsBehindAfterItChanged: what it refers to may be older than the version that rules have evaluated.

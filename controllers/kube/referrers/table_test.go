@@ -209,21 +209,6 @@ func TestDecoderReadsNoMoreThanNeeded(t *testing.T) {
 	}, got)
 }
 
-// TestTableRefusesTargetsFromTwoVersions: what an object refers to would depend on which version was read last.
-func TestTableRefusesTargetsFromTwoVersions(t *testing.T) {
-	app := references.KindOf(appKind.GroupKind())
-	older := references.Declared{From: appKind.GroupKind().WithVersion("v1beta1"), To: references.Secret, Names: "[object.spec.secret]"}
-	declared := []references.Declared{{From: appKind, To: references.Secret, Names: "[object.spec.other]"}, older}
-	for asks, want := range map[policy.Relations]int{policy.AsksTargets: 1, policy.AsksReferences: 0} {
-		_, refused := extract.NewTable(fixture.Compiler(t), declared, references.Asked{app: asks, references.Secret: policy.AsksReferences})
-		expect.Equal(t, "refused", want, len(refused))
-		for _, r := range refused {
-			expect.Equal(t, "declaration", older, r.Declared)
-			expect.Equal(t, "says the other version", true, strings.Contains(r.Err.Error(), "example.org/v1;"))
-		}
-	}
-}
-
 func TestTableRefusesInvalidDeclarations(t *testing.T) {
 	for name, test := range map[string]struct {
 		declared references.Declared

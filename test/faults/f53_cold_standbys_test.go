@@ -8,10 +8,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 )
 
-// TestF52StandbysThatWatchNothing runs scenarios about leaders again with --warm-standby=false. There, a new leader begins to list
+// TestF53StandbysThatWatchNothing runs scenarios about leaders again with --warm-standby=false. There, a new leader begins to list
 // objects when it leads, and knows nothing of them from before. These are the scenarios whose result could depend on that; each
 // also runs under its own number with the default.
-func TestF52StandbysThatWatchNothing(t *testing.T) {
+func TestF53StandbysThatWatchNothing(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, scenario.Options){
 		"F17 killed before the ledger": func(t *testing.T, o scenario.Options) {
 			mustKillAt(t, o, moment{"update", "retentionledgers", 1, false})

@@ -11,13 +11,13 @@ const (
 var referencesTable = map[string]Mutant{
 	"graph: an object that is created again is missing": {
 		File: "controllers/kube/references/object.go", Test: graphTest,
-		Old: "\tif to.is != r {\n\t\treturn\n\t}\n",
-		New: "",
+		Old: "return other == r })",
+		New: "return other != nil })",
 	},
 	"graph: rules are not evaluated again when a target appears": {
 		File: "controllers/kube/references/object.go", Test: graphTest,
-		Old: "\tif !existed {\n",
-		New: "\tif existed {\n",
+		Old: "\tfor _, b := range to.by {\n\t\tx.noteRelations(b.from)\n\t}\n",
+		New: "",
 	},
 	"graph: a lost target does not start the quiet period again": {
 		File: "controllers/kube/references/object.go", Test: graphTest,
@@ -41,18 +41,18 @@ var referencesTable = map[string]Mutant{
 	},
 	"graph: a selector selects objects of another namespace": {
 		File: "controllers/kube/references/selection.go", Test: graphTest,
-		Old: "g := x.group(space{w.As, r.name.Namespace}, w.Text)",
-		New: "g := x.group(space{w.As, \"n\"}, w.Text)",
+		Old: "g := x.group(kindInNamespace{w.As, r.name.Namespace}, w.Text)",
+		New: "g := x.group(kindInNamespace{w.As, \"n\"}, w.Text)",
 	},
 	"graph: a bare name of an unknown kind is two targets": {
 		File: "controllers/kube/references/uses.go", Test: graphTest,
-		Old: "if t.Namespace == \"\" && !builtin.Referred.Has(t.Kind.GroupKind()) {",
-		New: "if t.Namespace == \"\" && builtin.Referred.Has(t.Kind.GroupKind()) {",
+		Old: "e.to.Namespace == \"\" && !builtin.Referred.Has",
+		New: "e.to.Namespace == \"\" && builtin.Referred.Has",
 	},
 	"graph: an object of which only its existence is known has no targets": {
 		File: "controllers/kube/references/uses.go", Test: graphTest,
-		Old: "if known.is != nil && known.is.object.version != \"\" {\n\t\tu.Unread",
-		New: "if known.is != nil {\n\t\tu.Unread",
+		Old: "return r.object.version == \"\" })",
+		New: "return r.object == nil })",
 	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",

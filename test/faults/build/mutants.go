@@ -135,8 +135,8 @@ var mutants = map[string][]overlay.Patch{
 	// The targets and the selector of an object count for later versions of it too.
 	"selector-of-any-version": {{
 		File: "controllers/kube/references/uses.go",
-		Old:  "known.is.object.version != version {",
-		New:  "known.is.object.version != version && false {",
+		Old:  "r.object.version != version })",
+		New:  "r.object.version != version && false })",
 	}},
 	// A watch of referrers that ends, and cannot be opened again, makes nothing unknown.
 	"broken-watch-unnoticed": {{
@@ -161,7 +161,7 @@ var mutants = map[string][]overlay.Patch{
 	// A target of a kind that Sunset has not listed counts as missing.
 	"unlisted-is-missing": {{
 		File: "controllers/kube/references/extract/row.go",
-		Old:  "\tall := r.askedBy\n",
+		Old:  "\tall := r.existsFor\n",
 		New:  "\tvar all []references.Kind\n",
 	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.

@@ -366,7 +366,7 @@ func TestObjectIsBehindAfterItChanged(t *testing.T) {
 	expect.Equal(t, "at another version", `the references of RoleBinding.rbac.authorization.k8s.io "n/b" are from another version of the object; Sunset waits for the watch`,
 		fmt.Sprint(x.Behind(theBinding, "8")))
 	expect.Equal(t, "although nothing asks about it", nil, x.Behind(references.Target{Kind: role, Namespace: "n", Name: "a"}, "8"))
-	clusterWide := references.Referrer{UID: "1", Name: named("Widget", "", "w"), Object: &references.Object{Kind: widget, Version: "7"}}
+	clusterWide := references.Referrer{UID: "2", Name: named("Widget", "", "w"), Object: &references.Object{Kind: widget, Version: "7"}}
 	x.Put("RoleBinding", clusterWide)
 	expect.Equal(t, "a cluster-scoped object", `the references of Widget.example.com "w" are from another version of the object; Sunset waits for the watch`,
 		fmt.Sprint(x.Behind(references.Target{Kind: widget, Name: "w"}, "8")))

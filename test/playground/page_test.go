@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
+	"github.com/sunset-k8s/sunset/cmd/playground/site"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -25,7 +26,7 @@ const largest = 5_000_000
 
 // TestPageIsSmall: a browser loads it over a network.
 func TestPageIsSmall(t *testing.T) {
-	dir, _ := openSite(t)
+	dir, _ := openPage(t)
 	total := 0
 	expect.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -76,7 +77,9 @@ func TestPageIsAccessible(t *testing.T) {
 func (b *tab) checkLook(name string) {
 	b.t.Helper()
 	b.shoot(name)
-	axe, err := os.ReadFile("../../cmd/playground/web/node_modules/axe-core/axe.min.js")
+	packages, err := site.Packages(b.t.Context(), site.Web)
+	expect.NoError(b.t, err)
+	axe, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
 	expect.NoError(b.t, err)
 	b.run(string(axe))
 	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>

@@ -143,9 +143,7 @@ func checkWant(t *testing.T, want *policytest.Want, got *response) {
 	}
 	actual := &policytest.Got{Verdicts: got.Preview.Verdicts, Errors: got.Preview.Errors}
 	for _, records := range [][]preview.Record{want.Verdicts, actual.Verdicts} { // random objects may have the same name
-		slices.SortFunc(records, func(a, b preview.Record) int {
-			return strings.Compare(a.Name+a.Action+a.Reason+a.DueTime, b.Name+b.Action+b.Reason+b.DueTime)
-		})
+		slices.SortFunc(records, func(a, b preview.Record) int { return strings.Compare(key(a), key(b)) })
 	}
 	for _, p := range got.Problems {
 		if !p.Warning {
@@ -155,6 +153,11 @@ func checkWant(t *testing.T, want *policytest.Want, got *response) {
 	if lines := policytest.Diff(want, actual); len(lines) > 0 {
 		t.Errorf("-want +got\n%s", strings.Join(lines, "\n"))
 	}
+}
+
+// key is everything that a want.yaml says about an object.
+func key(v preview.Record) string {
+	return fmt.Sprint(v.Kind, v.Namespace, v.Name, v.Image, v.Action, v.Reason, v.Policy, v.Rule, v.DueTime)
 }
 
 // previewed returns a check that the response is what kubectl sunset preview prints for the same files.

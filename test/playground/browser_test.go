@@ -70,6 +70,12 @@ func (b *tab) open(url string) {
 	b.settle()
 }
 
+// show opens any page.
+func (b *tab) show(url string) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(url)))
+}
+
 // local returns the URL of the page in its file.
 func (b *tab) local() string { return "file://" + filepath.Join(b.dir, "index.html") }
 

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
 	"github.com/sunset-k8s/sunset/cmd/playground/site"
@@ -73,8 +72,8 @@ func TestPageIsAccessible(t *testing.T) {
 	}
 }
 
-// checkLook writes a screenshot, runs axe-core, and checks that the page fits into the window.
-func (b *tab) checkLook(name string) {
+// checkLook writes a screenshot, runs axe-core with all rules or those with a tag, and checks that the page fits into the window.
+func (b *tab) checkLook(name string, tags ...string) {
 	b.t.Helper()
 	b.shoot(name)
 	packages, err := site.Packages(b.t.Context(), site.Web)
@@ -82,7 +81,7 @@ func (b *tab) checkLook(name string) {
 	axe, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
 	expect.NoError(b.t, err)
 	b.run(string(axe))
-	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"], runOnly: `+quote(tags)+` ?? undefined }).then(({ violations }) =>
 		violations.map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 		b.t.Errorf("%s: %s", name, problem)
 	}
@@ -99,46 +98,6 @@ func (b *tab) shoot(name string) {
 	file := filepath.Join(b.t.ArtifactDir(), name+".png")
 	expect.NoError(b.t, os.WriteFile(file, png, 0o644))
 	b.t.Log(file)
-}
-
-// TestPageWorksWithTheKeyboard moves only with keys: from the top to the menu, to the slider and to an explanation.
-func TestPageWorksWithTheKeyboard(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
-	press := func(keys ...string) {
-		t.Helper()
-		expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent(strings.Join(keys, ""))))
-	}
-	tabTo := func(what string) {
-		t.Helper()
-		for range 60 {
-			press(kb.Tab)
-			if value[bool](b, `document.activeElement.matches(`+quote(what)+`)`) {
-				return
-			}
-		}
-		t.Fatalf("60 presses of Tab do not reach %s", what)
-	}
-	tabTo("#samples")
-	press("keep")
-	b.settle()
-	if got := value[string](b, `document.getElementById("samples").value`); got != "keep-newest" {
-		t.Errorf("the menu shows %q", got)
-	}
-	tabTo(".cm-content")
-	tabTo("#slider")
-	before := value[string](b, `document.getElementById("time").value`)
-	press(kb.ArrowRight, kb.ArrowRight)
-	b.settle()
-	if after := value[string](b, `document.getElementById("time").value`); after <= before {
-		t.Errorf("the time was %s and is %s", before, after)
-	}
-	tabTo("#verdicts tbody button")
-	press(kb.Enter)
-	b.settle()
-	if got := value[string](b, `document.getElementById("explanation").textContent`); !strings.Contains(got, "finishedAt(object)") {
-		t.Errorf("no values of expressions: %s", got)
-	}
 }
 
 // TestLinkContainsTheState types into the editor, selects an object, and opens the link again.

@@ -21,7 +21,7 @@ function sidebar(): DefaultTheme.SidebarItem[] {
 /** The anchor of a heading, as on GitHub. */
 const slugify = (heading: string) => heading.trim().toLowerCase().replace(/[^\p{L}\p{M}\p{Nd}\p{Pc}\- ]/gu, "").replaceAll(" ", "-");
 
-/** Makes links that work on GitHub work on the site, and text with {{ text: the generator would evaluate it. */
+/** Makes links and diagrams that work on GitHub work on the site, and text with {{ text: the generator would evaluate it. */
 const config: MarkdownOptions["config"] = (md) => {
   md.core.ruler.push("github", ({ tokens, env }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
@@ -34,12 +34,15 @@ const config: MarkdownOptions["config"] = (md) => {
       else token.attrSet("href", href.replace(/README\.md/, "index.md"));
     }
   });
-  const text = md.renderer.rules.text!;
-  md.renderer.rules.text = (...args) => text(...args).replaceAll("{{", "&#123;&#123;");
+  const { text, fence } = md.renderer.rules;
+  md.renderer.rules.text = (...args) => text!(...args).replaceAll("{{", "&#123;&#123;");
+  md.renderer.rules.fence = (tokens, i, ...more) => {
+    const { info, content } = tokens[i];
+    return info === "mermaid" ? `<Diagram text="${md.utils.escapeHtml(content)}" />\n` : fence!(tokens, i, ...more);
+  };
 };
 
 export default defineConfig({
-  base: process.env.BASE,
   lang: "en",
   title: "Sunset",
   description: "Sunset deletes Kubernetes objects that you no longer need, at the time that a policy sets.",

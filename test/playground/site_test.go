@@ -107,7 +107,7 @@ func TestLinksOfTheSite(t *testing.T) {
 // TestSiteLooks checks each look of the pages: a few of them, or all in make test-pages.
 func TestSiteLooks(t *testing.T) {
 	b, first := openSite(t)
-	pages := []string{"/index.html", "/tasks/write-a-policy.html", "/reference/api.html", "/reports/index.html"}
+	pages := []string{"/index.html", "/tasks/write-a-policy.html", "/concepts/life-of-an-object.html", "/reference/api.html", "/reports/index.html"}
 	if isLong {
 		pages = nil
 		for name := range readDocuments(t, b.dir) {
@@ -120,6 +120,7 @@ func TestSiteLooks(t *testing.T) {
 		b.look(look.scheme, look.width, look.height)
 		for _, page := range pages {
 			b.show(first + strings.TrimPrefix(page, "/"))
+			b.waitFor(`!document.querySelector("figure pre")`) // until the diagrams are drawn
 			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 			if got := value[bool](b, `document.documentElement.classList.contains("dark")`); got != (look.scheme == "dark") {
 				t.Errorf("%s: dark is %t", name, got)

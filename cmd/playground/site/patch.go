@@ -59,9 +59,6 @@ func (p patch) apply(dir string) error {
 	if text, err = p.patched(text); err != nil {
 		return fmt.Errorf("%s of %s: %w", p.file, p.module, err)
 	}
-	if err := os.Remove(file); err != nil { // the files of modules are read-only
-		return err
-	}
 	return os.WriteFile(file, text, 0o644)
 }
 

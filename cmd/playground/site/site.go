@@ -53,7 +53,7 @@ func Site(ctx context.Context, base string) (string, error) {
 		if err := prepare(work, playground, reports, list); err != nil {
 			return err
 		}
-		_, err := run(ctx, work, []string{"BASE=" + base}, "node", filepath.Join(packages, "vitepress/bin/vitepress.js"), "build", "--outDir", dir)
+		_, err := run(ctx, work, nil, "node", filepath.Join(packages, "vitepress/bin/vitepress.js"), "build", "--outDir", dir, "--base", base)
 		return err
 	})
 }

@@ -4,6 +4,7 @@ package playground_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -101,6 +102,23 @@ func TestEngineExplainsAsTheCommandLine(t *testing.T) {
 func TestEngineRefusesHostileInput(t *testing.T) {
 	n := startNode(t)
 	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return n.ask(t, r) })
+}
+
+// TestEngineContainsNoFunctionsOfOthers: the patches of package site leave out what the engine does not call. The names of all
+// functions are in the engine.
+func TestEngineContainsNoFunctionsOfOthers(t *testing.T) {
+	file, err := theEngine()
+	expect.NoError(t, err)
+	text, err := os.ReadFile(file)
+	expect.NoError(t, err)
+	if !bytes.Contains(text, []byte("github.com/google/cel-go/cel.(*Env).Parse")) {
+		t.Fatal("the engine does not contain the names of its functions")
+	}
+	for _, other := range []string{"net/http.", "crypto/tls.", "k8s.io/api/core/v1.", "github.com/json-iterator/go.(*Stream)", "fxamacker/cbor"} {
+		if bytes.Contains(text, []byte(other)) {
+			t.Errorf("the engine contains %s", other)
+		}
+	}
 }
 
 // TestEngineLinksNoClient: libraries for clusters and command lines would be most of the engine's size.

@@ -1,10 +1,10 @@
 import type { Theme } from "vitepress";
 import DefaultTheme from "vitepress/theme";
-import { defineAsyncComponent } from "vue";
+import Diagram from "./Diagram.vue";
 
 export default {
   extends: DefaultTheme,
   enhanceApp({ app }) {
-    app.component("Diagram", defineAsyncComponent(() => import("./Diagram.vue")));
+    app.component("Diagram", Diagram);
   },
 } satisfies Theme;

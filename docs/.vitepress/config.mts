@@ -23,7 +23,7 @@ const slugify = (heading: string) => heading.trim().toLowerCase().replace(/[^\p{
 
 /** Makes links and diagrams that work on GitHub work on the site, and text with {{ text: the generator would evaluate it. */
 const config: MarkdownOptions["config"] = (md) => {
-  md.disable("emoji"); // GitHub has other names
+  md.disable("emoji"); // names between colons are text
   md.core.ruler.push("github", ({ tokens, env }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       if (token.type === "code_inline") token.attrSet("v-pre", "");

@@ -65,17 +65,17 @@ func TestPageIsAccessible(t *testing.T) {
 		b.open(b.local())
 		b.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)
 		b.settle()
-		b.checkLook(name)
+		b.checkLook(name, wholePage)
 		b.link("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: batch}\nspec:\n  mode: DryRun\n  rules:\n"+
 			"  - name: jobs\n    target: {apiVersion: batch/v1, kind: Job}\n    eligible: finshed(object)\n    ttl: 7 days\n", "", "2026-03-01T12:00:00Z")
-		b.shoot(name + "-problems")
+		b.shoot(name+"-problems", wholePage)
 	}
 }
 
 // checkLook writes a screenshot, runs axe-core with all rules or those with a tag, and checks that the page fits into the window.
-func (b *tab) checkLook(name string, tags ...string) {
+func (b *tab) checkLook(name string, screenshot chromedp.Action[[]byte], tags ...string) {
 	b.t.Helper()
-	b.shoot(name)
+	b.shoot(name, screenshot)
 	packages, err := site.Packages(b.t.Context(), site.Web)
 	expect.NoError(b.t, err)
 	axe, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
@@ -90,10 +90,15 @@ func (b *tab) checkLook(name string, tags ...string) {
 	}
 }
 
-// shoot writes a screenshot of the whole page.
-func (b *tab) shoot(name string) {
+var (
+	wholePage = chromedp.FullScreenshot(100)
+	window    = chromedp.CaptureScreenshot()
+)
+
+// shoot writes a screenshot.
+func (b *tab) shoot(name string, screenshot chromedp.Action[[]byte]) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(b.ctx, screenshot)
 	expect.NoError(b.t, err)
 	file := filepath.Join(b.t.ArtifactDir(), name+".png")
 	expect.NoError(b.t, os.WriteFile(file, png, 0o644))

@@ -50,7 +50,7 @@ func TestReportsAreAccessible(t *testing.T) {
 			b := openReport(t, args...)
 			for name, look := range looks {
 				b.look(look.scheme, look.width, look.height)
-				b.checkLook("report-" + args[0] + "-" + name)
+				b.checkLook("report-"+args[0]+"-"+name, wholePage)
 			}
 			if got := value[string](b, `getComputedStyle(document.querySelector("section")).borderTopStyle`); got != "solid" {
 				t.Errorf("the browser does not apply the style: the border is %q", got)

@@ -121,7 +121,7 @@ func TestSiteLooks(t *testing.T) {
 		for _, page := range pages {
 			b.show(first + strings.TrimPrefix(page, "/"))
 			b.waitFor(`!document.querySelector("figure pre")`) // until the diagrams are drawn
-			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, window, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 			if got := value[bool](b, `document.documentElement.classList.contains("dark")`); got != (look.scheme == "dark") {
 				t.Errorf("%s: dark is %t", name, got)
 			}

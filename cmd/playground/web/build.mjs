@@ -1,16 +1,15 @@
-// Builds the page: node build.mjs REPOSITORY ENGINE FOLDER. The engine is compressed with zstd.
+// Builds the page in the working directory: node build.mjs REPOSITORY ENGINE FOLDER. The engine is compressed with zstd.
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
-const here = import.meta.dirname;
 const [root, engine, out] = process.argv.slice(2);
 
 /** Returns a TypeScript file with everything that it imports, as one script. */
 async function bundle(file) {
-  const result = await build({ entryPoints: [join(here, "src", file)], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", write: false, legalComments: "none" });
+  const result = await build({ entryPoints: [join("src", file)], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", write: false, legalComments: "none" });
   return result.outputFiles[0].text;
 }
 
@@ -42,8 +41,8 @@ const worker = readFileSync(join(goroot, "lib/wasm/wasm_exec.js"), "utf8") + (aw
 const app = await bundle("main.ts");
 const nonce = createHash("sha256").update(app).digest("base64url").slice(0, 22);
 const files = {
-  "index.html": readFileSync(join(here, "index.html"), "utf8").replaceAll("NONCE", nonce),
-  "style.css": readFileSync(join(here, "style.css"), "utf8"),
+  "index.html": readFileSync("index.html", "utf8").replaceAll("NONCE", nonce),
+  "style.css": readFileSync("style.css", "utf8"),
   "samples.js": `var sunsetSamples = ${JSON.stringify(samples())};\n`,
   "app.js": app,
   "engine.js": `var sunsetEngine = ${JSON.stringify({ worker, wasm: readFileSync(engine, "base64") })};\n`,

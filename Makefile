@@ -75,13 +75,19 @@ chart: ## Check the Helm chart; UPDATE=-update updates its golden files, its REA
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 
-##### Playground
-
-PLAYGROUND ?= dist/playground
+##### Pages
 
 .PHONY: playground
 playground: ## Build the playground, a page that shows in a browser what policies delete, into dist/playground (needs Node, npm and zstd)
-	cd cmd/playground/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && node build.mjs "$(abspath $(PLAYGROUND))"
+	rm -rf dist/playground
+	go run ./cmd/playground/build -o dist/playground playground
+
+BASE ?= /
+
+.PHONY: site
+site: ## Build the documentation for a web server, with the playground and reports of the samples, into dist/site (BASE=/path/ on the server)
+	rm -rf dist/site
+	go run ./cmd/playground/build -o dist/site -base "$(BASE)" site
 
 ##### Release
 
@@ -112,7 +118,7 @@ control-plane: # once per machine: build the API server and controllers for test
 	$(HELM) version --short
 	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
-	go run ./cmd/playground/build -o /dev/null
+	go run ./cmd/playground/build engine
 
 .PHONY: check
 check: lint ## Run the linters and the unit tests, which need no control plane
@@ -125,6 +131,10 @@ test: control-plane ## Run all tests, including those on a real control plane
 .PHONY: test-race
 test-race: control-plane ## Run all tests, and replicas of the fault scenarios, with the race detector; tests also check the lock order
 	SUNSET_FAULTS_BUILD=race go test -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
+
+.PHONY: test-pages
+test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site (about 15 minutes)
+	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground
 
 .PHONY: test-long
 test-long: control-plane ## Explore more states of a ledger, kill the controller at every write, simulate thirty days, run MultiKueue, a thousand policies and windows (about 30 minutes)

@@ -80,6 +80,7 @@ func TestFacts(t *testing.T) {
 		"startTime as optional":               {startTime("object.?status.?completionTime"), eligible, ""},
 		"startTime none":                      {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
 		"startTime empty":                     {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime after the year 9999":       {startTime("'9999-12-31T23:59:59-00:01'"), policy.Facts{}, `startTime: "9999-12-31T23:59:59-00:01" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
 		"startTime invalid":                   {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
 		"startTime null":                      {startTime("dyn(null)"), policy.Facts{}, "startTime: returned null, must return timestamp or optional(timestamp)"},
 		"startTime optional of null":          {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: returned null, must return timestamp or optional(timestamp)"},

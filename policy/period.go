@@ -33,7 +33,7 @@ func (p period) move(t time.Time) time.Time {
 	}
 	high, low := bits.Mul64(uint64(t.Sub(p.closed)), uint64(spread))
 	after, _ := bits.Div64(high, low, uint64(end.Sub(p.closed)))
-	return RoundUp(p.opens.Add(time.Duration(after)), time.Second)
+	return RoundUp(addTime(p.opens, time.Duration(after)), time.Second)
 }
 
 // sendTime is the maximum time between a decision and its request. A deletion is allowed only if it is still allowed that long

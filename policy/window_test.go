@@ -105,6 +105,7 @@ func TestDeferredIsSpread(t *testing.T) {
 	night := loadedWindows(window("0 22 * * *", "8h")) // 16 hours are spread over the first 4 of a night
 	freeze := policy.Freeze{By: "p", From: moment(t, "2026-03-10T00:00:00Z"), To: moment(t, "2026-03-20T00:00:00Z")}
 	short := policy.Freeze{By: "p", From: moment(t, "2026-03-10T12:00:00Z"), To: moment(t, "2026-03-10T13:00:00Z")}
+	always := policy.Freeze{By: "p", From: moment(t, "1970-01-01T00:00:00Z"), To: moment(t, "9999-12-31T23:59:59Z")}
 	for name, test := range map[string]struct {
 		as        func(*policy.Evaluation)
 		due, want string
@@ -120,6 +121,7 @@ func TestDeferredIsSpread(t *testing.T) {
 		"a day after a freeze":              {frozen(freeze), "2026-03-21T00:00:00Z", "2026-03-21T00:00:00Z"},
 		"due in a freeze of an hour":        {frozen(short), "2026-03-10T12:30:00Z", "2026-03-10T13:15:00Z"},
 		"an hour after a freeze of an hour": {frozen(short), "2026-03-10T14:00:00Z", "2026-03-10T14:00:00Z"},
+		"due in a freeze without an end":    {frozen(always), "2026-03-15T00:00:00Z", "9999-12-31T23:59:59Z"}, // the last time that RFC 3339 can write
 		"a freeze and windows":              {func(r *policy.Evaluation) { open(night)(r); frozen(freeze)(r) }, "2026-03-15T00:00:00Z", "2026-03-20T22:58:55Z"},
 	} {
 		t.Run(name, func(t *testing.T) {

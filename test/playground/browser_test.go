@@ -5,11 +5,8 @@ package playground_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,50 +20,26 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
+	"github.com/sunset-k8s/sunset/cmd/playground/site"
 	"github.com/sunset-k8s/sunset/test/debian"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// site builds the playground, once per process, and returns its directory.
-var site = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "sunset-playground-*")
-	if err != nil {
-		return "", err
-	}
-	command := exec.Command("make", "playground", "PLAYGROUND="+dir)
-	command.Dir = "../.."
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make playground: %w\n%s", err, out)
-	}
-	return dir, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if siteUsed {
-		dir, _ := site()
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
-
-// siteUsed is whether a test needed the site.
-var siteUsed bool
+// thePage builds the playground, if it is not in the cache.
+var thePage = sync.OnceValues(func() (string, error) { return site.Page(context.Background()) })
 
 // tab is a tab of a browser with the playground.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
-	dir string // of the site
+	dir string // of the page
 }
 
-// openSite returns the directory of the site, and the paths of programs.
-func openSite(t *testing.T) (dir string, programs map[string]string) {
+// openPage returns the directory of the playground, and the paths of programs.
+func openPage(t *testing.T) (dir string, programs map[string]string) {
 	t.Helper()
-	needed := map[string]string{"chromium": "chromium", "node": "nodejs", "npm": "npm", "zstd": "zstd", "make": "make"}
-	programs = install(t, needed)
-	siteUsed = true
-	dir, err := site()
+	programs = install(t, map[string]string{"chromium": "chromium", "node": "nodejs", "npm": "npm", "zstd": "zstd"})
+	dir, err := thePage()
 	expect.NoError(t, err)
 	return dir, programs
 }
@@ -84,7 +57,7 @@ func install(t *testing.T, needed map[string]string) map[string]string {
 // openBrowser starts a browser. Its only tab is empty.
 func openBrowser(t *testing.T) *tab {
 	t.Helper()
-	dir, programs := openSite(t)
+	dir, programs := openPage(t)
 	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(chromedp.ExecPath(programs["chromium"]), chromedp.NoSandbox))
 	t.Cleanup(cancel)
 	return &tab{t, ctx, dir}
@@ -95,6 +68,12 @@ func (b *tab) open(url string) {
 	b.t.Helper()
 	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(url)))
 	b.settle()
+}
+
+// show opens any page.
+func (b *tab) show(url string) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(url)))
 }
 
 // local returns the URL of the page in its file.
@@ -158,7 +137,7 @@ func (b *tab) link(policies, objects, at string) {
 	b.settle()
 }
 
-// startWorker starts the engine of the site in a worker of its own, and returns a function that asks it.
+// startWorker starts the engine of the page in a worker of its own, and returns a function that asks it.
 func (b *tab) startWorker() func(...playground.Request) []*response {
 	b.t.Helper()
 	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // the policy of the page allows one worker
@@ -183,7 +162,7 @@ func (b *tab) startWorker() func(...playground.Request) []*response {
 	}
 }
 
-// TestPageDecidesAsTheCommandLine runs the engine of the site in a worker of a browser, with the cases of
+// TestPageDecidesAsTheCommandLine runs the engine of the page in a worker of a browser, with the cases of
 // TestEngineDecidesAsTheCommandLine.
 func TestPageDecidesAsTheCommandLine(t *testing.T) {
 	ask := openBrowser(t).startWorker()
@@ -212,7 +191,7 @@ func TestPageRefusesHostileInput(t *testing.T) {
 func TestPageShowsSamples(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())
-	for _, s := range samples(t) {
+	for _, s := range some(samples(t)) {
 		b.run(`(() => { const menu = document.getElementById("samples"); menu.value = ` + quote(s.name) + `; menu.dispatchEvent(new Event("change")); })()`)
 		b.settle()
 		got := value[[]string](b, `Array.from(document.querySelectorAll("#verdicts tbody tr:has(button)"), (row) => {

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
+	"github.com/sunset-k8s/sunset/cmd/playground/site"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -25,7 +25,7 @@ const largest = 5_000_000
 
 // TestPageIsSmall: a browser loads it over a network.
 func TestPageIsSmall(t *testing.T) {
-	dir, _ := openSite(t)
+	dir, _ := openPage(t)
 	total := 0
 	expect.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -65,21 +65,23 @@ func TestPageIsAccessible(t *testing.T) {
 		b.open(b.local())
 		b.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)
 		b.settle()
-		b.checkLook(name)
+		b.checkLook(name, wholePage)
 		b.link("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: batch}\nspec:\n  mode: DryRun\n  rules:\n"+
 			"  - name: jobs\n    target: {apiVersion: batch/v1, kind: Job}\n    eligible: finshed(object)\n    ttl: 7 days\n", "", "2026-03-01T12:00:00Z")
-		b.shoot(name + "-problems")
+		b.shoot(name+"-problems", wholePage)
 	}
 }
 
-// checkLook writes a screenshot, runs axe-core, and checks that the page fits into the window.
-func (b *tab) checkLook(name string) {
+// checkLook writes a screenshot, runs axe-core with all rules or those with a tag, and checks that the page fits into the window.
+func (b *tab) checkLook(name string, screenshot chromedp.Action[[]byte], tags ...string) {
 	b.t.Helper()
-	b.shoot(name)
-	axe, err := os.ReadFile("../../cmd/playground/web/node_modules/axe-core/axe.min.js")
+	b.shoot(name, screenshot)
+	packages, err := site.Packages(b.t.Context(), site.Web)
+	expect.NoError(b.t, err)
+	axe, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
 	expect.NoError(b.t, err)
 	b.run(string(axe))
-	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"], runOnly: `+quote(tags)+` ?? undefined }).then(({ violations }) =>
 		violations.map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 		b.t.Errorf("%s: %s", name, problem)
 	}
@@ -88,54 +90,19 @@ func (b *tab) checkLook(name string) {
 	}
 }
 
-// shoot writes a screenshot of the whole page.
-func (b *tab) shoot(name string) {
+var (
+	wholePage = chromedp.FullScreenshot(100)
+	window    = chromedp.CaptureScreenshot()
+)
+
+// shoot writes a screenshot.
+func (b *tab) shoot(name string, screenshot chromedp.Action[[]byte]) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(b.ctx, screenshot)
 	expect.NoError(b.t, err)
 	file := filepath.Join(b.t.ArtifactDir(), name+".png")
 	expect.NoError(b.t, os.WriteFile(file, png, 0o644))
 	b.t.Log(file)
-}
-
-// TestPageWorksWithTheKeyboard moves only with keys: from the top to the menu, to the slider and to an explanation.
-func TestPageWorksWithTheKeyboard(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
-	press := func(keys ...string) {
-		t.Helper()
-		expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent(strings.Join(keys, ""))))
-	}
-	tabTo := func(what string) {
-		t.Helper()
-		for range 60 {
-			press(kb.Tab)
-			if value[bool](b, `document.activeElement.matches(`+quote(what)+`)`) {
-				return
-			}
-		}
-		t.Fatalf("60 presses of Tab do not reach %s", what)
-	}
-	tabTo("#samples")
-	press("keep")
-	b.settle()
-	if got := value[string](b, `document.getElementById("samples").value`); got != "keep-newest" {
-		t.Errorf("the menu shows %q", got)
-	}
-	tabTo(".cm-content")
-	tabTo("#slider")
-	before := value[string](b, `document.getElementById("time").value`)
-	press(kb.ArrowRight, kb.ArrowRight)
-	b.settle()
-	if after := value[string](b, `document.getElementById("time").value`); after <= before {
-		t.Errorf("the time was %s and is %s", before, after)
-	}
-	tabTo("#verdicts tbody button")
-	press(kb.Enter)
-	b.settle()
-	if got := value[string](b, `document.getElementById("explanation").textContent`); !strings.Contains(got, "finishedAt(object)") {
-		t.Errorf("no values of expressions: %s", got)
-	}
 }
 
 // TestLinkContainsTheState types into the editor, selects an object, and opens the link again.

@@ -10,45 +10,58 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// openReport opens the page that kubectl sunset preview -o html writes about some samples. One object has an error.
-func openReport(t *testing.T) *tab {
+// previewOfSamples and unusedInSamples are commands that write pages. One object of the preview has an error.
+var (
+	previewOfSamples = append([]string{"preview"}, samplesAsFlags("finished-jobs", "finished-pods", "windows", "keep-newest", "unused-configmaps")...)
+	unusedInSamples  = append([]string{"unused"}, samplesAsFlags("unused/network/objects.yaml", "unused/access/objects.yaml", "unused/volumes/objects.yaml")...)
+)
+
+func samplesAsFlags(names ...string) (flags []string) {
+	for _, name := range names {
+		flags = append(flags, "-f="+filepath.Join(samplesDir, name))
+	}
+	return flags
+}
+
+// openReport opens the page that a command writes.
+func openReport(t *testing.T, args ...string) *tab {
 	t.Helper()
-	args := []string{"preview", "--at=2026-03-02T12:00:00Z", "-o=html"}
-	for _, name := range []string{"finished-jobs", "finished-pods", "windows", "keep-newest", "unused-configmaps"} {
-		args = append(args, "-f="+filepath.Join(samplesDir, name))
-	}
 	var page bytes.Buffer
-	if code := command.Run(t.Context(), args, genericiooptions.IOStreams{Out: &page, ErrOut: t.Output()}, time.Time{}); code == command.ExitError {
-		t.Fatalf("kubectl sunset preview ends with %d", code)
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	if code := command.Run(t.Context(), slices.Concat(args, []string{"-o=html"}), genericiooptions.IOStreams{Out: &page, ErrOut: t.Output()}, at); code == command.ExitError {
+		t.Fatalf("kubectl sunset %s ends with %d", args[0], code)
 	}
-	file := filepath.Join(t.TempDir(), "preview.html")
+	file := filepath.Join(t.TempDir(), "report.html")
 	expect.NoError(t, os.WriteFile(file, page.Bytes(), 0o644))
 	b := openBrowser(t)
-	expect.NoError(t, chromedp.Do(b.ctx, chromedp.Navigate("file://"+file)))
+	b.show("file://" + file)
 	return b
 }
 
-func TestReportIsAccessible(t *testing.T) {
-	b := openReport(t)
-	for name, look := range looks {
-		b.look(look.scheme, look.width, look.height)
-		b.checkLook("report-" + name)
-	}
-	if got := value[string](b, `getComputedStyle(document.querySelector("section")).borderTopStyle`); got != "solid" {
-		t.Errorf("the browser does not apply the style: the border is %q", got)
+func TestReportsAreAccessible(t *testing.T) {
+	for _, args := range [][]string{previewOfSamples, unusedInSamples} {
+		t.Run(args[0], func(t *testing.T) {
+			b := openReport(t, args...)
+			for name, look := range looks {
+				b.look(look.scheme, look.width, look.height)
+				b.checkLook("report-"+args[0]+"-"+name, wholePage)
+			}
+			if got := value[string](b, `getComputedStyle(document.querySelector("section")).borderTopStyle`); got != "solid" {
+				t.Errorf("the browser does not apply the style: the border is %q", got)
+			}
+		})
 	}
 }
 
 // TestReportSortsAndFilters uses the table of objects.
 func TestReportSortsAndFilters(t *testing.T) {
-	b := openReport(t)
+	b := openReport(t, previewOfSamples...)
 	b.run(`void (window.objects = Array.from(document.querySelectorAll("section")).find((s) => s.querySelector("h2").textContent === "Objects"))`)
 	column := func() []string {
 		return value[[]string](b, `Array.from(objects.querySelectorAll("tbody tr:not([hidden])"), (row) => row.cells[2].textContent)`)

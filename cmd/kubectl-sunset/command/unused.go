@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
@@ -40,7 +41,7 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 	}
 	flags := c.Flags()
 	u.files.add(flags)
-	u.output.add(c, asNames)
+	u.output.add(c, asNames, asHTML)
 	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	u.protection.add(flags)
@@ -64,10 +65,13 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	result.Rows = slices.DeleteFunc(result.Rows, func(r preview.Row) bool { return r.Verdict.Action == policy.Keep })
-	if u.output.printer != nil {
-		err = u.print(result)
-	} else {
+	switch {
+	case u.output.is(asHTML):
+		err = report.Write(u.streams.Out, report.OfUnused(result))
+	case u.output.printer == nil:
 		err = preview.WriteUnused(u.streams.Out, result)
+	default:
+		err = u.print(result)
 	}
 	if err == nil && len(result.Failures) > 0 {
 		return errFindings
@@ -170,7 +174,8 @@ cannot be listed, or an object cannot be read, objects that may depend on it are
 cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
 
 SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
-has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.
+has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses. -o html writes a
+page to share: one file that needs no network.
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`
@@ -180,6 +185,9 @@ const unusedExamples = `  # What does nothing use?
 
   # In one namespace, as names
   kubectl sunset unused -n team-a -o name
+
+  # As a page for the people who own the objects
+  kubectl sunset unused -o html > unused.html
 
   # In files, without a cluster
   kubectl sunset unused -R -f manifests/`

@@ -67,6 +67,14 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
+func TestUnusedObjectsAsAPage(t *testing.T) {
+	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "html")
+	wants(t, got, command.ExitOK, "<title>Unused objects</title>", "<h2>By kind</h2>", "<td>NetworkPolicy<td class=\"number\">1", "<td>Service<td>retired<td>unknown<td>unused-network/services")
+	if strings.Contains(got.out, "default-deny") {
+		t.Errorf("the page shows an object that something uses:\n%s", got.out)
+	}
+}
+
 // TestDeclaredReferencesCountAsUse: policies in files declare references; their rules do not matter.
 func TestDeclaredReferencesCountAsUse(t *testing.T) {
 	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: flags, namespace: shop}, data: {}}

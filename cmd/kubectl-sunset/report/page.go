@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -88,12 +89,17 @@ var (
 
 // Write writes a page.
 func Write(w io.Writer, p *Page) error {
-	return page.Execute(w, struct {
+	b := bufio.NewWriter(w)
+	err := page.Execute(b, struct {
 		*Page
 		Style    template.CSS
 		Script   template.JS
 		Security string
 	}{p, template.CSS(style), template.JS(script), Security})
+	if err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // Security is the Content-Security-Policy of every page.

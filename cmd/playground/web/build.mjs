@@ -1,31 +1,15 @@
-// Builds the playground: node build.mjs FOLDER. The same sources give the same files.
+// Builds the page in the working directory: node build.mjs REPOSITORY ENGINE FOLDER. The engine is compressed with zstd.
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 
-const here = import.meta.dirname;
-const root = join(here, "../../..");
-const out = resolve(process.argv[2] ?? join(root, "dist/playground"));
-
-/** Builds the engine, and returns it compressed. */
-function engine() {
-  const dir = mkdtempSync(join(tmpdir(), "sunset-playground-"));
-  try {
-    const file = join(dir, "engine.wasm");
-    execFileSync("go", ["run", "./cmd/playground/build", "-o", file], { cwd: root, stdio: "inherit" });
-    return execFileSync("zstd", ["--ultra", "-20", "--quiet", "--stdout", file], { maxBuffer: 2 ** 30 });
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
-}
+const [root, engine, out] = process.argv.slice(2);
 
 /** Returns a TypeScript file with everything that it imports, as one script. */
 async function bundle(file) {
-  const result = await build({ entryPoints: [join(here, "src", file)], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", write: false, legalComments: "none" });
+  const result = await build({ entryPoints: [join("src", file)], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", write: false, legalComments: "none" });
   return result.outputFiles[0].text;
 }
 
@@ -50,24 +34,15 @@ function sample(dir, want) {
   return { name, title, policies, objects: texts("objects", "objects.yaml"), at: value("at"), asWritten: value("modes") === "asWritten", allowKinds: list("allowKinds") };
 }
 
-const goroot = execFileSync("go", ["env", "GOROOT"], { encoding: "utf8" }).trim();
+const goroot = execFileSync("go", ["env", "GOROOT"], { cwd: root, encoding: "utf8" }).trim();
 const worker = readFileSync(join(goroot, "lib/wasm/wasm_exec.js"), "utf8") + (await bundle("worker.ts"));
 const app = await bundle("main.ts");
 const nonce = createHash("sha256").update(app).digest("base64url").slice(0, 22);
 const files = {
-  "index.html": readFileSync(join(here, "index.html"), "utf8").replaceAll("NONCE", nonce),
-  "style.css": readFileSync(join(here, "style.css"), "utf8"),
+  "index.html": readFileSync("index.html", "utf8").replaceAll("NONCE", nonce),
+  "style.css": readFileSync("style.css", "utf8"),
   "samples.js": `var sunsetSamples = ${JSON.stringify(samples())};\n`,
   "app.js": app,
-  "engine.js": `var sunsetEngine = ${JSON.stringify({ worker, wasm: engine().toString("base64") })};\n`,
+  "engine.js": `var sunsetEngine = ${JSON.stringify({ worker, wasm: readFileSync(engine, "base64") })};\n`,
 };
-mkdirSync(out, { recursive: true });
-let [gzip, brotli] = [0, 0];
-for (const [name, text] of Object.entries(files)) {
-  writeFileSync(join(out, name), text);
-  gzip += gzipSync(text, { level: 9 }).length;
-  brotli += brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }).length;
-}
-const total = Object.keys(files).reduce((n, name) => n + statSync(join(out, name)).size, 0);
-const mb = (n) => `${(n / 1e6).toFixed(2)} MB`;
-console.log(`${out}: ${mb(total)}; over the network ${mb(gzip)} with gzip, ${mb(brotli)} with brotli`);
+for (const [name, text] of Object.entries(files)) writeFileSync(join(out, name), text);

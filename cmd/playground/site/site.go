@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
+)
+
+const (
+	docs     = "docs"
+	settings = docs + "/.vitepress"
+)
+
+// Site returns the directory of the documentation, with the playground and the reports of the samples. base is its path on the
+// server, with a slash at both ends.
+func Site(ctx context.Context, base string) (string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	playground, err := Page(ctx)
+	if err != nil {
+		return "", err
+	}
+	packages, err := Packages(ctx, settings)
+	if err != nil {
+		return "", err
+	}
+	reports, list, err := reportsOf(ctx, filepath.Join(root, "samples"))
+	if err != nil {
+		return "", err
+	}
+	files, err := filesBelow(root, docs)
+	if err != nil {
+		return "", err
+	}
+	return cached("site", hashOf(root, files, playground, packages, reports, base), func(dir string) error {
+		work := dir + "-work"
+		defer func() { _ = os.RemoveAll(work) }()
+		if err := stage(filepath.Join(root, docs), packages, work); err != nil {
+			return err
+		}
+		if err := prepare(work, playground, reports, list); err != nil {
+			return err
+		}
+		_, err := run(ctx, work, nil, "node", filepath.Join(packages, "vitepress/bin/vitepress.js"), "build", "--outDir", dir, "--base", base)
+		return err
+	})
+}
+
+// prepare names the pages as the generator expects, and adds the playground and the reports. list is the page of the reports.
+func prepare(work, playground string, reports map[string]string, list string) error {
+	pages, err := filesBelow(work, ".")
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		if dir, name := filepath.Split(page); name == "README.md" {
+			if err := os.Rename(filepath.Join(work, page), filepath.Join(work, dir, "index.md")); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.CopyFS(filepath.Join(work, "public/playground"), os.DirFS(playground)); err != nil {
+		return err
+	}
+	written := map[string]string{filepath.Join(work, "reports/index.md"): list}
+	for name, report := range reports {
+		written[filepath.Join(work, "public/reports", name+".html")] = report
+	}
+	for file, text := range written {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportsOf returns what kubectl sunset preview -o html writes about each sample, and a page with links to the reports.
+func reportsOf(ctx context.Context, samples string) (reports map[string]string, list string, err error) {
+	tests, err := filepath.Glob(filepath.Join(samples, "*", policytest.FileName))
+	if err != nil {
+		return nil, "", err
+	}
+	reports = map[string]string{}
+	list = "# Reports\n\nThese pages show what the [samples](../../samples/README.md) delete. `kubectl sunset preview -o html` writes such pages: see\n[Share a preview](../tasks/share-a-preview.md).\n\n"
+	for _, test := range tests {
+		text, err := os.ReadFile(test)
+		if err != nil {
+			return nil, "", err
+		}
+		want, err := policytest.Parse(text)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", test, err)
+		}
+		dir := filepath.Dir(test)
+		var page, failures bytes.Buffer
+		args := []string{"preview", "-f", dir, "--at", want.At.Format(time.RFC3339), "-o", "html"}
+		if code := command.Run(ctx, args, genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &page, ErrOut: &failures}, want.At); code == command.ExitError {
+			return nil, "", fmt.Errorf("preview of %s: %s", dir, failures.String())
+		}
+		name := filepath.Base(dir)
+		reports[name] = page.String()
+		list += fmt.Sprintf("- [%s](%s.html)\n", name, name)
+	}
+	return reports, list, nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestPatchesMatchTheLibraries fails if a new version of a library has other text.
+func TestPatchesMatchTheLibraries(t *testing.T) {
+	for _, p := range patches {
+		module, err := run(t.Context(), "", nil, "go", "list", "-m", "-f", "{{.Dir}}", p.module)
+		expect.NoError(t, err)
+		text, err := os.ReadFile(filepath.Join(module, p.file))
+		expect.NoError(t, err)
+		if _, err := p.patched(text); err != nil {
+			t.Errorf("%s of %s: %v", p.file, p.module, err)
+		}
+	}
+}
+
+// TestCacheKeepsWhatIsUsed: a directory is filled once for the same inputs, and removed a week after its last use.
+func TestCacheKeepsWhatIsUsed(t *testing.T) {
+	t.Setenv("SUNSET_CACHE", t.TempDir())
+	from, filled := t.TempDir(), 0
+	get := func(text string) string {
+		t.Helper()
+		expect.NoError(t, os.WriteFile(filepath.Join(from, "input"), []byte(text), 0o644))
+		dir, err := cached("thing", hashOf(from, []string{"input"}, "value"), func(dir string) error {
+			filled++
+			return os.WriteFile(filepath.Join(dir, "output"), []byte(text), 0o644)
+		})
+		expect.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(dir, "output"))
+		expect.NoError(t, err)
+		expect.Equal(t, "output", text, string(got))
+		return dir
+	}
+	first := get("one")
+	expect.Equal(t, "second call", first, get("one"))
+	expect.Equal(t, "times filled", 1, filled)
+	old := time.Now().Add(-unused - time.Hour)
+	expect.NoError(t, os.Chtimes(first, old, old))
+	expect.Equal(t, "after a week without other builds", first, get("one"))
+	expect.NoError(t, os.Chtimes(first, old, old))
+	get("two")
+	expect.Equal(t, "times filled", 2, filled)
+	if _, err := os.Stat(first); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", first, err)
+	}
+}
+
+// TestCacheKeepsNothingOfAFailedBuild: the next call builds again.
+func TestCacheKeepsNothingOfAFailedBuild(t *testing.T) {
+	t.Setenv("SUNSET_CACHE", t.TempDir())
+	for range 2 {
+		_, err := cached("thing", hashOf("", nil), func(string) error { return os.ErrPermission })
+		if !errors.Is(err, os.ErrPermission) {
+			t.Errorf("error %v", err)
+		}
+	}
+	root, err := cacheRoot()
+	expect.NoError(t, err)
+	entries, err := os.ReadDir(root)
+	expect.NoError(t, err)
+	expect.Equal(t, "directories", 0, len(entries))
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package playground_test
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/sunset-k8s/sunset/cmd/playground/site"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// theSite builds the documentation, if it is not in the cache.
+var theSite = sync.OnceValues(func() (string, error) { return site.Site(context.Background(), "/") })
+
+// openSite serves the site, and returns a browser and the URL of the first page.
+func openSite(t *testing.T) (*tab, string) {
+	t.Helper()
+	b := openBrowser(t)
+	dir, err := theSite()
+	expect.NoError(t, err)
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	b.dir = dir
+	return b, server.URL + "/"
+}
+
+// document is what links of a page need.
+type document struct {
+	anchors map[string]bool
+	links   []string
+}
+
+// readDocuments reads every page of a site, by its path.
+func readDocuments(t *testing.T, dir string) map[string]document {
+	t.Helper()
+	all := map[string]document{}
+	expect.NoError(t, filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".html" {
+			return err
+		}
+		f, err := os.Open(file)
+		expect.NoError(t, err)
+		defer func() { _ = f.Close() }()
+		root, err := html.Parse(f)
+		expect.NoError(t, err)
+		d := document{anchors: map[string]bool{}}
+		for n := range root.Descendants() {
+			for _, a := range n.Attr {
+				switch a.Key {
+				case "id":
+					d.anchors[a.Val] = true
+				case "href", "src":
+					d.links = append(d.links, a.Val)
+				}
+			}
+		}
+		all[filepath.ToSlash(strings.TrimPrefix(file, dir))] = d
+		return nil
+	}))
+	return all
+}
+
+// TestLinksOfTheSite: each link leads to a file of the site, and to an anchor of it if it names one, or to another server.
+func TestLinksOfTheSite(t *testing.T) {
+	install(t, map[string]string{"node": "nodejs", "npm": "npm", "zstd": "zstd"})
+	dir, err := theSite()
+	expect.NoError(t, err)
+	all, within := readDocuments(t, dir), 0
+	for name, d := range all {
+		for _, link := range d.links {
+			u, err := (&url.URL{Path: name}).Parse(link)
+			switch {
+			case err != nil:
+				t.Errorf("%s: link %q: %v", name, link, err)
+				continue
+			case u.Scheme != "" || u.Host != "":
+				continue
+			case strings.HasSuffix(u.Path, "/"):
+				u.Path += "index.html"
+			}
+			within++
+			to, isPage := all[path.Clean(u.Path)]
+			if _, err := os.Stat(filepath.Join(dir, u.Path)); err != nil {
+				t.Errorf("%s: link %q leads nowhere", name, link)
+			} else if u.Fragment != "" && isPage && !to.anchors[u.Fragment] {
+				t.Errorf("%s: link %q: the page has no such anchor", name, link)
+			}
+		}
+	}
+	if _, ok := all["/playground/index.html"]; !ok || len(all) < 100 || within < 1000 {
+		t.Errorf("%d pages with %d links within the site; playground: %t", len(all), within, ok)
+	}
+}
+
+// TestSiteLooks checks each look of the pages: a few of them, or all in make test-pages.
+func TestSiteLooks(t *testing.T) {
+	b, first := openSite(t)
+	pages := []string{"/index.html", "/tasks/write-a-policy.html", "/concepts/life-of-an-object.html", "/reference/api.html", "/reports/index.html"}
+	if isLong {
+		pages = nil
+		for name := range readDocuments(t, b.dir) {
+			if isSample, _ := path.Match("/reports/?*-*.html", name); !isSample && !strings.HasPrefix(name, "/playground/") { // other tests check them
+				pages = append(pages, name)
+			}
+		}
+	}
+	for name, look := range looks {
+		b.look(look.scheme, look.width, look.height)
+		for _, page := range pages {
+			b.show(first + strings.TrimPrefix(page, "/"))
+			b.waitFor(`!document.querySelector("figure pre")`) // until the diagrams are drawn
+			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, window, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+			if got := value[bool](b, `document.documentElement.classList.contains("dark")`); got != (look.scheme == "dark") {
+				t.Errorf("%s: dark is %t", name, got)
+			}
+		}
+	}
+}
+
+// TestSiteShowsThePlayground: the page works in a folder of a server.
+func TestSiteShowsThePlayground(t *testing.T) {
+	b, first := openSite(t)
+	b.open(first + "playground/index.html")
+	if !strings.Contains(b.status(), "verdicts") {
+		t.Errorf("status %q", b.status())
+	}
+}

@@ -99,6 +99,7 @@ type Removal struct {
 	Rule    *policy.Rule
 	Reason  policy.Reason
 	Outcome string // result of the rule's outcome expression; empty without one
+	Size    policy.Size
 	Due     time.Time
 	At      time.Time // when the answer arrived
 

@@ -44,6 +44,7 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	u.protection.add(flags)
+	u.prices.add(flags)
 	u.connection.add(c, &u.namespace, "only objects in this namespace")
 	return c
 }

@@ -72,13 +72,14 @@ func (f *fact) column() int { return int(f.bits / columnOne) }
 // because most rules do not select most subjects.
 func (f *fact) saysNothing() bool { return !f.has(selected) && !f.hasStart() && f.note == nil }
 
-// note has what few facts have: an error, a group, an outcome, an owner to delete, or a time before which nothing is
+// note has what few facts have: an error, a group, an outcome, an owner to delete, a size, or a time before which nothing is
 // deleted.
 type note struct {
 	err            error
 	group, outcome string
 	also           []string
 	owner          *policy.Owner
+	size           *policy.Size // nil if it is unknown
 	firstSeen      time.Time
 	notBefore      seconds
 	notBeforeNanos int32
@@ -90,7 +91,7 @@ type note struct {
 // noteOf returns nil for most facts. It keeps no other part of the facts.
 func noteOf(f *policy.Facts) *note {
 	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
-		f.NotBefore.IsZero() && !f.Outdated {
+		f.Size == (policy.Size{}) && f.NotBefore.IsZero() && !f.Outdated {
 		return nil
 	}
 	n := &note{
@@ -98,6 +99,10 @@ func noteOf(f *policy.Facts) *note {
 		outdated: f.Outdated,
 	}
 	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
+	if f.Size != (policy.Size{}) {
+		size := f.Size
+		n.size = &size
+	}
 	return n
 }
 
@@ -269,6 +274,9 @@ func (f *fact) unpack() policy.Facts {
 		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
 		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
 		facts.Outdated = n.outdated
+		if n.size != nil {
+			facts.Size = *n.size
+		}
 	}
 	return facts
 }

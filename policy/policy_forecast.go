@@ -30,7 +30,7 @@ func Forecasts(s Subject, evaluations []Evaluation, now time.Time) iter.Seq[Poli
 		base := combine(s, evaluations, now, inForce)
 		for own := range byPolicy(evaluations) {
 			f := forecastOf(s, evaluations, own, base, now)
-			f.Bytes = (*Prices)(nil).OfLargest(own...).Bytes
+			f.Bytes = (*Prices)(nil).OfLargest(own).Bytes
 			if f.Rule != nil && !yield(f) {
 				return
 			}

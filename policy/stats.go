@@ -90,9 +90,10 @@ type Count struct {
 	// Estimated counts due subjects whose time to live Sunset counts without a mark on the object.
 	Estimated int64
 	Due       v1alpha1.DueCounts
-	Storage   Amounts   // of the due subjects
-	Kept      Amount    // storage of the eligible subjects without a due time
 	NextDue   time.Time // zero if no subject will be due
+
+	DueStorage  Amounts // of the due subjects
+	KeptStorage Amount  // of the eligible subjects without a due time
 }
 
 const (
@@ -188,10 +189,10 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		}
 	}
 	own.flatten()
-	if storage := t.Prices.OfLargest(policy...); due {
+	if storage := t.Prices.OfLargest(policy); due {
 		t.due(&own, verdict.Due, storage)
 	} else {
-		own.Kept = storage
+		own.KeptStorage = storage
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		stats.Pending.add(s.Namespace, t.change(s, all, policy, was))
@@ -225,7 +226,7 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 	}
 	due = verdict.Action != Keep && vote.isDue()
 	if due {
-		t.due(&c, verdict.Due, t.Prices.OfLargest(*r))
+		t.due(&c, verdict.Due, t.Prices.ofRule(r))
 		if r.Facts.Estimated {
 			c.Estimated++
 		}
@@ -233,7 +234,7 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 		sample.DueTime.Time = verdict.Due
 		rule.AddDue(sample)
 	} else {
-		c.Kept = t.Prices.OfLargest(*r)
+		c.KeptStorage = t.Prices.ofRule(r)
 	}
 	rule.Add(c)
 	return due
@@ -275,10 +276,10 @@ func (t *Stats) due(c *Count, due time.Time, storage Amount) {
 		storage *Amount
 		span    time.Duration
 	}{
-		{&c.Due.Now, &c.Storage.Now, 0},
-		{&c.Due.Hour, &c.Storage.Hour, time.Hour},
-		{&c.Due.Day, &c.Storage.Day, Day},
-		{&c.Due.Week, &c.Storage.Week, Week},
+		{&c.Due.Now, &c.DueStorage.Now, 0},
+		{&c.Due.Hour, &c.DueStorage.Hour, time.Hour},
+		{&c.Due.Day, &c.DueStorage.Day, Day},
+		{&c.Due.Week, &c.DueStorage.Week, Week},
 	} {
 		if left <= window.span {
 			*window.count++
@@ -328,6 +329,6 @@ func (c *Count) Add(o Count) {
 	c.Doubted += o.Doubted
 	c.Excess += o.Excess
 	c.Estimated += o.Estimated
-	c.Due, c.Storage, c.Kept = c.Due.Plus(o.Due), c.Storage.Plus(o.Storage), c.Kept.Plus(o.Kept)
-	c.NextDue = Soonest(c.NextDue, o.NextDue)
+	c.Due, c.NextDue = c.Due.Plus(o.Due), Soonest(c.NextDue, o.NextDue)
+	c.DueStorage, c.KeptStorage = c.DueStorage.Plus(o.DueStorage), c.KeptStorage.Plus(o.KeptStorage)
 }

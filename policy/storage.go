@@ -140,14 +140,21 @@ func (p *Prices) Of(kind schema.GroupKind, s Size) Amount {
 }
 
 // OfLargest is the amount of a subject: the largest size that a rule gives which finds it eligible.
-func (p *Prices) OfLargest(evaluations ...Evaluation) (largest Amount) {
+func (p *Prices) OfLargest(evaluations []Evaluation) (largest Amount) {
 	for i := range evaluations {
-		r := &evaluations[i]
-		if r.Facts.Eligible && r.Facts.Size.Bytes > largest.Bytes {
-			largest = p.Of(r.Rule.Kind.GroupKind(), r.Facts.Size)
+		if a := p.ofRule(&evaluations[i]); a.Bytes > largest.Bytes {
+			largest = a
 		}
 	}
 	return largest
+}
+
+// ofRule is the amount of a subject by one rule.
+func (p *Prices) ofRule(r *Evaluation) Amount {
+	if !r.Facts.Eligible {
+		return Amount{}
+	}
+	return p.Of(r.Rule.Kind.GroupKind(), r.Facts.Size)
 }
 
 // Storage converts an amount. Without prices, it has no cost.

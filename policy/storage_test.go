@@ -97,7 +97,7 @@ func TestSumsSaturate(t *testing.T) {
 	for range 3 {
 		all.Add(policy.Subject{}, evaluations(says("a", sized(math.MaxInt64/2))))
 	}
-	expect.Equal(t, "a policy", int64(math.MaxInt64), all.Policies["p"].Storage.Now.Bytes)
+	expect.Equal(t, "a policy", int64(math.MaxInt64), all.Policies["p"].DueStorage.Now.Bytes)
 }
 
 // TestStatsOfStorage: each object counts once for a policy, either as due or as kept, with the largest size that a rule gives.
@@ -131,8 +131,8 @@ func TestStatsOfStorage(t *testing.T) {
 			all.Prices = prices(t)
 			all.Add(policy.Subject{Flags: test.flags}, test.evaluations)
 			got := all.Policies["p"]
-			expect.Equal(t, "due", test.due, got.Storage)
-			expect.Equal(t, "kept", test.kept, got.Kept)
+			expect.Equal(t, "due", test.due, got.DueStorage)
+			expect.Equal(t, "kept", test.kept, got.KeptStorage)
 		})
 	}
 }

@@ -32,13 +32,6 @@ type history struct {
 	storage  policy.Amount                       // without images
 }
 
-// add adds deletions by one rule.
-func (h *history) add(rule string, n int64, storage policy.Amount) {
-	h.rules[rule] += n
-	h.total += n
-	h.storage = h.storage.Plus(storage)
-}
-
 // eventBuffer holds the deletions since Events were last written, and since histories were last updated.
 type eventBuffer struct {
 	deleted   map[types.UID]*history // by policy; not in its history yet
@@ -68,7 +61,10 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	if d.deleted[uid] == nil {
 		d.deleted[uid] = &history{rules: deletions{}}
 	}
-	d.deleted[uid].add(id.Rule, 1, r.Prices.Of(removal.Kind.GroupKind(), removal.Size))
+	latest := d.deleted[uid]
+	latest.rules[id.Rule]++
+	latest.total++
+	latest.storage = latest.storage.Plus(r.Prices.Of(removal.Kind.GroupKind(), removal.Size))
 	if d.aggregate[id] == nil {
 		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}
 	}

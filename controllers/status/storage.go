@@ -20,7 +20,7 @@ func (v *statusInput) storage(p *policy.Policy, stats *policy.PolicyStats, delet
 	}
 	s := &v1alpha1.StorageStatus{
 		Estimated: slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Spec.Bytes != "" }),
-		Due:       v.prices.DueStorage(stats.Storage), Kept: v.prices.Storage(stats.Kept), Deleted: v.prices.Storage(deleted),
+		Due:       v.prices.DueStorage(stats.DueStorage), Kept: v.prices.Storage(stats.KeptStorage), Deleted: v.prices.Storage(deleted),
 		DeletedSince: &metav1.Time{Time: v.now.Truncate(time.Second)}, Currency: v.prices.Currency(),
 	}
 	if before != nil {
@@ -50,13 +50,13 @@ func (g *gauges) storage(snapshot *policy.Snapshot, t *policy.Stats, n nodesNow)
 }
 
 func (g *gauges) amounts(policyName, rule string, c *policy.Count, prices *policy.Prices) {
-	for state, a := range map[string]policy.Amount{"due": c.Storage.Now, "kept": c.Kept} {
+	for state, a := range map[string]policy.Amount{"due": c.DueStorage.Now, "kept": c.KeptStorage} {
 		g.count = append(g.count, metrics.Bytes.Of(float64(a.Bytes), policyName, rule, state))
 		if prices != nil {
 			g.count = append(g.count, metrics.Cost.Of(a.Cost.Units(), policyName, rule, state, prices.Currency()))
 		}
 	}
-	for within, a := range map[string]policy.Amount{"1h": c.Storage.Hour, "24h": c.Storage.Day, "7d": c.Storage.Week} {
+	for within, a := range map[string]policy.Amount{"1h": c.DueStorage.Hour, "24h": c.DueStorage.Day, "7d": c.DueStorage.Week} {
 		g.count = append(g.count, metrics.BytesAhead.Of(float64(a.Bytes), policyName, rule, within))
 	}
 }

@@ -62,8 +62,8 @@ func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
 		return v1alpha1.ImageCount{Images: images, Bytes: storage.Bytes}
 	}
 	return v1alpha1.ImageDueCounts{
-		Now: of(c.Due.Now, c.Storage.Now), Hour: of(c.Due.Hour, c.Storage.Hour),
-		Day: of(c.Due.Day, c.Storage.Day), Week: of(c.Due.Week, c.Storage.Week),
+		Now: of(c.Due.Now, c.DueStorage.Now), Hour: of(c.Due.Hour, c.DueStorage.Hour),
+		Day: of(c.Due.Day, c.DueStorage.Day), Week: of(c.Due.Week, c.DueStorage.Week),
 	}
 }
 

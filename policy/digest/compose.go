@@ -147,9 +147,9 @@ func (d *Digest) about(s *Source, in Input) Policy {
 	} else if stats := in.Stats.Policies[s.Name]; stats != nil {
 		p.DueNow, p.Due = stats.Due.Now, within(d.Spec.Ahead, stats.Due.Hour, stats.Due.Day, stats.Due.Week)
 		if of := s.Status.Storage; of != nil {
-			due, prices := stats.Storage, in.Stats.Prices
+			due, prices := stats.DueStorage, in.Stats.Prices
 			p.Storage = &Storage{
-				Estimated: of.Estimated, Due: prices.Storage(within(d.Spec.Ahead, due.Hour, due.Day, due.Week)), Kept: prices.Storage(stats.Kept), Currency: prices.Currency(),
+				Estimated: of.Estimated, Due: prices.Storage(within(d.Spec.Ahead, due.Hour, due.Day, due.Week)), Kept: prices.Storage(stats.KeptStorage), Currency: prices.Currency(),
 			}
 		}
 		if !stats.NextDue.IsZero() {

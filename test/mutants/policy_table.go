@@ -12,7 +12,7 @@ var policyTable = map[string]Mutant{
 	"an object counts as kept although it is due": {
 		File: "policy/stats.go", Test: "./policy TestStatsOfStorage",
 		Old: "; due {\n\t\tt.due(&own, verdict.Due, storage)\n\t} else {",
-		New: "; due {\n\t\tt.due(&own, verdict.Due, storage)\n\t\town.Kept = storage\n\t} else {",
+		New: "; due {\n\t\tt.due(&own, verdict.Due, storage)\n\t\town.KeptStorage = storage\n\t} else {",
 	},
 	"a bound on keepNewest is not compared": {
 		File: "policy/override.go", Test: "./policy TestRuleComparisonHasEveryField",

@@ -150,7 +150,7 @@ func (s *results) add(c *candidate) {
 	if v.Reason == policy.NotSelected {
 		return
 	}
-	storage := s.prices.OfLargest(evaluations...)
+	storage := s.prices.OfLargest(evaluations)
 	if c.image != nil { // also if it is not eligible
 		storage = s.prices.Of(kind.GroupKind(), policy.Size{Bytes: c.image.Bytes})
 	}

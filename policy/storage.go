@@ -71,7 +71,7 @@ func (m Money) String() string { return strconv.FormatFloat(m.Units(), 'f', 2, 6
 // ParseMoney reads a number of units, such as 0.08.
 func ParseMoney(text string) (Money, error) {
 	units, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(units) || units < 0 || units > math.MaxInt64/moneyUnit {
+	if err != nil || math.IsNaN(units) || units < 0 || units*moneyUnit >= math.MaxInt64 {
 		return 0, fmt.Errorf("%q is not an amount of money: write a number, such as 0.08", text)
 	}
 	return Money(math.Round(units * moneyUnit)), nil
@@ -174,7 +174,7 @@ func (p *Prices) DueStorage(d Amounts) v1alpha1.DueStorage {
 // AmountOf is the amount of a Storage.
 func AmountOf(s v1alpha1.Storage) Amount {
 	cost, _ := ParseMoney(s.EstimatedMonthlyCost) // 0 without a cost
-	return Amount{Bytes: s.Bytes, Cost: cost}
+	return Amount{Bytes: max(0, s.Bytes), Cost: cost}
 }
 
 // Format writes an amount of money with its currency, such as "12.50 EUR".

@@ -143,5 +143,7 @@ func TestStorageIsConverted(t *testing.T) {
 	written := prices(t).Storage(a)
 	expect.Equal(t, "written", v1alpha1.Storage{Bytes: 10 * gibibyte, EstimatedMonthlyCost: "1.00"}, written)
 	expect.Equal(t, "read", a, policy.AmountOf(written))
+	most := policy.Amount{Bytes: math.MaxInt64, Cost: math.MaxInt64}
+	expect.Equal(t, "the largest sum", "9223372036.85", policy.AmountOf(prices(t).Storage(most)).Cost.String())
 	expect.Equal(t, "without prices", v1alpha1.Storage{Bytes: 10 * gibibyte}, (*policy.Prices)(nil).Storage(a))
 }

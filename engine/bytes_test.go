@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -107,5 +109,23 @@ func TestMarkStaysIfBytesChanges(t *testing.T) {
 	with, program := loaded(t, "u", markMode, func(r *v1alpha1.Rule) { r.Bytes = "dyn(7)" })
 	if without.Key == with.Key || without.Mark != with.Mark || program.Key() != with.Key {
 		t.Errorf("keys %s and %s, marks %s and %s", without.Key, with.Key, without.Mark, with.Mark)
+	}
+}
+
+// TestBytesIsBounded: the expression has the limits of all others.
+func TestBytesIsBounded(t *testing.T) {
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour})
+	size := func(r v1alpha1.Rule) int { return c.Size(&policy.Policy{Rules: []*policy.Rule{{Spec: r}}}) }
+	r := rule()
+	without := size(r)
+	r.Eligible = "lists.range(620).all(a, lists.range(100).all(b, a >= 0))" // two thirds of the steps
+	r.Bytes = r.Eligible + " ? 1 : 0"
+	if got := mustCompile(t, c, r).Facts(t.Context(), object(t, "job-complete")); got.Err == nil || !strings.HasPrefix(got.Err.Error(), "bytes: ") {
+		t.Errorf("the loops of two expressions: %+v", got)
+	}
+	r = rule()
+	r.Bytes = "object.spec.size"
+	if with := size(r); with < without+len(r.Bytes) {
+		t.Errorf("the policy has size %d without bytes, and %d with it", without, with)
 	}
 }

@@ -169,13 +169,17 @@ cannot be listed, or an object cannot be read, objects that may depend on it are
 cause. Objects in protected namespaces and objects with a hold are not shown.
 
 SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
-has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.
+has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
+estimated. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`
 
 const unusedExamples = `  # What does nothing use?
   kubectl sunset unused
+
+  # What do the unused volumes cost?
+  kubectl sunset unused --prices PersistentVolumeClaim=0.08,PersistentVolume=0.08 --currency EUR
 
   # In one namespace, as names
   kubectl sunset unused -n team-a -o name

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -79,9 +80,11 @@ type note struct {
 	group, outcome string
 	also           []string
 	owner          *policy.Owner
-	size           *policy.Size // nil if it is unknown
-	firstSeen      time.Time
+	bytes          int64
+	class          unique.Handle[string] // of the storage; zero for none
+	firstSeen      seconds
 	notBefore      seconds
+	firstSeenNanos int32
 	notBeforeNanos int32
 	unpullable     bool
 	stale          bool // the rule should be evaluated again because of the error
@@ -95,13 +98,13 @@ func noteOf(f *policy.Facts) *note {
 		return nil
 	}
 	n := &note{
-		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, firstSeen: f.FirstSeen, unpullable: f.Unpullable,
+		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, bytes: f.Size.Bytes, unpullable: f.Unpullable,
 		outdated: f.Outdated,
 	}
 	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
-	if f.Size != (policy.Size{}) {
-		size := f.Size
-		n.size = &size
+	n.firstSeen, n.firstSeenNanos = pack(f.FirstSeen)
+	if f.Size.Class != "" {
+		n.class = unique.Make(f.Size.Class)
 	}
 	return n
 }
@@ -271,11 +274,11 @@ func (f *fact) unpack() policy.Facts {
 	}
 	if n := f.note; n != nil {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
-		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
+		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, unpack(n.firstSeen, n.firstSeenNanos), n.unpullable
 		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
 		facts.Outdated = n.outdated
-		if n.size != nil {
-			facts.Size = *n.size
+		if facts.Size.Bytes = n.bytes; n.class != (unique.Handle[string]{}) {
+			facts.Size.Class = n.class.Value()
 		}
 	}
 	return facts

@@ -31,7 +31,7 @@ type Evaluator struct {
 	last       error             // the previous error: many objects fail in the same way, and share it
 	node       map[string]any    // the node of the images to evaluate
 	references *References       // the known references to the object
-	texts      map[string]string // groups, outcomes and kinds of owners, which many objects share
+	texts      map[string]string // groups, outcomes, classes and kinds of owners, which many objects share
 	trace      func(result any)  // called with the result of each expression; nil except in Explain
 }
 
@@ -69,7 +69,7 @@ func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 
 // Facts evaluates the rule on the object. It neither changes the object nor keeps a reference to it. It never fails:
 // errors are in Facts.Err. It evaluates, in this order, the selector, eligible, startTime or the object's mark,
-// annotation sunset-k8s.io/ttl, ttlExpression, groupBy and outcome. It stops if the selector does not match or
+// annotation sunset-k8s.io/ttl, ttlExpression, groupBy, outcome and bytes. It stops if the selector does not match or
 // eligible is false.
 //
 // If the rule reads references and they are unknown, Facts contains only that error; see SetReferences.
@@ -164,8 +164,16 @@ func (e *Evaluator) evaluate(r *Program, object map[string]any, facts policy.Fac
 		facts.Group = e.intern(facts.Group)
 	}
 	if r.outcome != nil {
-		facts.Outcome, err = evalAs(e, r.outcome, outcoming, toOutcome)
+		if facts.Outcome, err = evalAs(e, r.outcome, outcoming, toOutcome); err != nil {
+			return facts, err
+		}
 		facts.Outcome = e.intern(facts.Outcome)
+	}
+	if r.bytes != nil {
+		facts.Size.Bytes, err = evalAs(e, r.bytes, sizing, toBytes)
+	}
+	if r.hasClass && facts.Size.Bytes > 0 {
+		facts.Size.Class = e.intern(textOf(mapOf(object, "spec"), "storageClassName"))
 	}
 	return facts, err
 }

@@ -16,7 +16,7 @@ import (
 
 // Explanation is the result of one expression of a rule for an object, with the results of its parts.
 type Explanation struct {
-	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome; or an annotation that is invalid
+	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome, bytes; or an annotation that is invalid
 	Text    string // the expression as written in the rule
 	Tag     string // for an image with several tags, the tag that keeps the image longest, or whose evaluation fails
 	Value   string // the result, for people; empty if the expression failed or was not evaluated

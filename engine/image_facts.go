@@ -23,6 +23,9 @@ func (e *Evaluator) imageFacts(r *Program, object map[string]any) policy.Facts {
 	if facts.Selected && facts.Err == nil {
 		facts.FirstSeen, facts.Unpullable = image.FirstSeen, len(image.Digests) == 0
 	}
+	if facts.Eligible {
+		facts.Size.Bytes = image.SizeBytes
+	}
 	return facts
 }
 

@@ -136,6 +136,9 @@ func TestFactsOfImages(t *testing.T) {
 			if test.err == "" {
 				test.want.FirstSeen = test.image.FirstSeen
 			}
+			if test.want.Eligible {
+				test.want.Size.Bytes = test.image.SizeBytes
+			}
 			expect.Equal(t, "facts", test.want, got, cmp.Comparer(func(a, b error) bool { return a == b }))
 			if diff := cmp.Diff(test.image.Object(), object); diff != "" {
 				t.Errorf("the object was changed:\n%s", diff)

@@ -46,7 +46,7 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 			program = program.ofNamespace()
 		}
 		if program != nil && r.Spec.StartTime == "" && !r.Invalid() && !r.OnNodes() {
-			r.Mark = digest(string(p.UID), r.ID.Rule, program.Key())[:markLength]
+			r.Mark = digest(string(p.UID), r.ID.Rule, program.markKey)[:markLength]
 			program = program.marked(r.Mark)
 		}
 		if program != nil {

@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
@@ -28,6 +30,7 @@ const (
 	lifetime                  // duration, or string as in ttl; optional
 	grouping                  // string
 	outcoming                 // string
+	sizing                    // int, or string as a quantity; optional
 	naming                    // list of string, or of map with name and namespace; not a field of a rule
 	selecting                 // LabelSelector, or null to select nothing; not a field of a rule
 	labelling                 // map of labels; not a field of a rule
@@ -35,13 +38,14 @@ const (
 
 // field returns the name of the field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "names", "selector", "labels"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "bytes", "names", "selector", "labels"}[r]
 }
 
 // wants returns what the expression must return.
 func (r result) wants() string {
 	return [...]string{
 		"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string",
+		"int, string or optional",
 		"list of names, or of maps with name and namespace", "map with matchLabels, matchExpressions or both, or null", "map of labels",
 	}[r]
 }
@@ -55,6 +59,7 @@ func (r result) example() string {
 		"write a duration, such as days(7) or duration('90m')",
 		"write a string that is equal for all objects of a group, such as object.metadata.?labels[?'app'].orValue('')",
 		"write a string that describes how the object ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
+		"write a number of bytes, or a quantity such as object.spec.resources.requests.storage",
 		"write a list of names, such as secretsIn(object.spec.template.spec) or object.spec.tls.map(t, t.secretName)",
 		"write a label selector, such as object.spec.selector or {'matchLabels': object.spec.selector}",
 		"write a map of labels, such as object.metadata.labels",
@@ -63,7 +68,7 @@ func (r result) example() string {
 
 // accepts reports whether an expression of this type may return a valid result. A dynamic type may.
 func (r result) accepts(t *cel.Type) bool {
-	if r == start || r == lifetime {
+	if r == start || r == lifetime || r == sizing {
 		t = withoutOptional(t)
 	}
 	switch t.Kind() {
@@ -77,6 +82,8 @@ func (r result) accepts(t *cel.Type) bool {
 		return r == lifetime || r == anything
 	case types.StringKind:
 		return r != eligibility && r < naming
+	case types.IntKind, types.UintKind:
+		return r == sizing || r == anything
 	case types.ListKind:
 		return r == naming || r == anything
 	case types.MapKind:
@@ -131,6 +138,45 @@ func toOutcome(v ref.Val) (string, error) {
 		return "", fmt.Errorf("returned a string of %d characters; the limit is %d", n, longestOutcome)
 	}
 	return string(s), nil
+}
+
+// Limits of the texts of quantities, and of their exponents with the letter e: others take long to calculate with.
+const longestQuantity, longestExponent = 32, 4
+
+// toBytes converts the result of bytes; none is 0. A number that is too large becomes the largest one.
+func toBytes(v ref.Val) (int64, error) {
+	switch x := v.(type) {
+	case types.Int:
+		if x < 0 {
+			return 0, fmt.Errorf("returned %d, but a size cannot be negative", x)
+		}
+		return int64(x), nil
+	case types.Uint:
+		return int64(min(x, math.MaxInt64)), nil
+	case types.String:
+		return parseBytes(string(x))
+	case *types.Optional:
+		if !x.HasValue() {
+			return 0, nil
+		}
+		return toBytes(x.GetValue())
+	}
+	return 0, unexpected(sizing, v)
+}
+
+func parseBytes(text string) (int64, error) {
+	q, err := resource.Quantity{}, errors.New("too long")
+	if e := strings.LastIndexAny(text, "eE"); len(text) <= longestQuantity && (e < 0 || len(text)-e <= longestExponent) {
+		q, err = resource.ParseQuantity(text)
+	}
+	switch {
+	case err != nil || q.Sign() < 0:
+		return 0, fmt.Errorf("%q is not a size; write a number of bytes or a quantity such as 10Gi", text)
+	case q.CmpInt64(math.MaxInt64) >= 0:
+		return math.MaxInt64, nil
+	default:
+		return q.Value(), nil // rounded up
+	}
 }
 
 // toTime converts the result of startTime; none is the zero time.

@@ -22,6 +22,7 @@ import (
 // concurrent use.
 type Program struct {
 	key      string
+	markKey  string          // key without bytes, which decides nothing
 	selector labels.Selector // nil selects every object
 	required [][]label       // of the selector
 
@@ -30,6 +31,8 @@ type Program struct {
 	ttlExpression *program            // nil if the rule has a fixed ttl
 	groupBy       *program            // nil without groups
 	outcome       *program            // nil if deletions are not counted by outcome
+	bytes         *program            // nil if the size is unknown
+	hasClass      bool                // the object names its StorageClass
 	owner         bool                // the facts name the owner of the object
 	images        bool                // the rule is about images of nodes
 	allowedVars   perContextVar[bool] // the context variables that the rule may read
@@ -73,6 +76,9 @@ func (s *source) expressions() []expression {
 	if s.rule.Outcome != "" {
 		all = append(all, expression{outcoming, s.rule.Outcome})
 	}
+	if text := cmp.Or(s.rule.Bytes, policy.DefaultBytes(s.rule.Target)); text != "" {
+		all = append(all, expression{sizing, text})
+	}
 	return all
 }
 
@@ -104,12 +110,17 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		r.fields.path("metadata.labels").whole = true
 	}
 	key := []string{strconv.Itoa(EnvironmentVersion), rule.Target.APIVersion, rule.Target.Kind, selectorText(selector)}
+	var size []string
 	for _, e := range r.source.expressions() {
 		if s.usesInvalidName(e.text) {
 			continue // the name of the variable is a problem already, which the parser would repeat in other words
 		}
 		problems = append(problems, r.add(e, s)...)
-		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
+		if part := []string{e.wants.field(), e.text, s.digestFor(e.text)}; e.wants == sizing {
+			size = part
+		} else {
+			key = append(key, part...)
+		}
 	}
 	for x, relation := range relations {
 		if !r.contextFields[x].isEmpty() {
@@ -121,6 +132,9 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		r.fields.path("metadata.ownerReferences").whole = true
 		key = append(key, "owner")
 	}
+	if r.hasClass = policy.DefaultBytes(rule.Target) != ""; r.hasClass {
+		r.fields.path("spec.storageClassName").whole = true
+	}
 	if len(problems) == 0 && r.images {
 		problems = r.imageProblems(d)
 	}
@@ -130,7 +144,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	r.key = digest(key...)
+	r.markKey, r.key = digest(key...), digest(append(key, size...)...)
 	return r, nil
 }
 
@@ -152,7 +166,7 @@ func (r *Program) ofNamespace() *Program {
 		return r
 	}
 	own := *r
-	own.kindsOnly, own.key = true, digest(r.key, "namespace")
+	own.kindsOnly, own.key, own.markKey = true, digest(r.key, "namespace"), digest(r.markKey, "namespace")
 	return &own
 }
 
@@ -197,6 +211,8 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 		r.groupBy = c.program
 	case outcoming:
 		r.outcome = c.program
+	case sizing:
+		r.bytes = c.program
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)

@@ -37,6 +37,7 @@ func TestKey(t *testing.T) {
 		"another startTime":  {second: func(r *v1alpha1.Rule) { r.StartTime = "object.metadata.creationTimestamp" }},
 		"a ttlExpression":    {second: func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "days(1)" }},
 		"an outcome":         {second: func(r *v1alpha1.Rule) { r.Outcome = "object.kind" }},
+		"bytes":              {second: func(r *v1alpha1.Rule) { r.Bytes = "object.kind" }},
 		"another way to delete": {second: func(r *v1alpha1.Rule) {
 			r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetObject, PropagationPolicy: metav1.DeletePropagationForeground}
 		}, equal: true},

@@ -2,7 +2,10 @@
 
 package policy
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Users can write any number. The functions of this file never overflow, and the comment of each says in which direction it
 // rounds.
@@ -46,6 +49,14 @@ func RoundUp(t time.Time, unit time.Duration) time.Time {
 		return down.Add(unit)
 	}
 	return down
+}
+
+// sumOrMost is the sum of two numbers that are not negative, or the largest number if the sum is larger.
+func sumOrMost(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // percentRoundedDown is percent, from 0 to 100, of n, which is not negative.

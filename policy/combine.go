@@ -57,7 +57,7 @@ func intentOf(s Subject, evaluations []Evaluation, rule *Rule, due time.Time) In
 	i := Intent{Subject: s, Rule: rule, Due: due}
 	for j := range evaluations {
 		if evaluations[j].Rule == rule {
-			i.Outcome = evaluations[j].Facts.Outcome
+			i.Outcome, i.Size = evaluations[j].Facts.Outcome, evaluations[j].Facts.Size
 			if rule.Owner {
 				i.Owner = evaluations[j].Facts.Owner
 			}

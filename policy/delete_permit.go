@@ -20,6 +20,7 @@ type Intent struct {
 	Subject Subject
 	Rule    *Rule  // that decides
 	Outcome string // result of the rule's outcome expression; empty without one
+	Size    Size   // of the subject, by that rule
 	Owner   *Owner // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
 	Due     time.Time
 }

@@ -94,6 +94,7 @@ type Facts struct {
 	Group    string        // result of keepNewest.groupBy; empty without the field
 	Also     []string      // other groups, if the tags of an image give several: sorted, each once, without Group
 	Outcome  string        // result of outcome; empty without the field
+	Size     Size          // result of bytes, the capacity of a volume, or the size of an image; zero if it is unknown, or if not eligible
 	Err      error         // failed expression, passed deadline, or ErrReferencesUnknown; then only Selected is set too
 
 	// NotBefore is the earliest time of deletion, despite start, TTL and capacity. It is set if the rule reads references. Zero

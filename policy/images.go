@@ -147,6 +147,9 @@ func (r *Rule) refuseForImages(at report) {
 	if r.Spec.Outcome != "" {
 		at("outcome", "images have no ledger, so no outcomes are counted", "leave it out")
 	}
+	if r.Spec.Bytes != "" {
+		at("bytes", "the container runtime reports the sizes of images", "leave it out")
+	}
 	if r.Spec.OverrideBounds != nil {
 		at("overrideBounds", "images have no namespace and no annotations, so nothing can override the rule", "leave it out")
 	}

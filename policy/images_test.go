@@ -95,6 +95,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		}), "target.selector"},
 		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
+		"bytes":                               {spoil(func(r *v1alpha1.Rule) { r.Bytes = "7" }), "bytes"},
 		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.OverrideBounds = &v1alpha1.OverrideBounds{} }), "overrideBounds"},
 		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{Target: v1alpha1.TargetOwner} }), "delete"},
 		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},

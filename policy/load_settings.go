@@ -79,7 +79,7 @@ func (s *Spec) hash() string {
 	c.Rules = slices.Clone(s.Rules)
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		r.Events, r.Outcome = "", ""
+		r.Events, r.Outcome, r.Bytes = "", "", ""
 		r.Eligible = unless(DefaultEligible, r.Eligible)
 		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d

@@ -16,6 +16,7 @@ type PolicyForecast struct {
 	// Rule finds it due, Due and Start are those of the policy alone. Due is zero if the rule does not set it, and if the subject
 	// is due because of the capacity: that time is not known.
 	Verdict
+	Bytes int64 // size of the subject by the rules of the policy; 0 if it is unknown
 }
 
 // Forecasts yields a forecast for each policy by which a subject is or becomes due, or which keeps the subject because it cannot
@@ -28,7 +29,9 @@ func Forecasts(s Subject, evaluations []Evaluation, now time.Time) iter.Seq[Poli
 		}
 		base := combine(s, evaluations, now, inForce)
 		for own := range byPolicy(evaluations) {
-			if f := forecastOf(s, evaluations, own, base, now); f.Rule != nil && !yield(f) {
+			f := forecastOf(s, evaluations, own, base, now)
+			f.Bytes = (*Prices)(nil).OfLargest(own).Bytes
+			if f.Rule != nil && !yield(f) {
 				return
 			}
 		}
@@ -43,11 +46,11 @@ func forecastOf(s Subject, all, own []Evaluation, base votes, now time.Time) (f 
 	alone := combine(s, own, now, func(*Rule) part { return supposed })
 	switch {
 	case alone.keep.rule != nil && (alone.keep.failed() || slices.Contains(lasting, alone.keep.reason)):
-		return PolicyForecast{alone.keep.rule, Verdict{Reason: alone.keep.reason, Rule: alone.keep.rule.ID}}
+		return PolicyForecast{Rule: alone.keep.rule, Verdict: Verdict{Reason: alone.keep.reason, Rule: alone.keep.rule.ID}}
 	case alone.keep.rule != nil || alone.due.rule == nil:
 		return f
 	}
-	f = PolicyForecast{alone.due.rule, supposing(s, all, own, base, now)}
+	f = PolicyForecast{Rule: alone.due.rule, Verdict: supposing(s, all, own, base, now)}
 	due := f.Verdict
 	if f.Action == Keep {
 		due = alone.whenDue(now)

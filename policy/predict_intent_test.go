@@ -15,6 +15,7 @@ func TestPredictIntentIsTheLaterDecision(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		for i := range w.evaluations {
 			w.evaluations[i].Facts.Outcome = w.evaluations[i].Rule.ID.String()
+			w.evaluations[i].Facts.Size.Class = w.evaluations[i].Rule.ID.String()
 		}
 		at := now.Add(time.Duration(r.Intn(6)-2) * time.Hour)
 		v, permit := w.decide(at)
@@ -22,6 +23,6 @@ func TestPredictIntentIsTheLaterDecision(t *testing.T) {
 		if !ok {
 			return v.Action != policy.Delete && i == policy.Intent{}
 		}
-		return v.Action == policy.Delete && i == permit.Intent() && i.Rule == permit.Rule() && i.Outcome == v.Rule.String() && i.Due.Equal(v.Due)
+		return v.Action == policy.Delete && i == permit.Intent() && i.Rule == permit.Rule() && i.Outcome == v.Rule.String() && i.Size.Class == v.Rule.String() && i.Due.Equal(v.Due)
 	})
 }

@@ -20,8 +20,8 @@ type Stats struct {
 
 	UncountedPods UncountedPods
 
-	// Weigh gives the size of a subject in bytes; nil if it is not needed.
-	Weigh func(Subject) int64
+	// Prices gives the costs of storage; nil for none.
+	Prices *Prices
 
 	now  time.Time
 	next time.Time // when the counts change even if no subject changes; zero for never
@@ -90,8 +90,10 @@ type Count struct {
 	// Estimated counts due subjects whose time to live Sunset counts without a mark on the object.
 	Estimated int64
 	Due       v1alpha1.DueCounts
-	DueBytes  v1alpha1.DueCounts // sizes of the due subjects
-	NextDue   time.Time          // zero if no subject will be due
+	NextDue   time.Time // zero if no subject will be due
+
+	DueStorage  Amounts // of the due subjects
+	KeptStorage Amount  // of the eligible subjects without a due time
 }
 
 const (
@@ -187,8 +189,10 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		}
 	}
 	own.flatten()
-	if due {
-		t.due(&own, s, verdict.Due)
+	if storage := t.Prices.OfLargest(policy); due {
+		t.due(&own, verdict.Due, storage)
+	} else {
+		own.KeptStorage = storage
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		stats.Pending.add(s.Namespace, t.change(s, all, policy, was))
@@ -222,13 +226,15 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 	}
 	due = verdict.Action != Keep && vote.isDue()
 	if due {
-		t.due(&c, s, verdict.Due)
+		t.due(&c, verdict.Due, t.Prices.ofRule(r))
 		if r.Facts.Estimated {
 			c.Estimated++
 		}
 		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name, Owner: verdict.Owner.String()}
 		sample.DueTime.Time = verdict.Due
 		rule.AddDue(sample)
+	} else {
+		c.KeptStorage = t.Prices.ofRule(r)
 	}
 	rule.Add(c)
 	return due
@@ -263,23 +269,21 @@ func (t *PolicyStats) rule(name string) *RuleStats {
 }
 
 // due counts one subject that is due at a time, and records when the counts will change because of it.
-func (t *Stats) due(c *Count, s Subject, due time.Time) {
-	left, weight := due.Sub(t.now), int64(0)
-	if t.Weigh != nil {
-		weight = t.Weigh(s)
-	}
+func (t *Stats) due(c *Count, due time.Time, storage Amount) {
+	left := due.Sub(t.now)
 	for _, window := range []struct {
-		count, bytes *int64
-		span         time.Duration
+		count   *int64
+		storage *Amount
+		span    time.Duration
 	}{
-		{&c.Due.Now, &c.DueBytes.Now, 0},
-		{&c.Due.Hour, &c.DueBytes.Hour, time.Hour},
-		{&c.Due.Day, &c.DueBytes.Day, Day},
-		{&c.Due.Week, &c.DueBytes.Week, Week},
+		{&c.Due.Now, &c.DueStorage.Now, 0},
+		{&c.Due.Hour, &c.DueStorage.Hour, time.Hour},
+		{&c.Due.Day, &c.DueStorage.Day, Day},
+		{&c.Due.Week, &c.DueStorage.Week, Week},
 	} {
 		if left <= window.span {
 			*window.count++
-			*window.bytes += weight
+			*window.storage = storage
 		} else {
 			t.next = Soonest(t.next, due.Add(-window.span))
 		}
@@ -325,6 +329,6 @@ func (c *Count) Add(o Count) {
 	c.Doubted += o.Doubted
 	c.Excess += o.Excess
 	c.Estimated += o.Estimated
-	c.Due, c.DueBytes = c.Due.Plus(o.Due), c.DueBytes.Plus(o.DueBytes)
-	c.NextDue = Soonest(c.NextDue, o.NextDue)
+	c.Due, c.NextDue = c.Due.Plus(o.Due), Soonest(c.NextDue, o.NextDue)
+	c.DueStorage, c.KeptStorage = c.DueStorage.Plus(o.DueStorage), c.KeptStorage.Plus(o.KeptStorage)
 }

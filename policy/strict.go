@@ -148,7 +148,7 @@ func firstWithoutText(labels map[string]any) string {
 }
 
 // expressionFields are the fields of rules and variables that contain one expression.
-var expressionFields = []string{"eligible", "startTime", "ttlExpression", "groupBy", "outcome", "expression"}
+var expressionFields = []string{"eligible", "startTime", "ttlExpression", "groupBy", "outcome", "bytes", "expression"}
 
 // textsIn are the expressions in a list, or in an object with one field such as expression; empty if there is another value in
 // it.

@@ -24,7 +24,7 @@ func (t *Stats) addTeam(team Team, s Subject, evaluations []Evaluation) {
 			var c Count
 			c.note(s, r)
 			if verdict.Action != Keep && r.vote(&s, t.now, supposed).isDue() {
-				t.due(&c, s, verdict.Due)
+				t.due(&c, verdict.Due, Amount{})
 			}
 			if team[r.Rule.ID] == nil {
 				team[r.Rule.ID] = &Count{}

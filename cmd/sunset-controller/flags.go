@@ -24,6 +24,8 @@ type options struct {
 	gates      features.Gates
 	allowKinds []string
 	protected  []string
+	prices     []string
+	currency   string
 	config     manager.Config
 }
 
@@ -60,6 +62,8 @@ func newOptions() *options {
 		"namespaces in which policies never delete objects, in addition to the namespace of Sunset; replaces the default")
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "maximum number of concurrent DELETE requests for all kinds together; each kind may always have one. The controller lowers the number while the API server is busy. Requests that take longer than 250ms and requests in throttled namespaces do not count")
 	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "maximum number of deletions per second for all kinds together; 0 means no maximum")
+	f.StringSliceVar(&o.prices, "prices", nil, "prices of a GiB of storage for a month, as KIND[.GROUP][/CLASS]=PRICE, such as PersistentVolumeClaim/fast=0.17; without the class, it applies to all other classes")
+	f.StringVar(&o.currency, "currency", "", "currency of the prices, such as EUR")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics endpoint; "0" disables it`)
 	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve metrics and Go profiles over HTTPS, to authenticated and authorized clients only")
 	f.StringVar(&c.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for the metrics endpoint; if empty, the controller generates a self-signed certificate at each start")
@@ -113,6 +117,9 @@ func (o *options) complete() (manager.Config, error) {
 	var err error
 	if c.Protection.AllowKinds, err = manager.ParseKinds(o.allowKinds); err != nil {
 		return c, o.Wrong("allow-kinds", err)
+	}
+	if c.Prices, err = policy.ParsePrices(o.currency, o.prices); err != nil {
+		return c, o.Wrong("prices", err)
 	}
 	if c.Rest, err = o.Connect(); err != nil {
 		return c, err

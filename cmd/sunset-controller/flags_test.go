@@ -82,6 +82,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"a URL of a collector":        {"--tracing-endpoint=http://localhost:4318", "--tracing-endpoint: "},
 		"a rate above a million":      {"--tracing-sampling-rate-per-million=1000001", "--tracing-sampling-rate-per-million: want 0 to 1000000"},
 		"an unknown format":           {"--audit-records=json", `--audit-records: want Log, CloudEvents, None, not "json"`},
+		"a price without a currency":  {"--prices=PersistentVolumeClaim=0.10", "--prices: there are prices, but no currency"},
 		"no namespace":                {"--namespace=", "--namespace: want valid namespace names"},
 		"a pattern":                   {"--protected-namespaces=kube-*", "--protected-namespaces: want valid namespace names"},
 		"no cluster":                  {"--leader-elect=false", "find the API server: the program does not run in a Pod"},

@@ -43,6 +43,7 @@ func (n *Notifier) count(namespaces sets.Set[string], now time.Time) (*policy.St
 		return nil, errors.New("the policies are not read yet")
 	}
 	stats := policy.NewStats(now)
+	stats.Prices = n.Prices
 	for _, k := range n.State.Kinds() {
 		if _, synced := k.Index.Len(); !synced && k.Lost == nil {
 			return nil, fmt.Errorf("the objects of kind %s are not listed yet", k.Kind.Kind)

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -40,7 +41,8 @@ type Options struct {
 	Complete   func() bool                // whether all policies have been read, so that State is complete
 	Leadership interface{ Check() error } // whether this process leads; nil: it does
 	Clock      clock.WithTicker
-	Namespace  string // of Sunset, which has the Secrets
+	Namespace  string         // of Sunset, which has the Secrets
+	Prices     *policy.Prices // of storage; nil for none
 }
 
 // State is the state of the reconciler that a Notifier reads.

@@ -65,6 +65,8 @@ type Config struct {
 
 	Webhook admission.Serving // the zero value disables it
 
+	Prices *policy.Prices // of storage; nil for none
+
 	AuditRecords string // format of audit.Writer; empty for no records
 
 	OpenReports bool // write Reports and ClusterReports of OpenReports
@@ -207,7 +209,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	reporter := &status.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
 		Permissions: permissionChecker.Known, Gates: policies, Nodes: reportCollector, NodeRules: rulePublisher, References: uses, Referrers: referring,
-		Leadership: lock, DeletionError: policies.DeletionError, MaxPerSecond: c.MaxPerSecond,
+		Leadership: lock, DeletionError: policies.DeletionError, MaxPerSecond: c.MaxPerSecond, Prices: c.Prices,
 	}
 	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
 	reporter.Heartbeat = statuses
@@ -223,7 +225,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
-		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter, Prices: c.Prices},
 		Audit:       c.audit().Write,
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
@@ -264,7 +266,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	}
 	notifier := digests.New(digests.Options{
 		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
-		Clock: c.Clock, Namespace: c.Namespace,
+		Clock: c.Clock, Namespace: c.Namespace, Prices: c.Prices,
 	})
 	runnables := []manager.Runnable{
 		reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector, notifier,
@@ -302,17 +304,4 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-// ParseKinds parses GroupKinds in the form of --allow-kinds: Kind for the core group, Kind.group for others.
-func ParseKinds(names []string) ([]schema.GroupKind, error) {
-	var kinds []schema.GroupKind
-	for _, name := range names {
-		kind := schema.ParseGroupKind(name)
-		if kind.Kind == "" {
-			return nil, fmt.Errorf("%q is not a kind; write Kind or Kind.group", name)
-		}
-		kinds = append(kinds, kind)
-	}
-	return kinds, nil
 }

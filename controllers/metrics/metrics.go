@@ -25,6 +25,16 @@ var (
 		Help: "Deleted objects, by the rule that decided the deletion.",
 	}, []string{"policy", "rule", "kind", "reason"})
 
+	DeletedBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_deleted_bytes_total",
+		Help: "Size in bytes of the deleted objects whose size is known, by the rule that decided the deletion.",
+	}, []string{"policy", "rule", "kind"})
+
+	DeletedCost = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_deleted_estimated_monthly_cost_total",
+		Help: "Estimated cost in a month of the deleted objects whose size and price are known, by the rule that decided the deletion.",
+	}, []string{"policy", "rule", "kind", "currency"})
+
 	Lateness = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "sunset_deletion_lateness_seconds",
 		Help:    "Time from when an object was due until its deletion. If it was due before its policy was enforced, that time counts too.",
@@ -92,6 +102,9 @@ var (
 	Verdicts   = Counted.gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
 	Subjects   = Counted.gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
 	Forecast   = Counted.gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
+	Bytes      = Counted.gauge("sunset_rule_bytes", "Size in bytes of the objects of a rule whose size is known, by state: due (the rule would delete the object now), or kept (eligible, without a due time; without images).", "policy", "rule", "state")
+	BytesAhead = Counted.gauge("sunset_rule_forecast_bytes", "Size in bytes of the objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
+	Cost       = Counted.gauge("sunset_rule_estimated_monthly_cost", "Estimated cost in a month of the objects of a rule whose size and price are known, by state: due or kept, as for sunset_rule_bytes.", "policy", "rule", "state", "currency")
 	Blocked    = Counted.gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
 	Uncounted  = Counted.gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
 	IndexSize  = Counted.gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
@@ -173,27 +186,38 @@ func Forget(gone func(policy.RuleID) bool) {
 	defer counted.Unlock()
 	for id := range counted.rules {
 		if gone(id) {
-			Deletions.DeletePartialMatch(prometheus.Labels{"policy": id.Policy, "rule": id.Rule})
+			for _, c := range []*prometheus.CounterVec{Deletions, DeletedBytes, DeletedCost} {
+				c.DeletePartialMatch(prometheus.Labels{"policy": id.Policy, "rule": id.Rule})
+			}
 			delete(counted.rules, id)
 		}
 	}
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 
 // Observer counts the deletions and attempts of the reconciler, and passes them to Next.
 type Observer struct {
-	Next retention.Observer
+	Next   retention.Observer
+	Prices *policy.Prices // nil for none
 }
 
 // Removed implements retention.Observer.
 func (w Observer) Removed(r retention.Removal) {
 	counted.Lock()
 	counted.rules[r.Rule.ID] = true
-	Deletions.WithLabelValues(r.Rule.ID.Policy, r.Rule.ID.Rule, r.Kind.GroupKind().String(), string(r.Reason)).Inc()
+	id, kind := r.Rule.ID, r.Kind.GroupKind()
+	Deletions.WithLabelValues(id.Policy, id.Rule, kind.String(), string(r.Reason)).Inc()
+	if r.Rule.HasBytes() {
+		storage := w.Prices.Of(kind, r.Size)
+		DeletedBytes.WithLabelValues(id.Policy, id.Rule, kind.String()).Add(float64(storage.Bytes))
+		if w.Prices != nil {
+			DeletedCost.WithLabelValues(id.Policy, id.Rule, kind.String(), w.Prices.Currency()).Add(storage.Cost.Units())
+		}
+	}
 	counted.Unlock()
 	Lateness.Observe(r.At.Sub(r.Due).Seconds())
 	w.Next.Removed(r)

@@ -112,6 +112,33 @@ func TestObserverCountsAndPassesOn(t *testing.T) {
 	})
 }
 
+// TestDeletedBytes: only rules that give sizes have the counter, and only kinds with a price have costs.
+func TestDeletedBytes(t *testing.T) {
+	before := gather(t)
+	prices, err := policy.ParsePrices("EUR", []string{"Job.batch=2"})
+	expect.NoError(t, err)
+	for _, w := range []metrics.Observer{{Next: &next{}}, {Next: &next{}, Prices: prices}} {
+		sized := removal("sized", "r", fixture.Jobs, 0)
+		sized.Rule.Spec.Bytes, sized.Size.Bytes = "object.spec.size", 1<<30
+		w.Removed(sized)
+		w.Removed(removal("plain", "r", fixture.Jobs, 0))
+	}
+	grown := gather(t).since(before)
+	for name, want := range (samples{
+		"sunset_deleted_bytes_total kind=Job.batch policy=sized rule=r":                               2 << 30,
+		"sunset_deleted_estimated_monthly_cost_total currency=EUR kind=Job.batch policy=sized rule=r": 2,
+		"sunset_deleted_bytes_total kind=Job.batch policy=plain rule=r":                               0,
+	}) {
+		expect.Equal(t, name, want, grown[name])
+	}
+	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "sized" })
+	for name := range gather(t) {
+		if strings.Contains(name, "policy=sized") {
+			t.Errorf("%s still exists", name)
+		}
+	}
+}
+
 func TestPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
 	w.Removed(removal("gone", "a", fixture.Jobs, 0))

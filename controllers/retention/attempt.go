@@ -250,7 +250,7 @@ func (f *attempt) report(ctx context.Context, j index.Decision, o Outcome) {
 	w := j.Permit
 	removal := Removal{
 		Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
-		Outcome: w.Intent().Outcome, Due: w.Due(), At: f.reconciler.Clock.Now(),
+		Outcome: w.Intent().Outcome, Size: w.Intent().Size, Due: w.Due(), At: f.reconciler.Clock.Now(),
 		Policy: j.Policy, Target: f.target, Unsure: o.Result != Removed, TraceID: traceID(ctx),
 	}
 	if f.reconciler.Audit != nil && (o.Result == Removed || o.Unsure) {

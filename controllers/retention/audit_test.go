@@ -30,7 +30,8 @@ func TestAudit(t *testing.T) {
 			outcomes = outcomes[1:]
 			return next
 		})
-		w.listed(row("x", w.began))
+		size := policy.Size{Bytes: 7, Class: "fast"}
+		w.listed(row("x", w.began, func(d *draft) { d.Facts.Size = size }))
 		bubble.Pass(5 * time.Hour)
 		expect.Equal(t, "records", 2, len(written))
 		for i, r := range written {
@@ -38,6 +39,7 @@ func TestAudit(t *testing.T) {
 			expect.Equal(t, "policy", r.Rule.ID.Policy, r.Policy.Name)
 			expect.Equal(t, "target", policy.TargetOf(r.Kind, r.Subject), r.Target)
 			expect.Equal(t, "reason", policy.Expired, r.Reason)
+			expect.Equal(t, "size", size, r.Size)
 			if r.TraceID == "" {
 				t.Error("no trace")
 			}

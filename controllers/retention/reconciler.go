@@ -98,7 +98,8 @@ type Removal struct {
 	Owner   *policy.Owner // the owner that was deleted instead; nil if the subject was
 	Rule    *policy.Rule
 	Reason  policy.Reason
-	Outcome string // result of the rule's outcome expression; empty without one
+	Outcome string      // result of the rule's outcome expression; empty without one
+	Size    policy.Size // of the subject, by that rule
 	Due     time.Time
 	At      time.Time // when the answer arrived
 

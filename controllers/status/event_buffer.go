@@ -30,11 +30,12 @@ type history struct {
 	total    int64
 	rules    deletions
 	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only those that a ledger has counted
+	storage  policy.Amount                       // without images
 }
 
 // eventBuffer holds the deletions since Events were last written, and since histories were last updated.
 type eventBuffer struct {
-	deleted   map[types.UID]deletions // by policy; not in its history yet
+	deleted   map[types.UID]*history // by policy; not in its history yet
 	aggregate map[policy.RuleID]*sum
 	perObject []retention.Removal
 }
@@ -55,13 +56,16 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	r.dirty = true
 	d := &r.eventBuffer
 	if d.deleted == nil {
-		d.deleted, d.aggregate = map[types.UID]deletions{}, map[policy.RuleID]*sum{}
+		d.deleted, d.aggregate = map[types.UID]*history{}, map[policy.RuleID]*sum{}
 	}
 	id, uid := removal.Rule.ID, removal.Rule.PolicyUID
 	if d.deleted[uid] == nil {
-		d.deleted[uid] = deletions{}
+		d.deleted[uid] = &history{rules: deletions{}}
 	}
-	d.deleted[uid][id.Rule]++
+	latest := d.deleted[uid]
+	latest.rules[id.Rule]++
+	latest.total++
+	latest.storage = latest.storage.Plus(r.Prices.Of(removal.Kind.GroupKind(), removal.Size))
 	if d.aggregate[id] == nil {
 		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}
 	}
@@ -78,8 +82,8 @@ func (r *Reporter) Removed(removal retention.Removal) {
 // Attempted implements retention.Observer.
 func (r *Reporter) Attempted(retention.Result) {}
 
-// takeDeleted removes the deletions of a policy from the buffer, and returns them.
-func (r *Reporter) takeDeleted(policy types.UID) deletions {
+// takeDeleted removes the deletions of a policy from the buffer, and returns them; nil if there are none.
+func (r *Reporter) takeDeleted(policy types.UID) *history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.eventBuffer.deleted[policy]
@@ -91,7 +95,7 @@ func (r *Reporter) takeDeleted(policy types.UID) deletions {
 func (r *Reporter) forget(gone func(types.UID) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.eventBuffer.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
+	maps.DeleteFunc(r.eventBuffer.deleted, func(uid types.UID, _ *history) bool { return gone(uid) })
 }
 
 // Events writes Events.

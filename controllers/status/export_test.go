@@ -21,6 +21,7 @@ type View struct {
 	Warnings     func(string) []policy.Problem              // nil for none
 	Permissions  func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
 	PreflightErr error
+	Prices       *policy.Prices
 	Deleted      map[string]int64
 	Before       v1alpha1.RetentionPolicyStatus
 	Now          time.Time
@@ -44,7 +45,7 @@ func (v View) Opened(p *policy.Policy) policy.ApprovalScope {
 
 func (v View) input() *statusInput {
 	made := newStatusInput(v.Compiled, v.Kinds, v.Now)
-	made.nodes, made.warnings, made.permissions, made.preflightErr = v.nodesNow(), v.Warnings, v.Permissions, v.PreflightErr
+	made.nodes, made.warnings, made.permissions, made.preflightErr, made.prices = v.nodesNow(), v.Warnings, v.Permissions, v.PreflightErr, v.Prices
 	if made.warnings == nil {
 		made.warnings = func(string) []policy.Problem { return nil }
 	}
@@ -58,7 +59,7 @@ func (v View) nodesNow() nodesNow {
 	if v.Nodes == nil {
 		return nodesNow{}
 	}
-	r := &Reporter{Nodes: v.Nodes, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, histories: map[types.UID]history{}}
+	r := &Reporter{Nodes: v.Nodes, Prices: v.Prices, NodeRules: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, histories: map[types.UID]history{}}
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		r.written[p.UID] = &record{status: v.Before}
 	}
@@ -69,6 +70,7 @@ func (v View) nodesNow() nodesNow {
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	made := v.input()
 	stats := policy.NewStats(v.Now)
+	stats.Prices = v.Prices
 	for _, p := range v.Compiled.Snapshot.Policies() {
 		if p.Namespace != "" {
 			stats.Teams[p.Namespace] = policy.Team{}

@@ -57,7 +57,7 @@ func countedBy(kept ledgers.State, known history) history {
 	if kept.Ledger == nil {
 		return known
 	}
-	h := history{total: kept.Ledger.Total.Deleted, rules: deletions{}, outcomes: map[string][]v1alpha1.LedgerOutcome{}}
+	h := history{total: kept.Ledger.Total.Deleted, storage: known.storage, rules: deletions{}, outcomes: map[string][]v1alpha1.LedgerOutcome{}}
 	for _, r := range kept.Ledger.Rules {
 		h.rules[r.Name] = r.Deleted
 		outcomes := slices.Clone(r.Outcomes)

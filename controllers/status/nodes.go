@@ -63,6 +63,9 @@ func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) node
 		}
 	}
 	n.sums, n.read = r.Nodes.Sum(about, r.counted)
+	for _, sum := range n.sums.Policies {
+		sum.Price(r.Prices)
+	}
 	n.unread, n.unwritten = r.Nodes.Unread(), r.NodeRules.Unwritten()
 	return n
 }

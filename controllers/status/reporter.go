@@ -58,6 +58,7 @@ type Reporter struct {
 	Leadership    interface{ Check() error } // returns nil while this process leads
 	DeletionError func() error               // returns why nothing can be deleted, even if nothing is due; nil for no reason
 	MaxPerSecond  float64                    // --max-deletions-per-second; 0 for no maximum
+	Prices        *policy.Prices             // of storage; nil for none
 	References    References
 	Referrers     Referrers
 	// Heartbeat beats with each tick and each status; it may be nil.
@@ -229,7 +230,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	input := newStatusInput(compiled, kinds, r.counted)
 	input.warnings, input.permissions = r.Warnings, r.Permissions
 	input.last, input.deposed = last, r.Leadership.Check() != nil
-	input.preflightErr, input.pace, input.ledgers = preflightErr, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
+	input.preflightErr, input.pace, input.prices, input.ledgers = preflightErr, r.MaxPerSecond, r.Prices, r.ledgersNow(compiled.Snapshot)
 	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.Referrers.States()
 	input.counted(r.count(compiled.Snapshot, kinds, input))
 	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
@@ -272,6 +273,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 // count reads every subject once.
 func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState, v *statusInput) *policy.Stats {
 	all := policy.NewStats(r.counted)
+	all.Prices = r.Prices
 	for _, p := range snapshot.Policies() {
 		if p.Namespace != "" {
 			all.Teams[p.Namespace] = policy.Team{}
@@ -288,6 +290,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	}
 	gauges.rules(all)
 	gauges.nodes(snapshot, v.nodes)
+	gauges.storage(snapshot, all, v.nodes)
 	gauges.references(r.References, v.referrers, v.compiled.Asked)
 	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
 	for _, p := range snapshot.Policies() {

@@ -43,6 +43,7 @@ type statusInput struct {
 	throttled    map[string]sets.Set[string]  // by policy, the namespaces in which its deletions are throttled
 	preflightErr error
 	pace         float64 // maximum number of deletions per second; 0 for no maximum
+	prices       *policy.Prices
 	now          time.Time
 	last         bool // this is the last round
 	deposed      bool // another controller may lead now
@@ -128,6 +129,7 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 		s.Rules = append(s.Rules, rule)
 	}
 	s.Deleted = deleted.total
+	s.Storage = v.storage(p, stats, deleted.storage, before.Storage)
 	v.conditions(p, &s)
 	return s
 }
@@ -237,9 +239,11 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 // when the policy no longer has one.
 func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 	all := r.histories[p.UID]
-	for rule, n := range r.takeDeleted(p.UID) {
-		all.rules[rule] += n
-		all.total += n
+	if latest := r.takeDeleted(p.UID); latest != nil {
+		for rule, n := range latest.rules {
+			all.rules[rule] += n
+		}
+		all.total, all.storage = all.total+latest.total, all.storage.Plus(latest.storage)
 	}
 	if kept, ok := v.ledger(p); ok {
 		all = countedBy(kept, all)
@@ -279,6 +283,9 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	r.reading += r.Clock.Since(began) // not for failures: the same policies would fail first in each report, and no others would be read
 	if _, ok := r.histories[p.UID]; !ok {
 		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
+		if status.Storage != nil {
+			before.storage = policy.AmountOf(status.Storage.Deleted)
+		}
 		for _, rule := range status.Rules {
 			before.rules[rule.Name] = rule.Deleted
 		}

@@ -178,6 +178,23 @@ func countInto(c *policy.Count, n *counts) {
 	c.Due.Hour += n.due.Hour.Images
 	c.Due.Day += n.due.Day.Images
 	c.Due.Week += n.due.Week.Images
+	c.DueStorage.Now.Bytes += n.due.Now.Bytes
+	c.DueStorage.Hour.Bytes += n.due.Hour.Bytes
+	c.DueStorage.Day.Bytes += n.due.Day.Bytes
+	c.DueStorage.Week.Bytes += n.due.Week.Bytes
+}
+
+// Price sets what the images cost.
+func (s *Sum) Price(prices *policy.Prices) {
+	price := func(c *policy.Count) {
+		for _, a := range []*policy.Amount{&c.DueStorage.Now, &c.DueStorage.Hour, &c.DueStorage.Day, &c.DueStorage.Week} {
+			*a = prices.Of(v1alpha1.ImageKind.GroupKind(), policy.Size{Bytes: a.Bytes})
+		}
+	}
+	price(&s.Stats.Count)
+	for _, r := range s.Stats.Rules {
+		price(&r.Count)
+	}
 }
 
 func addRule(t *policy.RuleStats, node string, r *ruleEntry) {

@@ -62,6 +62,8 @@ func TestSum(t *testing.T) {
 	sum := got.Policies[p.UID]
 	expect.Equal(t, "status", v1alpha1.NodeImagesStatus{Nodes: 2, Images: 17, Due: dueOf(4, 4, 4, 6), Removed: counted(2)}, sum.Status)
 	want := policy.Count{Matched: 17, Eligible: 6, Errors: 2, Due: v1alpha1.DueCounts{Now: 4, Hour: 4, Day: 4, Week: 6}, NextDue: now.Add(-time.Minute)}
+	bytes := func(n int64) policy.Amount { return policy.Amount{Bytes: n} }
+	want.DueStorage = policy.Amounts{Now: bytes(40), Hour: bytes(40), Day: bytes(40), Week: bytes(60)}
 	expect.Equal(t, "count", want, sum.Stats.Count)
 	at := func(name string, due time.Time) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Name: name, DueTime: metav1.Time{Time: due}}

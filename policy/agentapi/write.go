@@ -58,12 +58,12 @@ func describe(rule string, stats *policy.RuleStats, name func(id string) (string
 const soonestReported = 3
 
 func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
-	of := func(images, bytes int64) v1alpha1.ImageCount {
-		return v1alpha1.ImageCount{Images: images, Bytes: bytes}
+	of := func(images int64, storage policy.Amount) v1alpha1.ImageCount {
+		return v1alpha1.ImageCount{Images: images, Bytes: storage.Bytes}
 	}
 	return v1alpha1.ImageDueCounts{
-		Now: of(c.Due.Now, c.DueBytes.Now), Hour: of(c.Due.Hour, c.DueBytes.Hour),
-		Day: of(c.Due.Day, c.DueBytes.Day), Week: of(c.Due.Week, c.DueBytes.Week),
+		Now: of(c.Due.Now, c.DueStorage.Now), Hour: of(c.Due.Hour, c.DueStorage.Hour),
+		Day: of(c.Due.Day, c.DueStorage.Day), Week: of(c.Due.Week, c.DueStorage.Week),
 	}
 }
 

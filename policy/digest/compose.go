@@ -47,9 +47,9 @@ func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
 		since := in.Last.CountedTime.UTC()
 		c.Since = &since
 	}
-	last := map[types.UID]v1alpha1.LedgerCount{}
+	last := map[types.UID]v1alpha1.DigestCount{}
 	for _, counted := range in.Last.Counted {
-		last[counted.PolicyUID] = counted.LedgerCount
+		last[counted.PolicyUID] = counted
 	}
 	sources := slices.SortedFunc(slices.Values(in.Sources), func(a, b Source) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
@@ -60,14 +60,18 @@ func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
 		p := d.about(s, in)
 		total, known := d.deletions(s)
 		p.Exact = s.Status.Ledger != nil
-		switch before, counted := last[s.UID]; {
-		case !known || c.Since == nil || !counted && !s.Created.After(*c.Since) || less(total, before):
+		before, counted := last[s.UID]
+		switch {
+		case !known || c.Since == nil || !counted && !s.Created.After(*c.Since) || less(total, before.LedgerCount):
 			p.Uncounted = true
 		default:
 			p.Deleted, p.Gone = total.Deleted-before.Deleted, total.Gone-before.Gone
 		}
 		if known && len(counts) < v1alpha1.MaxDigestPolicies {
-			counts = append(counts, v1alpha1.DigestCount{PolicyUID: s.UID, LedgerCount: total})
+			counts = append(counts, v1alpha1.DigestCount{PolicyUID: s.UID, LedgerCount: total, Storage: d.deletedStorage(s)})
+		}
+		if all := d.deletedStorage(s); all != nil && !p.Uncounted {
+			p.Storage.Deleted = since(*all, before.Storage)
 		}
 		c.add(p)
 	}
@@ -78,6 +82,27 @@ func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
 		c.Policies, c.MorePolicies = c.Policies[:mostPolicies:mostPolicies], int64(more)
 	}
 	return c, counts
+}
+
+// deletedStorage is the storage of all objects that a policy has deleted; nil if that is not known for the namespaces of the digest.
+func (d *Digest) deletedStorage(s *Source) *v1alpha1.Storage {
+	if s.Status.Storage == nil || d.namespaces != nil && s.Namespace == "" {
+		return nil
+	}
+	return &s.Status.Storage.Deleted
+}
+
+// since is the storage that was added to an earlier sum.
+func since(all v1alpha1.Storage, before *v1alpha1.Storage) v1alpha1.Storage {
+	if before == nil {
+		return all
+	}
+	is, was := policy.AmountOf(all), policy.AmountOf(*before)
+	all.Bytes = max(0, is.Bytes-was.Bytes)
+	if all.EstimatedMonthlyCost != "" {
+		all.EstimatedMonthlyCost = max(0, is.Cost-was.Cost).String()
+	}
+	return all
 }
 
 func less(a, b v1alpha1.LedgerCount) bool { return a.Deleted < b.Deleted || a.Gone < b.Gone }
@@ -104,9 +129,9 @@ func (c *Content) add(p Policy) {
 func (d *Digest) about(s *Source, in Input) Policy {
 	p := Policy{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Mode: cmp.Or(string(s.Mode), string(v1alpha1.DryRun))}
 	if in.Stats == nil || s.Namespace != "" {
-		p.DueNow, p.Due = s.Status.Due.Now, within(s.Status.Due, d.Spec.Ahead)
-		if images := s.Status.NodeImages; images != nil {
-			p.DueBytes = bytesWithin(images.Due, d.Spec.Ahead)
+		p.DueNow, p.Due = s.Status.Due.Now, within(d.Spec.Ahead, s.Status.Due.Hour, s.Status.Due.Day, s.Status.Due.Week)
+		if of := s.Status.Storage; of != nil {
+			p.Storage = &Storage{Estimated: of.Estimated, Due: within(d.Spec.Ahead, of.Due.Hour, of.Due.Day, of.Due.Week), Kept: of.Kept, Currency: of.Currency}
 		}
 		if next := s.Status.NextDueTime; next != nil {
 			p.NextDueTime = &next.Time
@@ -120,7 +145,13 @@ func (d *Digest) about(s *Source, in Input) Policy {
 			}
 		}
 	} else if stats := in.Stats.Policies[s.Name]; stats != nil {
-		p.DueNow, p.Due = stats.Due.Now, within(stats.Due, d.Spec.Ahead)
+		p.DueNow, p.Due = stats.Due.Now, within(d.Spec.Ahead, stats.Due.Hour, stats.Due.Day, stats.Due.Week)
+		if of := s.Status.Storage; of != nil {
+			due, prices := stats.DueStorage, in.Stats.Prices
+			p.Storage = &Storage{
+				Estimated: of.Estimated, Due: prices.Storage(within(d.Spec.Ahead, due.Hour, due.Day, due.Week)), Kept: prices.Storage(stats.KeptStorage), Currency: prices.Currency(),
+			}
+		}
 		if !stats.NextDue.IsZero() {
 			p.NextDueTime = &stats.NextDue
 		}
@@ -137,19 +168,15 @@ func (d *Digest) about(s *Source, in Input) Policy {
 	return p
 }
 
-func within(c v1alpha1.DueCounts, ahead v1alpha1.DigestPeriod) int64 {
+func within[T any](ahead v1alpha1.DigestPeriod, hour, day, week T) T {
 	switch ahead {
 	case v1alpha1.DigestHour:
-		return c.Hour
+		return hour
 	case v1alpha1.DigestWeek:
-		return c.Week
+		return week
 	default:
-		return c.Day
+		return day
 	}
-}
-
-func bytesWithin(c v1alpha1.ImageDueCounts, ahead v1alpha1.DigestPeriod) int64 {
-	return within(v1alpha1.DueCounts{Now: c.Now.Bytes, Hour: c.Hour.Bytes, Day: c.Day.Bytes, Week: c.Week.Bytes}, ahead)
 }
 
 func (d *Digest) addSoonest(p *Policy, s *Source, rule string, soonest []v1alpha1.DueSample, now time.Time) {

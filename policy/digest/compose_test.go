@@ -86,9 +86,12 @@ func TestDeletions(t *testing.T) {
 func TestComposeOfStatus(t *testing.T) {
 	status := withLedger(0, 0)
 	status.Due = v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 3, Week: 4}
-	status.NodeImages = &v1alpha1.NodeImagesStatus{Due: v1alpha1.ImageDueCounts{
-		Hour: v1alpha1.ImageCount{Bytes: 20}, Day: v1alpha1.ImageCount{Bytes: 30}, Week: v1alpha1.ImageCount{Bytes: 40},
-	}}
+	status.Storage = &v1alpha1.StorageStatus{
+		Due: v1alpha1.DueStorage{
+			Hour: v1alpha1.Storage{Bytes: 20}, Day: v1alpha1.Storage{Bytes: 30}, Week: v1alpha1.Storage{Bytes: 40},
+		},
+		Kept: v1alpha1.Storage{Bytes: 7},
+	}
 	status.Rules = []v1alpha1.RuleStatus{
 		{Name: "jobs", Soonest: []v1alpha1.DueSample{
 			{Namespace: "b", Name: "later", DueTime: metav1.Time{Time: now.Add(2 * time.Hour)}},
@@ -109,7 +112,7 @@ func TestComposeOfStatus(t *testing.T) {
 		c, _ := d.Compose(digest.Input{Now: now, Sources: []digest.Source{dry, source("p", status), source("silent", withLedger(0, 0))}, Last: last()})
 		expect.Equal(t, "due", due, c.Due)
 		expect.Equal(t, "due now", int64(1), c.DueNow)
-		expect.Equal(t, "bytes", 10*due, c.Policies[0].DueBytes)
+		expect.Equal(t, "storage", &digest.Storage{Due: v1alpha1.Storage{Bytes: 10 * due}, Kept: v1alpha1.Storage{Bytes: 7}}, c.Policies[0].Storage)
 		expect.Equal(t, "stuck", int64(1), c.Stuck)
 		expect.Equal(t, "policies", "p dry", c.Policies[0].Name+" "+c.Policies[1].Name)
 		expect.Equal(t, "mode", "DryRun", c.Policies[1].Mode)
@@ -125,6 +128,26 @@ func TestComposeOfStatus(t *testing.T) {
 	expect.Equal(t, "problems", "EvaluationFailed: line line Refused", problems[0].Reason+": "+problems[0].Message+" "+problems[1].Reason)
 	if len(problems[1].Message) > 300 {
 		t.Errorf("a message of %d bytes", len(problems[1].Message))
+	}
+}
+
+// TestStorageOfDeletedObjects: each digest has the storage that was deleted since the one before.
+func TestStorageOfDeletedObjects(t *testing.T) {
+	status := v1alpha1.RetentionPolicyStatus{Deleted: 9, Storage: &v1alpha1.StorageStatus{
+		Currency: "EUR", Deleted: v1alpha1.Storage{Bytes: 300, EstimatedMonthlyCost: "3.10"},
+	}}
+	for name, test := range map[string]struct{ before, want *v1alpha1.Storage }{
+		"since the one before":    {&v1alpha1.Storage{Bytes: 100, EstimatedMonthlyCost: "1.00"}, &v1alpha1.Storage{Bytes: 200, EstimatedMonthlyCost: "2.10"}},
+		"nothing":                 {&status.Storage.Deleted, &v1alpha1.Storage{EstimatedMonthlyCost: "0.00"}},
+		"no sizes before":         {nil, &status.Storage.Deleted},
+		"counts that began again": {&v1alpha1.Storage{Bytes: 1000, EstimatedMonthlyCost: "9.00"}, &v1alpha1.Storage{EstimatedMonthlyCost: "0.00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			previous := last(v1alpha1.DigestCount{PolicyUID: source("p", status).UID, LedgerCount: counted(4, 0), Storage: test.before})
+			c, counts := loaded(t, webhook(receiver)).Compose(digest.Input{Now: now, Sources: []digest.Source{source("p", status)}, Last: previous})
+			expect.Equal(t, "deleted", *test.want, c.Policies[0].Storage.Deleted)
+			expect.Equal(t, "the next one continues", &status.Storage.Deleted, counts[0].Storage)
+		})
 	}
 }
 

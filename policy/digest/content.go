@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // The maximum numbers in a digest, which bound its size.
@@ -42,7 +44,7 @@ type Policy struct {
 	Mode        string     `json:"mode"`   // DryRun, Enforce or Suspend
 	DueNow      int64      `json:"dueNow"` // in a dry run: objects that would be deleted
 	Due         int64      `json:"due"`
-	DueBytes    int64      `json:"dueBytes,omitempty"` // size of the images among Due
+	Storage     *Storage   `json:"storage,omitempty"` // nil if no rule gives sizes
 	NextDueTime *time.Time `json:"nextDueTime,omitempty"`
 	Soonest     []Sample   `json:"soonest,omitempty"`  // at most three of the objects that are due within Ahead
 	Deleted     int64      `json:"deleted"`            // 0 if Uncounted
@@ -50,6 +52,27 @@ type Policy struct {
 	Exact       bool       `json:"exact"`              // a ledger has counted the deletions; otherwise a crash may have lost some
 	Uncounted   bool       `json:"uncounted"`          // the deletions are not known
 	Problems    []Problem  `json:"problems,omitempty"` // what stops deletions; at most three
+}
+
+// Storage is the storage of the objects of a policy whose size is known.
+type Storage struct {
+	Estimated bool             `json:"estimated,omitempty"` // a rule computes sizes with bytes
+	Due       v1alpha1.Storage `json:"due"`                 // of the objects that are due within Ahead
+	Kept      v1alpha1.Storage `json:"kept"`                // of the eligible objects without a due time, without images
+	Deleted   v1alpha1.Storage `json:"deleted"`             // since Since, without images; 0 for the objects of a ClusterRetentionPolicy in some namespaces
+	Currency  string           `json:"currency,omitempty"`
+}
+
+// Text describes a part of the storage, such as "1.5 GB (estimated 0.12 EUR a month)".
+func (s *Storage) Text(of v1alpha1.Storage) string {
+	text := size(of.Bytes)
+	switch {
+	case of.EstimatedMonthlyCost != "":
+		text += fmt.Sprintf(" (estimated %s %s a month)", of.EstimatedMonthlyCost, s.Currency)
+	case s.Estimated:
+		text += " (estimated)"
+	}
+	return text
 }
 
 // Sample is an object that is deleted soon.

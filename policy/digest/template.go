@@ -30,8 +30,11 @@ var (
 const builtIn = `Sunset digest {{.Digest}}: {{.Summary}}
 {{- range .Policies}}
 
-{{.Title}}: {{.DueNow}} due now, {{.Due}} within {{$.Ahead}}{{if .DueBytes}} ({{size .DueBytes}} of images){{end}}
+{{.Title}}: {{.DueNow}} due now, {{.Due}} within {{$.Ahead}}
 {{- if .Deleted}}, {{if not .Exact}}about {{end}}{{.Deleted}} deleted{{end}}{{if .Gone}}, {{.Gone}} gone{{end}}
+{{- with .Storage}}
+Storage: {{.Text .Due}} due within {{$.Ahead}}
+{{- if .Kept.Bytes}}, {{.Text .Kept}} kept{{end}}{{if .Deleted.Bytes}}, {{.Text .Deleted}} deleted{{end}}{{end}}
 {{- range .Soonest}}
 - {{date .DueTime}}: {{.Explain}}{{end}}
 {{- range .Problems}}

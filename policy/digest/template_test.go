@@ -21,7 +21,10 @@ func content() *digest.Content {
 				Soonest:  []digest.Sample{{Kind: "Job", Namespace: "shop", Name: "report", DueTime: now, Rule: "jobs", Explain: "kubectl sunset explain job.batch/report -n shop"}},
 				Problems: []digest.Problem{{Reason: "Delayed", Message: "Job shop/x: refused"}},
 			},
-			{Kind: "RetentionPolicy", Namespace: "shop", Name: "own", Mode: "DryRun", Due: 2, DueBytes: 1_530_000_000, Deleted: 5},
+			{Kind: "RetentionPolicy", Namespace: "shop", Name: "own", Mode: "DryRun", Due: 2, Deleted: 5, Storage: &digest.Storage{
+				Estimated: true, Currency: "EUR",
+				Due: v1alpha1.Storage{Bytes: 1_530_000_000, EstimatedMonthlyCost: "0.12"}, Kept: v1alpha1.Storage{Bytes: 7},
+			}},
 		},
 	}
 }
@@ -35,7 +38,8 @@ ClusterRetentionPolicy batch: 1 due now, 7 within 24h, 3 deleted, 1 gone
 - Sun 1 Mar 13:00 CET: kubectl sunset explain job.batch/report -n shop
 ! Delayed: Job shop/x: refused
 
-RetentionPolicy shop/own (DryRun): 0 due now, 2 within 24h (1.53 GB of images), about 5 deleted
+RetentionPolicy shop/own (DryRun): 0 due now, 2 within 24h, about 5 deleted
+Storage: 1.53 GB (estimated 0.12 EUR a month) due within 24h, 7 B (estimated) kept
 
 Policies that are not listed: 2
 

@@ -121,6 +121,9 @@ func (f *finding) encode(p *policy.Policy) openreports.ReportResult {
 	if !forecast.Due.IsZero() {
 		r.Properties["dueTime"] = dueTime(forecast.Due)
 	}
+	if forecast.Bytes > 0 {
+		r.Properties["bytes"] = strconv.FormatInt(forecast.Bytes, 10)
+	}
 	if by := forecast.Verdict.Rule; by.Policy != rule.ID.Policy {
 		r.Properties["decidedBy"] = by.String()
 	}

@@ -235,4 +235,7 @@ type DigestCount struct {
 	// policyUID is the UID of the policy.
 	PolicyUID   types.UID `json:"policyUID"`
 	LedgerCount `json:",inline"`
+	// storage of the deleted objects.
+	// +optional
+	Storage *Storage `json:"storage,omitempty"`
 }

@@ -104,6 +104,16 @@ type Rule struct {
 	// +kubebuilder:example="succeeded(object) ? 'Succeeded' : 'Failed'"
 	Outcome string `json:"outcome,omitempty"`
 
+	// bytes is CEL -> int, string or optional: how much storage the object occupies, as a number of bytes or as a quantity such as
+	// "10Gi". Status, metrics, digests and previews add it up; it does not change what the rule deletes or when. If it fails, Sunset
+	// keeps the object. Without it, the size of a PersistentVolumeClaim or PersistentVolume is its capacity, and that of other objects
+	// is unknown. The container runtime reports the sizes of images.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	// +kubebuilder:example="object.?status.restoreSize"
+	Bytes string `json:"bytes,omitempty"`
+
 	// delete sets which object the rule deletes, and how.
 	// +optional
 	Delete *Delete `json:"delete,omitempty"`

@@ -83,6 +83,9 @@ type RetentionPolicyStatus struct {
 	// deleted is the number of objects that this policy has deleted.
 	// +optional
 	Deleted int64 `json:"deleted"`
+	// storage adds up the sizes of objects; absent if no rule gives sizes.
+	// +optional
+	Storage *StorageStatus `json:"storage,omitempty"`
 	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits or an outcome have one. After
 	// Sunset has recorded a ledger here, the policy deletes nothing while the ledger is missing.
 	// +optional

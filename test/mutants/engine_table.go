@@ -4,6 +4,16 @@ package mutants
 
 // engineTable changes the fields that the engine reads from one object.
 var engineTable = map[string]Mutant{
+	"a quantity has any exponent": {
+		File: "engine/result.go", Test: "./engine TestBytes",
+		Old: "len(text)-e <= longestExponent",
+		New: "len(text)-e <= 2*longestExponent",
+	},
+	"a change of bytes removes marks": {
+		File: "engine/load.go", Test: "./engine TestMarkStaysIfBytesChanges",
+		Old: "program.markKey)",
+		New: "program.Key())",
+	},
 	"engine: a condition with status False counts as the end": {
 		File: "engine/conditions.go", Test: "./engine TestEnds",
 		Old: "if !c.isTrue() || !slices.Contains(kinds",

@@ -4,6 +4,16 @@ package mutants
 
 // policyTable changes rules, marks, overrides and snapshots.
 var policyTable = map[string]Mutant{
+	"a sum of sizes overflows": {
+		File: "policy/arithmetic.go", Test: "./policy TestSumsSaturate",
+		Old: "if a > math.MaxInt64-b {",
+		New: "if false {",
+	},
+	"an object counts as kept although it is due": {
+		File: "policy/stats.go", Test: "./policy TestStatsOfStorage",
+		Old: "; due {\n\t\tt.due(&own, verdict.Due, storage)\n\t} else {",
+		New: "; due {\n\t\tt.due(&own, verdict.Due, storage)\n\t\town.KeptStorage = storage\n\t} else {",
+	},
 	"a bound on keepNewest is not compared": {
 		File: "policy/override.go", Test: "./policy TestRuleComparisonHasEveryField",
 		Old: " && same(b.Keep, o.Keep)\n",

@@ -4,6 +4,11 @@ package mutants
 
 // statusTable changes when counts are made and statuses are written.
 var statusTable = map[string]Mutant{
+	"a status has only the latest deleted storage": {
+		File: "controllers/status/status.go", Test: "./controllers/status TestDeletedStorageGoesOn",
+		Old: "all.storage.Plus(latest.storage)",
+		New: "latest.storage",
+	},
 	"an edit waits until a report has written all statuses": {
 		File: "controllers/status/writes.go", Test: "./controllers/status TestStatusOfAnEditIsWrittenBeforeOthers",
 		Old: "writesFor    = 500 * time.Millisecond ",

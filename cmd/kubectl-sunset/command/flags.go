@@ -72,6 +72,25 @@ func (f *protectionFlags) protection() policy.Protection {
 	return policy.Protection{Namespaces: f.namespaces}.Allow(f.allowKinds...)
 }
 
+// priceFlags are the controller's flags for the prices of storage.
+type priceFlags struct {
+	prices   []string
+	currency string
+}
+
+func (f *priceFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.prices, "prices", nil, "prices of a GiB of storage for a month, as `KIND[.GROUP][/CLASS]=PRICE`, such as PersistentVolumeClaim/fast=0.17; to show estimated costs")
+	flags.StringVar(&f.currency, "currency", "", "currency of the prices, such as EUR")
+}
+
+func (f *priceFlags) parse() (*policy.Prices, error) {
+	prices, err := policy.ParsePrices(f.currency, f.prices)
+	if err != nil {
+		return nil, fmt.Errorf("--prices: %w", err)
+	}
+	return prices, nil
+}
+
 // loader returns a loader with this protection. The options bound each evaluation.
 func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	compiler, err := engine.NewCompiler(options)

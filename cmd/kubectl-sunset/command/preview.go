@@ -31,6 +31,7 @@ type previewCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
+	prices     priceFlags
 	at         timeFlag
 	output     outputFlags
 	namespace  string
@@ -59,6 +60,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
 	p.protection.add(flags)
+	p.prices.add(flags)
 	p.connection.add(c, &p.namespace, "only objects in this namespace")
 	return c
 }
@@ -151,7 +153,8 @@ func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 	}
 	in := loader.Input(p.at.get())
 	in.Namespace, in.Selector = p.namespace, selector
-	return in, nil
+	in.Prices, err = p.prices.parse()
+	return in, err
 }
 
 // print writes JSON and YAML part by part, because a preview can be huge.

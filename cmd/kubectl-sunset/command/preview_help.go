@@ -42,11 +42,12 @@ marked.
 
 The output omits objects that no rule selects. In the table, due times are relative to --at. Below it, each rule has one
 line: how many objects it selects, and for the objects that it decides about, how many are due at --at, within an hour, a
-day and a week after it, later, and how many are kept. In JSON:
+day and a week after it, later, and how many are kept. If sizes are known, such as those of PersistentVolumeClaims and
+images, the command adds them up. With --prices it also shows what they cost in a month, estimated. In JSON:
 
-  {"apiVersion": "cli.sunset-k8s.io/v1alpha1", "kind": "Preview", "at": "...",
+  {"apiVersion": "cli.sunset-k8s.io/v1alpha1", "kind": "Preview", "at": "...", "currency": "EUR",
    "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
-   "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes"}],
+   "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes", "estimatedMonthlyCost"}],
    "errors": [{"policy", "rule", "namespace", "name", "message"}],
    "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyDeleted|NewlyKept|Sooner|Later",
    "before": {"action", "reason", "dueTime", "policy", "rule"}, "after": {...}}]}
@@ -68,6 +69,9 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
   # How many Jobs would be newly deleted in each namespace, compared with the rules in force?
   kubectl sunset preview -f policy.yaml -o json |
     jq -r '.diff[] | select(.change == "NewlyDeleted" and .kind == "Job") | .namespace' | sort | uniq -c
+
+  # How much storage would the policy delete, and what does it cost in a month?
+  kubectl sunset preview -f policy.yaml --prices PersistentVolumeClaim=0.08 --currency EUR
 
   # Write a page about it, to show to the teams that own the objects
   kubectl sunset preview -f policy.yaml -o html > preview.html

@@ -45,6 +45,7 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	u.protection.add(flags)
+	u.prices.add(flags)
 	u.connection.add(c, &u.namespace, "only objects in this namespace")
 	return c
 }
@@ -174,14 +175,18 @@ cannot be listed, or an object cannot be read, objects that may depend on it are
 cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
 
 SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
-has marked it. In JSON and YAML, the output is that of preview, with only the objects that nothing uses. -o html writes a
-page to share: one file that needs no network.
+has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
+estimated. In JSON and YAML, the output is that of preview, with only the objects that nothing uses. -o html
+writes a page to share: one file that needs no network.
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`
 
 const unusedExamples = `  # What does nothing use?
   kubectl sunset unused
+
+  # What do the unused volumes cost?
+  kubectl sunset unused --prices PersistentVolumeClaim=0.08,PersistentVolume=0.08 --currency EUR
 
   # In one namespace, as names
   kubectl sunset unused -n team-a -o name

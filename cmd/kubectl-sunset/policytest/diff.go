@@ -88,14 +88,14 @@ func verdictFields(v preview.Record) []field {
 // detailFields returns optional fields, which --update does not write.
 func detailFields(v preview.Record) []field {
 	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message},
-		{"owner", v.Owner.String()}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}}
+		{"owner", v.Owner.String()}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}, {"bytes", number(v.Bytes)}}
 }
 
-func number(n int) string {
+func number[T int | int64](n T) string {
 	if n == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return strconv.FormatInt(int64(n), 10)
 }
 
 func diffErrors(want, got []preview.Failure) []string {

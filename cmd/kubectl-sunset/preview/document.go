@@ -12,7 +12,8 @@ func TypeMeta(kind string) metav1.TypeMeta {
 // Document is a Result in JSON and YAML, of kind Preview. The format is stable.
 type Document struct {
 	metav1.TypeMeta `json:",inline"`
-	At              Time      `json:"at"` // the time of the decisions
+	At              Time      `json:"at"`                 // the time of the decisions
+	Currency        string    `json:"currency,omitempty"` // of costs; only with prices
 	Verdicts        []Record  `json:"verdicts"`
 	Errors          []Failure `json:"errors"`
 	Diff            []Change  `json:"diff,omitzero"` // nil without a comparison with the rules in force
@@ -20,7 +21,7 @@ type Document struct {
 
 // Document converts the result. WriteJSON and WriteYAML write the same content with less memory.
 func (r *Result) Document() *Document {
-	d := &Document{TypeMeta: TypeMeta("Preview"), At: Time{r.At}, Verdicts: make([]Record, len(r.Rows)), Errors: append([]Failure{}, r.Failures...)}
+	d := &Document{TypeMeta: TypeMeta("Preview"), At: Time{r.At}, Currency: r.Prices.Currency(), Verdicts: make([]Record, len(r.Rows)), Errors: append([]Failure{}, r.Failures...)}
 	for i := range r.Rows {
 		d.Verdicts[i] = r.Rows[i].Record()
 	}

@@ -35,6 +35,9 @@ func WriteJSON(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
 	kind := TypeMeta("Preview")
 	e.printf("{\"apiVersion\": %q, \"kind\": %q, \"at\": %q", kind.APIVersion, kind.Kind, FormatTime(r.At))
+	if r.Prices != nil {
+		e.printf(", \"currency\": %q", r.Prices.Currency())
+	}
 	for _, s := range sections(r) {
 		e.printf(", %q: [", s.name)
 		for i := range s.len {
@@ -92,6 +95,9 @@ func WriteYAML(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
 	kind := TypeMeta("Preview")
 	e.printf("apiVersion: %s\nkind: %s\nat: %q\n", kind.APIVersion, kind.Kind, FormatTime(r.At))
+	if r.Prices != nil {
+		e.printf("currency: %q\n", r.Prices.Currency())
+	}
 	for _, s := range sections(r) {
 		if s.len == 0 {
 			e.printf("%s: []\n", s.name)

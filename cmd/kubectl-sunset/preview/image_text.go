@@ -2,10 +2,7 @@
 
 package preview
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // ShownName returns the name for display: for an image its first tag or digest, because its ID is not readable.
 func (r *Row) ShownName() string {
@@ -17,22 +14,6 @@ func (r *Row) ShownName() string {
 	default:
 		return r.Image.Name
 	}
-}
-
-// ShownSize returns the size of an image for display.
-func (r *Row) ShownSize() string {
-	if r.Image == nil {
-		return "-"
-	}
-	return FormatBytes(r.Image.Bytes)
-}
-
-// String returns the number of subjects, and the size of the images among them.
-func (t Total) String() string {
-	if t.Bytes == 0 {
-		return strconv.Itoa(t.Subjects)
-	}
-	return fmt.Sprintf("%d (%s)", t.Subjects, FormatBytes(t.Bytes))
 }
 
 // FormatBytes formats a number of bytes with three digits and decimal units, as crictl and docker do.

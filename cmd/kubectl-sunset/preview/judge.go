@@ -23,8 +23,9 @@ type Input struct {
 	Namespaces map[string]policy.Namespace // a missing namespace has only its name as a label
 	Protection policy.Protection
 	At         time.Time
-	Node       *engine.Node // the node of the images; nil for a node without labels
-	Referred   *Referred    // the references between objects; nil if no rule reads them
+	Node       *engine.Node   // the node of the images; nil for a node without labels
+	Referred   *Referred      // the references between objects; nil if no rule reads them
+	Prices     *policy.Prices // of storage; nil for none
 
 	Namespace string          // only objects of this namespace; empty means all
 	Selector  labels.Selector // only objects with these labels; nil means all

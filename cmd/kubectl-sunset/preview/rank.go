@@ -33,7 +33,7 @@ func (j *Judge) ranked(byWorker []*results) *results {
 		all = append(all, s.candidates...)
 	}
 	j.rank(all)
-	verdicts := newResults(j.At)
+	verdicts := j.newResults()
 	for i := range all {
 		if !all[i].hidden {
 			verdicts.add(&all[i])

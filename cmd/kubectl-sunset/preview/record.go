@@ -17,8 +17,9 @@ type Record struct {
 	Decision
 	Message string `json:"message,omitempty"`
 
-	Image string `json:"image,omitempty"` // first tag or digest of an image
-	Bytes int64  `json:"bytes,omitempty"` // size of an image
+	Image string `json:"image,omitempty"`                // first tag or digest of an image
+	Bytes int64  `json:"bytes,omitempty"`                // size, if it is known
+	Cost  string `json:"estimatedMonthlyCost,omitempty"` // of the storage; only with prices
 
 	Owner       *Owner `json:"owner,omitempty"`             // the owner that is deleted, with the object
 	Propagation string `json:"propagationPolicy,omitempty"` // only with owner
@@ -66,7 +67,11 @@ func (r *Row) Record() Record {
 		Owner: OwnerOf(r.Verdict.Owner), Propagation: string(r.Propagation), Dependents: r.Dependents,
 	}
 	if r.Image != nil {
-		record.Image, record.Bytes = r.Image.Name, r.Image.Bytes
+		record.Image = r.Image.Name
+	}
+	record.Bytes = r.Storage.Bytes
+	if r.Storage.Cost > 0 {
+		record.Cost = r.Storage.Cost.String()
 	}
 	return record
 }

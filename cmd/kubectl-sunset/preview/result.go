@@ -20,6 +20,9 @@ type Result struct {
 	Failures []Failure    // in the same order; failures without an object first
 	Counts   []RuleCounts // by policy and rule name; every rule has one
 
+	Prices         *policy.Prices // of storage; nil for none
+	EstimatedSizes bool           // a rule computes sizes with bytes
+
 	Compared bool     // a comparison with the rules in force was made
 	Changes  []Change // from the rules in force, in the order of the rows
 }
@@ -31,6 +34,7 @@ type Row struct {
 	Verdict          policy.Verdict
 	Message          string // details of the reason, if there are any
 	Image            *Image // nil for any other object
+	Storage          policy.Amount
 
 	Propagation metav1.DeletionPropagation // for a deleted owner: the propagation to its dependents
 	Dependents  int                        // of the deleted owner, direct and indirect; 0 if they were not counted
@@ -65,20 +69,20 @@ type RuleCounts struct {
 	Kept                 Total // the rest
 }
 
-// Total is a number of subjects, and the bytes of the images among them.
+// Total is a number of subjects, and the storage of those whose size is known.
 type Total struct {
 	Subjects int
-	Bytes    int64
+	Storage  policy.Amount
 }
 
 // Add adds another total.
 func (t *Total) Add(o Total) {
 	t.Subjects += o.Subjects
-	t.Bytes += o.Bytes
+	t.Storage = t.Storage.Plus(o.Storage)
 }
 
-func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
-	one := Total{1, bytes}
+func (t *RuleCounts) count(v policy.Verdict, at time.Time, storage policy.Amount) {
+	one := Total{1, storage}
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
 		t.Kept.Add(one)
 		return
@@ -110,6 +114,7 @@ func (t *RuleCounts) merge(o *RuleCounts) {
 // results holds the results of one goroutine.
 type results struct {
 	at       time.Time
+	prices   *policy.Prices
 	rows     []Row
 	failures []Failure
 	counts   map[policy.RuleID]*RuleCounts
@@ -120,9 +125,10 @@ type results struct {
 	versions   map[schema.GroupVersion]string
 }
 
-func newResults(at time.Time) *results {
+func (j *Judge) newResults() *results {
 	return &results{
-		at:       at,
+		at:       j.At,
+		prices:   j.Prices,
 		counts:   map[policy.RuleID]*RuleCounts{},
 		texts:    map[string]string{},
 		versions: map[schema.GroupVersion]string{},
@@ -144,11 +150,11 @@ func (s *results) add(c *candidate) {
 	if v.Reason == policy.NotSelected {
 		return
 	}
-	bytes := int64(0)
-	if c.image != nil {
-		bytes = c.image.Bytes
+	storage := s.prices.OfLargest(evaluations)
+	if c.image != nil { // also if it is not eligible
+		storage = s.prices.Of(kind.GroupKind(), policy.Size{Bytes: c.image.Bytes})
 	}
-	s.countsOf(v.Rule).count(v, s.at, bytes)
+	s.countsOf(v.Rule).count(v, s.at, storage)
 	s.rows = append(s.rows, Row{
 		APIVersion: s.version(kind.GroupVersion()),
 		Kind:       s.intern(kind.Kind),
@@ -157,6 +163,7 @@ func (s *results) add(c *candidate) {
 		Verdict:    v,
 		Message:    s.intern(explain(v, c, s.at)),
 		Image:      c.image,
+		Storage:    storage,
 	})
 }
 
@@ -197,15 +204,16 @@ func (s *results) version(gv schema.GroupVersion) string {
 
 // result merges the results of all workers. Every rule of the policies gets counts, so that a rule without subjects is visible.
 func (j *Judge) result(byWorker []*results) *Result {
-	all := newResults(j.At)
+	all := j.newResults()
+	result := &Result{At: j.At, Failures: j.Referred.Failures(), Prices: j.Prices}
 	for _, p := range j.rules.snapshot.Policies() {
 		for _, rule := range p.Rules {
 			if j.about(policy.StoredAs(rule.Kind)) {
 				all.countsOf(rule.ID)
+				result.EstimatedSizes = result.EstimatedSizes || rule.Spec.Bytes != ""
 			}
 		}
 	}
-	result := &Result{At: j.At, Failures: j.Referred.Failures()}
 	for _, s := range append(byWorker, j.ranked(byWorker)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)

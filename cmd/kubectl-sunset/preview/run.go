@@ -81,7 +81,7 @@ func work(batches <-chan Batch, see objectFunc) error {
 
 func (j *Judge) newWorker(e *engine.Evaluator) *worker {
 	e.SetNode(j.Node)
-	w := &worker{Judge: j, evaluator: e, results: newResults(j.At)}
+	w := &worker{Judge: j, evaluator: e, results: j.newResults()}
 	if j.Whole && j.deletesOwners() {
 		w.results.owners = ownerGraph{}
 	}

@@ -24,17 +24,18 @@ func WriteTable(w io.Writer, r *Result, wide bool) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nDue at %s, and within an hour, a day and a week after it:\n", FormatTime(r.At))
-	if err := writeSummary(w, r.Counts); err != nil {
+	if err := writeSummary(w, r); err != nil {
 		return err
 	}
+	writeEstimates(w, r)
 	writeDiff(w, style, r)
 	return writeFailures(w, style, r.Failures)
 }
 
 func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
-	images := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Image != nil })
-	if images {
+	sizes := r.HasSizes()
+	if sizes {
 		header = slices.Insert(header, 3, ">SIZE")
 	}
 	owners := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict.Owner != nil })
@@ -48,8 +49,8 @@ func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 		row := &r.Rows[i]
 		v := &row.Verdict
 		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.ShownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
-		if images {
-			cells = slices.Insert(cells, 3, row.ShownSize())
+		if sizes {
+			cells = slices.Insert(cells, 3, r.ShownStorage(row.Storage))
 		}
 		if owners {
 			cells = append(cells, row.ShownOwner())
@@ -96,16 +97,22 @@ func Away(t, at time.Time) string {
 	}
 }
 
-func writeSummary(w io.Writer, counts []RuleCounts) error {
+func writeSummary(w io.Writer, r *Result) error {
 	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
-	return text.NewTable(header...).Write(w, len(counts), func(i int) []string {
-		t := &counts[i]
+	return text.NewTable(header...).Write(w, len(r.Counts), func(i int) []string {
+		t := &r.Counts[i]
 		cells := []string{t.Rule.String(), strconv.Itoa(t.Matched)}
 		for _, n := range []Total{t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
-			cells = append(cells, n.String())
+			cells = append(cells, r.ShownTotal(n))
 		}
 		return cells
 	})
+}
+
+func writeEstimates(w io.Writer, r *Result) {
+	if text := r.Estimates(); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
 }
 
 // failuresShown limits the failures in a table. JSON and YAML have all.

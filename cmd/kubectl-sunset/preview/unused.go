@@ -6,8 +6,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // WriteUnused writes the objects of a result, since when they are marked, and failures.
@@ -16,17 +19,40 @@ func WriteUnused(w io.Writer, r *Result) error {
 		fmt.Fprintln(w, "Sunset found no unused objects.")
 		return writeFailures(w, text.StyleOf(w), r.Failures)
 	}
-	if err := text.NewTable("NAMESPACE", "KIND", "NAME", "SINCE", "RULE").Write(w, len(r.Rows), r.UnusedRow); err != nil {
+	titles, row := r.Unused()
+	for i := range titles {
+		titles[i] = strings.ToUpper(titles[i])
+	}
+	if err := text.NewTable(titles...).Write(w, len(r.Rows), row); err != nil {
 		return err
+	}
+	if r.HasSizes() {
+		var all policy.Amount
+		for i := range r.Rows {
+			all = all.Plus(r.Rows[i].Storage)
+		}
+		fmt.Fprintf(w, "\nTotal size: %s\n", r.ShownStorage(all))
+		writeEstimates(w, r)
 	}
 	return writeFailures(w, text.StyleOf(w), r.Failures)
 }
 
-// UnusedRow returns the namespace, kind and name of an unused object, since when it is marked, and its rule.
-func (r *Result) UnusedRow(i int) []string {
-	row, since := &r.Rows[i], "unknown"
-	if start := row.Verdict.Start; !start.Equal(r.At) { // an object without a mark counts as marked now
-		since = FormatTime(start)
+// Unused returns the table of unused objects: namespace, kind, name, the size if any object has one, since when each is marked, and its
+// rule. The numbers of a column whose title begins with ">" are aligned to the right.
+func (r *Result) Unused() (titles []string, row func(i int) []string) {
+	titles, sizes := []string{"Namespace", "Kind", "Name", "Since", "Rule"}, r.HasSizes()
+	if sizes {
+		titles = slices.Insert(titles, 3, ">Size")
 	}
-	return []string{cmp.Or(row.Namespace, "-"), row.Kind, row.Name, since, row.Verdict.Rule.String()}
+	return titles, func(i int) []string {
+		row, since := &r.Rows[i], "unknown"
+		if start := row.Verdict.Start; !start.Equal(r.At) { // an object without a mark counts as marked now
+			since = FormatTime(start)
+		}
+		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.Name, since, row.Verdict.Rule.String()}
+		if sizes {
+			cells = slices.Insert(cells, 3, r.ShownStorage(row.Storage))
+		}
+		return cells
+	}
 }

@@ -23,10 +23,7 @@ type group struct {
 }
 
 func (g *group) count(r *preview.Row, at time.Time) {
-	one := preview.Total{Subjects: 1}
-	if r.Image != nil {
-		one.Bytes = r.Image.Bytes
-	}
+	one := preview.Total{Subjects: 1, Storage: r.Storage}
 	if isKept(r) {
 		g.kept.Add(one)
 		return
@@ -54,14 +51,14 @@ func (g *group) count(r *preview.Row, at time.Time) {
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(policy.Day) }
 
 // breakdown counts the objects of each group, in a chart and a table. The groups with most objects in the chart come first.
-func breakdown(what string, rows []preview.Row, at time.Time, of func(*preview.Row) string) Section {
+func breakdown(what string, r *preview.Result, rows []preview.Row, of func(*preview.Row) string) Section {
 	byName := map[string]*group{}
 	for i := range rows {
 		name := of(&rows[i])
 		if byName[name] == nil {
 			byName[name] = &group{name: cmp.Or(name, "no "+what)}
 		}
-		byName[name].count(&rows[i], at)
+		byName[name].count(&rows[i], r.At)
 	}
 	var groups []*group
 	for _, g := range byName {
@@ -73,12 +70,12 @@ func breakdown(what string, rows []preview.Row, at time.Time, of func(*preview.R
 	columns := Columns(what, ">Due now", ">1 day", ">7 days", fmt.Sprintf(">%d days", ahead), ">Later", ">Kept")
 	return Section{
 		Title: "By " + what,
-		Chart: chartOf(what, groups, at),
+		Chart: chartOf(what, groups, r.At),
 		Table: Table{Columns: columns, Colors: true, Len: len(groups), Row: func(i int) []string {
 			g := groups[i]
 			cells := []string{g.name}
 			for _, t := range []preview.Total{g.now, g.day, g.week, g.soon, g.later, g.kept} {
-				cells = append(cells, t.String())
+				cells = append(cells, r.ShownTotal(t))
 			}
 			return cells
 		}},

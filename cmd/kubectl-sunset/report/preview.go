@@ -33,9 +33,9 @@ func OfPreview(r *preview.Result) *Page {
 		{"kind", func(r *preview.Row) string { return r.Kind }},
 		{"namespace", func(r *preview.Row) string { return r.Namespace }},
 	} {
-		p.Sections = append(p.Sections, breakdown(by.what, rows, r.At, by.of))
+		p.Sections = append(p.Sections, breakdown(by.what, r, rows, by.of))
 	}
-	p.add("Objects", objects(rows))
+	p.add("Objects", objects(r, rows))
 	p.add("Reasons", reasons(rows))
 	return p
 }
@@ -72,10 +72,13 @@ func facts(r *preview.Result) []Fact {
 	facts := []Fact{
 		{"Decisions for", preview.FormatTime(r.At)},
 		{"Objects", fmt.Sprintf("%d; objects that no rule selects are not shown", len(r.Rows))},
-		{"Due now", all.now.String()},
-		{fmt.Sprintf("Due within %d days", ahead), all.soon.String()},
-		{"Due later", all.later.String()},
-		{"Kept", all.kept.String()},
+		{"Due now", r.ShownTotal(all.now)},
+		{fmt.Sprintf("Due within %d days", ahead), r.ShownTotal(all.soon)},
+		{"Due later", r.ShownTotal(all.later)},
+		{"Kept", r.ShownTotal(all.kept)},
+	}
+	if text := r.Estimates(); text != "" {
+		facts = append(facts, Fact{"Storage", text})
 	}
 	if dryRuns > 0 {
 		facts = append(facts, Fact{"Dry runs", fmt.Sprintf("%d of the objects with a due time are kept until their policy is enforced", dryRuns)})
@@ -108,13 +111,13 @@ func changes(r *preview.Result) Table {
 	}
 }
 
-// objects has a row for each object. It has columns for images and owners only if there are any.
-func objects(rows []preview.Row) Table {
-	hasImages := slices.ContainsFunc(rows, func(r preview.Row) bool { return r.Image != nil })
+// objects has a row for each object. It has columns for sizes and owners only if there are any.
+func objects(r *preview.Result, rows []preview.Row) Table {
+	hasSizes := r.HasSizes()
 	hasOwners := slices.ContainsFunc(rows, func(r preview.Row) bool { return r.Verdict.Owner != nil })
 	columns := Columns("Namespace", "Kind", "Name", "Action", "Reason", "Due", "Rule", "Start", "TTL")
 	columns[3].Action = true
-	if hasImages {
+	if hasSizes {
 		columns = append(columns, Columns(">Size")...)
 	}
 	if hasOwners {
@@ -129,8 +132,8 @@ func objects(rows []preview.Row) Table {
 		}
 		cells := []string{cmp.Or(row.Namespace, "-"), row.Kind, row.ShownName(), d.Action, reason, cmp.Or(d.DueTime, "-"), cmp.Or(row.Verdict.Rule.String(), "-"),
 			cmp.Or(d.StartTime, "-"), cmp.Or(d.TTL, "-")}
-		if hasImages {
-			cells = append(cells, row.ShownSize())
+		if hasSizes {
+			cells = append(cells, r.ShownStorage(row.Storage))
 		}
 		if hasOwners {
 			cells = append(cells, row.ShownOwner())

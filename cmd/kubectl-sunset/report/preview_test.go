@@ -39,6 +39,7 @@ func TestPageOfPreview(t *testing.T) {
 	owned.Dependents = 3
 	image := row("", "sha256:1", policy.Wait, policy.Waiting, 40*policy.Day)
 	image.Kind, image.Image = "Image", &preview.Image{Name: "registry.example.com/app:1", Tags: 2, Bytes: 1_200_000_000}
+	image.Storage.Bytes = image.Image.Bytes
 	image.Verdict.Rule.Policy = "images"
 	held := row("a", "held", policy.Keep, policy.Held, 0)
 	held.Verdict.Rule = policy.RuleID{}

@@ -20,16 +20,17 @@ func OfUnused(r *preview.Result) *Page {
 	if len(r.Failures) > 0 {
 		p.add(fmt.Sprintf("Errors: %d", len(r.Failures)), failures(r.Failures))
 	}
+	titles, row := r.Unused()
 	for column, what := range []string{"Namespace", "Kind"} {
 		count := map[string]int{}
 		for i := range r.Rows {
-			count[r.UnusedRow(i)[column]]++
+			count[row(i)[column]]++
 		}
 		names := slices.Sorted(maps.Keys(count))
 		p.add("By "+strings.ToLower(what), Table{Columns: Columns(what, ">Objects"), Len: len(names), Row: func(i int) []string {
 			return []string{names[i], fmt.Sprint(count[names[i]])}
 		}})
 	}
-	p.add("Objects", Table{Columns: Columns("Namespace", "Kind", "Name", "Since", "Rule"), Len: len(r.Rows), Row: r.UnusedRow})
+	p.add("Objects", Table{Columns: Columns(titles...), Len: len(r.Rows), Row: row})
 	return p
 }

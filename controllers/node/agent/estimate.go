@@ -14,7 +14,6 @@ import (
 // approval. These rules free no space that the agent could measure, so it adds up the sizes that the runtime reports.
 type estimates struct {
 	now   time.Time
-	weigh func(policy.Subject) int64
 	rules map[policy.RuleID]*estimate
 }
 
@@ -27,8 +26,8 @@ type estimated struct {
 }
 
 // newEstimates returns empty estimates for the rules of a snapshot.
-func newEstimates(snapshot *policy.Snapshot, now time.Time, weigh func(policy.Subject) int64) *estimates {
-	e := &estimates{now: now, weigh: weigh, rules: map[policy.RuleID]*estimate{}}
+func newEstimates(snapshot *policy.Snapshot, now time.Time) *estimates {
+	e := &estimates{now: now, rules: map[policy.RuleID]*estimate{}}
 	for _, p := range snapshot.Policies() {
 		for _, r := range p.Rules {
 			if r.Images.HasThresholds && !acts(p, r) {
@@ -54,7 +53,7 @@ func (e *estimates) add(s policy.Subject, evaluations []policy.Evaluation) {
 		supposed := slices.Clone(evaluations)
 		supposed[i].Rank.Excess = true
 		if policy.Forecast(s, supposed, evaluations[i].Rule.ID.Policy, e.now).Action == policy.Delete {
-			image.bytes = e.weigh(s)
+			image.bytes = evaluations[i].Facts.Size.Bytes
 		}
 		of.images = append(of.images, image)
 	}

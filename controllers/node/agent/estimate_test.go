@@ -43,10 +43,10 @@ func TestEstimate(t *testing.T) {
 			rule := thresholds(85, 80)
 			rule.Mode, rule.TTL, rule.Images.MinAge = v1alpha1.DryRun, policy.Week, time.Minute
 			snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}}}, nil, policy.Protection{})
-			e := newEstimates(snapshot, estimatedAt, func(policy.Subject) int64 { return 10 })
+			e := newEstimates(snapshot, estimatedAt)
 			for n := 1; n <= 5; n++ {
 				start := estimatedAt.Add(-time.Duration(n) * time.Hour)
-				facts := policy.Facts{Selected: true, Eligible: true, Start: start, FirstSeen: start}
+				facts := policy.Facts{Selected: true, Eligible: true, Start: start, FirstSeen: start, Size: policy.Size{Bytes: 10}}
 				s := policy.Subject{Name: fmt.Sprint(n), UID: types.UID(fmt.Sprint(n)), Created: start}
 				evaluations := []policy.Evaluation{{Rule: rule, Facts: facts, Known: true}, {Rule: other, Facts: facts, Known: true}}
 				evaluations[1].Facts.Selected = false
@@ -88,7 +88,7 @@ func TestEstimatesOnlyForRulesThatDeleteNothing(t *testing.T) {
 			rule := thresholds(85, 80)
 			rule.Mode = test.mode
 			policies := []*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}, Gate: test.gate}}
-			e := newEstimates(policy.NewSnapshot(policies, nil, policy.Protection{}), estimatedAt, nil)
+			e := newEstimates(policy.NewSnapshot(policies, nil, policy.Protection{}), estimatedAt)
 			if _, got := e.rules[rule.ID]; got != test.estimated {
 				t.Errorf("estimated: %t", got)
 			}

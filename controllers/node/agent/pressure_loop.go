@@ -171,9 +171,8 @@ func (k *pressureLoop) pressed(id policy.RuleID) bool {
 // count counts all images by the rules of a snapshot, and estimates removals to free disk space. It returns nil while the
 // images are unknown or not evaluated by the snapshot. Without a valid rule no images are read, and the counts are zero.
 func (k *pressureLoop) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
-	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Summary(s.Name).Bytes }
-	stats, supposed := policy.NewStats(now), newEstimates(snapshot, now, weigh)
-	stats.Weigh = weigh
+	now := k.clock.Now()
+	stats, supposed := policy.NewStats(now), newEstimates(snapshot, now)
 	if !slices.ContainsFunc(snapshot.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
 		return stats, supposed
 	}

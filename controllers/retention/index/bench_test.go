@@ -19,11 +19,17 @@ import (
 const many = 100_000
 
 // manyRows are the rows of a cluster with 100 busy namespaces. Strings are separate allocations, as decoders make them.
-func manyRows() []*index.FactRow {
+func manyRows() []*index.FactRow { return manySizedRows(0) }
+
+// manySizedRows are the same, for objects of many sizes; 0 for unknown sizes.
+func manySizedRows(bytes int64) []*index.FactRow {
 	rows := make([]*index.FactRow, many)
 	for i := range rows {
 		finished := now.Add(time.Duration(i%86_400) * time.Second)
-		facts := policy.Facts{Selected: true, Eligible: true, Start: finished}
+		facts := policy.Facts{Selected: true, Eligible: true, Start: finished, Size: policy.Size{Bytes: bytes * int64(i)}}
+		if bytes > 0 {
+			facts.Size.Class = fmt.Sprintf("class-%d", i%10)
+		}
 		subject := policy.Subject{
 			Namespace:       fmt.Sprintf("team-%02d", i%100),
 			Name:            fmt.Sprintf("nightly-import-%05d-x7k2p", i),
@@ -95,6 +101,9 @@ func BenchmarkScan(b *testing.B) {
 // BenchmarkMemory reports the memory of a subject with two rules, including its strings.
 func BenchmarkMemory(b *testing.B) {
 	reportMemory(b, many, func() *index.Index { return fullIndex(manyRows()) })
+	b.Run("sizes", func(b *testing.B) {
+		reportMemory(b, many, func() *index.Index { return fullIndex(manySizedRows(1000)) })
+	})
 }
 
 // BenchmarkMemoryOfThousandPolicies reports the memory of a subject of one of a thousand policies with selectors of their own, in a

@@ -76,5 +76,8 @@ func (x *Index) Partitions() int {
 // RowSize is the size of a FactRow in bytes, without its text and facts.
 const RowSize = unsafe.Sizeof(FactRow{})
 
+// NoteSize is the size of a note in bytes.
+const NoteSize = unsafe.Sizeof(note{})
+
 // Departures returns the number of names of deleted objects in memory.
 func (x *Index) Departures() int { return len(x.returns.young) + len(x.returns.old) }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,15 +73,18 @@ func (f *fact) column() int { return int(f.bits / columnOne) }
 // because most rules do not select most subjects.
 func (f *fact) saysNothing() bool { return !f.has(selected) && !f.hasStart() && f.note == nil }
 
-// note has what few facts have: an error, a group, an outcome, an owner to delete, or a time before which nothing is
+// note has what few facts have: an error, a group, an outcome, an owner to delete, a size, or a time before which nothing is
 // deleted.
 type note struct {
 	err            error
 	group, outcome string
 	also           []string
 	owner          *policy.Owner
-	firstSeen      time.Time
+	bytes          int64
+	class          unique.Handle[string] // of the storage; zero for none
+	firstSeen      seconds
 	notBefore      seconds
+	firstSeenNanos int32
 	notBeforeNanos int32
 	unpullable     bool
 	stale          bool // the rule should be evaluated again because of the error
@@ -90,14 +94,18 @@ type note struct {
 // noteOf returns nil for most facts. It keeps no other part of the facts.
 func noteOf(f *policy.Facts) *note {
 	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
-		f.NotBefore.IsZero() && !f.Outdated {
+		f.Size == (policy.Size{}) && f.NotBefore.IsZero() && !f.Outdated {
 		return nil
 	}
 	n := &note{
-		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, firstSeen: f.FirstSeen, unpullable: f.Unpullable,
+		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, bytes: f.Size.Bytes, unpullable: f.Unpullable,
 		outdated: f.Outdated,
 	}
 	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
+	n.firstSeen, n.firstSeenNanos = pack(f.FirstSeen)
+	if f.Size.Class != "" {
+		n.class = unique.Make(f.Size.Class)
+	}
 	return n
 }
 
@@ -266,9 +274,12 @@ func (f *fact) unpack() policy.Facts {
 	}
 	if n := f.note; n != nil {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
-		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
+		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, unpack(n.firstSeen, n.firstSeenNanos), n.unpullable
 		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
 		facts.Outdated = n.outdated
+		if facts.Size.Bytes = n.bytes; n.class != (unique.Handle[string]{}) {
+			facts.Size.Class = n.class.Value()
+		}
 	}
 	return facts
 }

@@ -45,6 +45,7 @@ func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 		{Marked: true, Start: now},
 		{Selected: true, Eligible: true, Start: now, NotBefore: now.Add(policy.QuietPeriod + 1)},
 		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},
+		{Selected: true, Eligible: true, Start: now, Size: policy.Size{Bytes: 10 << 30, Class: "fast"}},
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestSubjectListedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestTooLongNameIsTruncated: the other fields of the row are unchanged. The size of a row must not grow.
+// TestTooLongNameIsTruncated: the other fields of the row are unchanged. The sizes of rows and notes must not grow.
 func TestTooLongNameIsTruncated(t *testing.T) {
 	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
 	got := index.NewFactRow(s, columns["a"]).Subject()
@@ -83,5 +84,8 @@ func TestTooLongNameIsTruncated(t *testing.T) {
 	}
 	if index.RowSize > 96 {
 		t.Errorf("a row has %d bytes; above 96 bytes Go allocates 112", index.RowSize)
+	}
+	if index.NoteSize > 128 {
+		t.Errorf("a note has %d bytes; above 128 bytes Go allocates 144", index.NoteSize)
 	}
 }

@@ -125,7 +125,7 @@ func (p *policy) form() string {
 	spec.Mode, spec.Approval, spec.Limits, spec.Rules = "", nil, nil, nil
 	for _, r := range p.rules {
 		rule := r.Rule
-		rule.Outcome, rule.Events = "", ""
+		rule.Outcome, rule.Bytes, rule.Events = "", "", ""
 		spec.Rules = append(spec.Rules, rule)
 	}
 	written, _ := json.Marshal(spec) // spec came from JSON

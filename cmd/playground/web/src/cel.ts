@@ -23,7 +23,7 @@ const cel = StreamLanguage.define({
 });
 
 /** The fields of policies that contain CEL. */
-const fields = /^(eligible|startTime|ttlExpression|groupBy|outcome|expression|names)$/;
+const fields = /^(eligible|startTime|ttlExpression|groupBy|outcome|bytes|expression|names)$/;
 
 /** YAML with CEL in the fields of policies that contain it. */
 export function yamlWithCEL(): LanguageSupport {

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// pollEvery is the pause between two checks of a condition.
-const pollEvery = 20 * time.Millisecond
+// The pause between two checks of a condition grows from the first to the second: most conditions hold soon, and each check is a
+// request to the API server, beside those of all other tests.
+const (
+	shortestPause = 20 * time.Millisecond
+	longestPause  = 300 * time.Millisecond
+)
 
 // TB is the part of testing.TB that Eventually needs.
 type TB interface {
@@ -38,9 +42,7 @@ func Want(ok bool, format string, args ...any) error {
 
 // poll calls check until it returns nil. If ctx ends first, poll returns check's last error.
 func poll(ctx context.Context, check func() error) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := check()
 		if err == nil {
 			return nil
@@ -48,7 +50,7 @@ func poll(ctx context.Context, check func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

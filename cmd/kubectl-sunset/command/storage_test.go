@@ -15,11 +15,11 @@ var priced = []string{"--prices", "PersistentVolumeClaim=0.10,PersistentVolume=0
 func TestUnusedShowsSizes(t *testing.T) {
 	args := []string{"unused", "-f", samples + "/unused/volumes/objects.yaml"}
 	got := run(t, "", args...)
-	wants(t, got, command.ExitOK, "SIZE   SINCE", "left   10.7GB   unknown", "\nTotal size: 32.2GB\n")
+	wants(t, got, command.ExitOK, "SIZE   SINCE", "left          10.7GB   unknown", "\nTotal size: 42.9GB\n")
 	if strings.Contains(got.out, "Estimated") {
 		t.Errorf("the capacity of volumes is called an estimate:\n%s", got.out)
 	}
-	wants(t, run(t, "", append(args, priced...)...), command.ExitOK, "10.7GB, 1.00 EUR", "10.7GB, 2.00 EUR", "\nTotal size: 32.2GB, 4.00 EUR\n", "\nEstimated: costs for a month\n")
+	wants(t, run(t, "", append(args, priced...)...), command.ExitOK, "10.7GB, 1.00 EUR", "10.7GB, 2.00 EUR", "\nTotal size: 42.9GB, 5.00 EUR\n", "\nEstimated: costs for a month\n")
 	if got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml"); strings.Contains(got.out, "SIZE") {
 		t.Errorf("there is a column for sizes that are not known:\n%s", got.out)
 	}

@@ -75,7 +75,7 @@ func (x *Index) Missing(t Target) (names []Name) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.targets[t]
-	if known == nil || known.is == nil {
+	if known == nil || known.is == nil || known.is.object.version == "" {
 		return nil
 	}
 	for to, exists := range x.targetsOf(known.is) {

@@ -174,7 +174,6 @@ func TestWatchLivenessWithoutAWatch(t *testing.T) {
 		_ = w.watchOf(fixture.Pods).Close()
 		synctest.Wait()
 		expect.Equal(w.t, "paused at once", true, w.paused())
-		expect.Equal(w.t, "Secrets are paused, because Pods refer to them too", true, w.index.Paused(references.Secret) != nil)
 		bubble.Pass(500 * time.Millisecond) // before the retry
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = false })
 		for w.watchOf(fixture.Pods) == nil {

@@ -258,9 +258,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	policies.Subscribers = []func(policyset.CompiledSnapshot){
 		reporter.Use, // before the first deletion of a new policy
 		func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) },
-		func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
-			referring.Use(s.References, s.Asked, s.InvalidReferences...)
-		},
+		// The next is before the deletion of an object that a new kind of referrers may need.
+		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Asked, s.InvalidReferences...) },
 		func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) },
 		func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) },
 		func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) },
@@ -296,7 +295,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	return policies.Setup(mgr)
 }
 
-// references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.
+// references creates the index of references between objects, and the watcher that fills it.
 func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
 	x := references.New(c.Clock)
 	w, err := referrers.New(referrers.Options{

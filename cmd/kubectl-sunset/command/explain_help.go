@@ -24,8 +24,9 @@ or at least twelve characters from the start of the ID. The same names work for 
 - A policy whose status says that it waits for approval keeps the objects that its rules find eligible; preview ignores
   approvals.
 - If a RetentionPolicy is a dry run, the output also shows what it would change.
-- If a rule for the kind reads references, targets or selected, the output shows the first ten references to the object and the
-  number of others, its missing targets, and what it selects. In a cluster, the command lists every kind that matters for this.
+- If a rule for the kind reads references, targets or selected, the output shows the first ten references to the object and
+  the number of others, its missing targets, and what it selects. In a cluster, the command lists every kind that matters
+  for this.
 - For a rule without startTime, the TTL starts at the mark on the object, or at --at if the object is not marked.
 - The command does not check the permissions of the ServiceAccount of a RetentionPolicy; it shows its condition Permitted.
 - If you have no permission to list ClusterRetentionPolicies, the output is marked INCOMPLETE, and covers only the

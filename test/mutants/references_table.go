@@ -54,6 +54,11 @@ var referencesTable = map[string]Mutant{
 		Old: "if known.is != nil && known.is.object.version != \"\" {\n\t\tu.Unread",
 		New: "if known.is != nil {\n\t\tu.Unread",
 	},
+	"graph: an object misses targets that no rule asks for": {
+		File: "controllers/kube/references/uses.go", Test: fieldsTest,
+		Old: " || known.is.object.version == \"\" {",
+		New: " {",
+	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
 		Old: "if len(possible) > 0 && possible.Has(t.Kind.GroupKind()) {",

@@ -255,9 +255,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	policies.Subscribers = []func(policyset.CompiledSnapshot){
 		reporter.Use, // before the first deletion of a new policy
 		func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) },
-		func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
-			referring.Use(s.References, s.Asked, s.InvalidReferences...)
-		},
+		// The next is before the deletion of an object that a new kind of referrers may need.
+		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Asked, s.InvalidReferences...) },
 		func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) },
 		func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) },
 		func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) },

@@ -8,6 +8,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/manager"
 )
 
 // unusedByWorkloads deletes Services that select nothing, and autoscalers of workloads that do not exist, after the quiet period.
@@ -30,8 +32,8 @@ rules:
 // Deployment is deleted, the Service and the autoscaler follow after the quiet period.
 func (w *env) missingTargetsAndSelectors() {
 	w.Helper()
-	w.policy("unused", unusedByWorkloads)
-	w.sunset()
+	view := w.view(w.policy("unused", unusedByWorkloads))
+	w.sunset(func(c *manager.Config) { c.Rest = view.Config() })
 	d := w.deployment("web", w.configMap("site", nil).Name, 0, 1)
 	web, retired := w.service("web", map[string]string{"app": "web"}), w.service("retired", map[string]string{"app": "retired"})
 	external := w.service("external", nil)

@@ -31,8 +31,8 @@ func TestMissingTargets(t *testing.T) {
 		"a target that exists":                  {tell: after("x", nothing, time.Hour), want: broken(checker.Allowed)},
 		"a target that has long been missing":   {tell: after("x", removed, 31*time.Second)},
 		"a target that is missing for a moment": {tell: after("x", removed, 20*time.Second), want: broken(checker.NotEarly)},
-		"another object is missing":             {tell: after("y", nothing, time.Hour), want: broken(checker.Allowed)},
-		"the name of a missing object is new": {tell: after("y", func(p *past, _, x *history.State) *history.State {
+		"another object is missing":             {tell: after("other", nothing, time.Hour), want: broken(checker.Allowed)},
+		"the name of a missing object is new": {tell: after("other", func(p *past, _, x *history.State) *history.State {
 			p.remove(x)
 			p.wait(time.Hour)
 			return p.store(fmt.Sprintf(site, "x"))

@@ -44,6 +44,7 @@ type object struct {
 	backend   string
 	replicas  int
 	ownerless bool
+	refers    []id // its targets
 }
 
 var names = []string{"a", "b", "c", "d"}
@@ -76,6 +77,7 @@ func random(r *rand.Rand, before world) *object {
 	for range r.IntN(3) {
 		o.subjects = append(o.subjects, id{[]string{"ServiceAccount", "User"}[r.IntN(2)], []string{"n", "m"}[r.IntN(2)], name()})
 	}
+	o.refers = o.targets()
 	return o
 }
 

@@ -127,7 +127,7 @@ func TestStorageIsMetrics(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.Prices = prices(w.t)
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a", withBytes), rule("b")), noStatus)
-		w.kinds = []retention.KindState{kindOf(e, time.Now(), row("due", time.Now().Add(-9*time.Hour), sized(time.Now().Add(-2*time.Hour), 1), yes(time.Now())))}
+		w.kinds = []retention.KindState{kindOf(e, time.Now(), row("due", time.Now().Add(-9*time.Hour), sized(time.Now().Add(-2*time.Hour), 1)))}
 	}, func(t *testing.T, _ *harness) {
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "bytes", map[string]float64{

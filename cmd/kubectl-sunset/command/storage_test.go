@@ -15,7 +15,7 @@ var priced = []string{"--prices", "PersistentVolumeClaim=0.10,PersistentVolume=0
 func TestUnusedShowsSizes(t *testing.T) {
 	args := []string{"unused", "-f", samples + "/unused/volumes/objects.yaml"}
 	got := run(t, "", args...)
-	wants(t, got, command.ExitOK, "SIZE   SINCE", "left   10.7GB   unknown", "\nTotal size: 32.2GB\n")
+	wants(t, got, command.ExitOK, "SIZE   SINCE", "10.7GB   unknown   unused-volumes/claims", "\nTotal size: 32.2GB\n")
 	if strings.Contains(got.out, "Estimated") {
 		t.Errorf("the capacity of volumes is called an estimate:\n%s", got.out)
 	}

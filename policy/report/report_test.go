@@ -75,6 +75,18 @@ func encoded(t *testing.T, b *report.Builder, k report.Key, p *policy.Policy) (r
 	return r, string(body)
 }
 
+// TestSize: a result has the size of its object, if a rule of the policy knows it.
+func TestSize(t *testing.T) {
+	b := report.NewBuilder(now, nil)
+	add(b, subject("shop", "sized"), "", evaluation(clusterPolicy, 0, func(e *policy.Evaluation) { e.Facts.Size.Bytes = 10 << 30 }))
+	add(b, subject("shop", "unknown"), "", evaluation(clusterPolicy, 0))
+	r, _ := encoded(t, b, key(clusterPolicy, "shop"), clusterPolicy)
+	expect.Equal(t, "size", "10737418240", r.Results[0].Properties["bytes"])
+	if bytes, is := r.Results[1].Properties["bytes"]; is {
+		t.Errorf("an object whose size is unknown has %s bytes", bytes)
+	}
+}
+
 // TestPage: docs/tasks/show-reports.md shows the report of these objects, with each sort of result.
 func TestPage(t *testing.T) {
 	b := report.NewBuilder(now, nil)

@@ -23,6 +23,15 @@ func DefaultProtection(own ...string) Protection {
 	return Protection{Namespaces: append([]string{"kube-system", "kube-public", "kube-node-lease"}, own...)}
 }
 
+// Allow returns the protection without that of some kinds, as Kind or Kind.group.
+func (p Protection) Allow(kinds ...string) Protection {
+	p.AllowKinds = slices.Clone(p.AllowKinds)
+	for _, kind := range kinds {
+		p.AllowKinds = append(p.AllowKinds, schema.ParseGroupKind(kind))
+	}
+	return p
+}
+
 // protectedGroups are API groups whose kinds are all protected: without their objects, permissions and behaviour of the cluster
 // change.
 var protectedGroups = []string{

@@ -39,7 +39,9 @@ func TestProtectedKinds(t *testing.T) {
 
 func TestAllowKindsLiftsOneKindOnly(t *testing.T) {
 	claim := schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	p := policy.Protection{AllowKinds: []schema.GroupKind{claim}}
+	none := policy.Protection{}
+	p := none.Allow("PersistentVolumeClaim")
+	expect.Equal(t, "protected before", true, none.Kind(claim))
 	if p.Kind(claim) {
 		t.Error("the kind that is allowed is still protected")
 	}

@@ -21,6 +21,8 @@ type Request struct {
 	At        time.Time    `json:"at"`
 	AsWritten bool         `json:"asWritten"` // policies in mode DryRun are dry runs; otherwise they are treated as enforced
 	Explain   *Object      `json:"explain"`   // the object to explain; nil for none
+
+	AllowKinds []string `json:"allowKinds,omitempty"` // protected kinds that the policies may target, as in --allow-kinds
 }
 
 // Object identifies an object of the request.
@@ -42,7 +44,8 @@ func objectOf(object map[string]any) Object {
 type Response struct {
 	Error    *Problem          `json:"error,omitempty"` // the input cannot be read
 	Policies int               `json:"policies"`
-	Objects  int               `json:"objects"` // that are not policies
+	Digests  int               `json:"digests,omitempty"`
+	Objects  int               `json:"objects"` // that are neither policies nor digests
 	Problems []Problem         `json:"problems,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // possible mistakes
 	Preview  *preview.Document `json:"preview,omitempty"`
@@ -58,9 +61,9 @@ type Problem struct {
 	policy.Problem
 }
 
-// problemsOf returns the problems and warnings of all policies.
+// problemsOf returns the problems and warnings of all policies and digests.
 func problemsOf(in *load.Contents) (all []Problem) {
-	for _, p := range in.Policies {
+	for _, p := range in.Documents() {
 		for _, problem := range p.InOrder() {
 			all = append(all, Problem{p.File, p.Line(problem), p.Name, false, problem})
 		}

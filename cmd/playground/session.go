@@ -141,7 +141,7 @@ func (s *Session) judge(ctx context.Context, r *Request) (*Response, error) {
 		return nil, err
 	}
 	files := load.InMemory(text).And(s.objects)
-	loader := load.NewLoader(s.compiler, policy.DefaultProtection("sunset-system"))
+	loader := load.NewLoader(s.compiler, policy.DefaultProtection("sunset-system").Allow(r.AllowKinds...))
 	in, err := load.Skim(files, loader)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (s *Session) judge(ctx context.Context, r *Request) (*Response, error) {
 	if !r.AsWritten {
 		in.Enforce()
 	}
-	response := &Response{Policies: len(in.Policies), Objects: in.Others, Problems: problemsOf(in)}
+	response := &Response{Policies: len(in.Policies), Digests: len(in.Digests), Objects: in.Others, Problems: problemsOf(in)}
 	result, notes, err := offline.Preview(ctx, files.Feed(), in, loader.Input(r.At))
 	if err != nil {
 		return nil, err

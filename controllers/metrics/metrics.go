@@ -98,7 +98,7 @@ var (
 	Nodes      = Counted.gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
 	ImageBytes = Counted.gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
 	Throttled  = Counted.gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
-	KindError  = Counted.gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
+	KindError  = Counted.gauge("sunset_kind_unavailable", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
 // Condition is one condition of a policy.
@@ -121,7 +121,7 @@ var (
 	LedgerWaiting = Counted.gauge("sunset_ledger_waiting", "Objects that are due and wait to be recorded in the ledger.", "policy")
 	LedgerCharged = Counted.gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
 	LedgerLimit   = Counted.gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
-	LedgerError   = Counted.gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
+	LedgerError   = Counted.gauge("sunset_ledger_unavailable", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
 )
 
 func (c *Count) gauge(name, help string, labels ...string) Family {

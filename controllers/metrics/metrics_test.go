@@ -136,12 +136,12 @@ func TestCountSetReplacesMetrics(t *testing.T) {
 		metrics.Uncounted.Of(4, "overdue"), metrics.IndexSize.Of(3, "Job.batch"), metrics.KindError.Of(1, "Pod", "Forbidden"),
 	})
 	before.expectGrowth(t, samples{
-		"sunset_backlog":                                2,
-		"sunset_index_objects kind=Job.batch":           3,
-		"sunset_kind_trouble kind=Pod reason=Forbidden": 1,
-		"sunset_rule_objects policy=p rule=r state=due": 2,
-		"sunset_uncounted_pods state=overdue":           4,
-		"sunset_verdicts kind=Job.batch reason=Expired": 2,
+		"sunset_backlog":                                    2,
+		"sunset_index_objects kind=Job.batch":               3,
+		"sunset_kind_unavailable kind=Pod reason=Forbidden": 1,
+		"sunset_rule_objects policy=p rule=r state=due":     2,
+		"sunset_uncounted_pods state=overdue":               4,
+		"sunset_verdicts kind=Job.batch reason=Expired":     2,
 	})
 	metrics.Counted.Set(nil)
 	expect.Equal(t, "samples without a count", before, gather(t))

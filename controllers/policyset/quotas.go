@@ -133,8 +133,8 @@ func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
 	l.useQuotas(all)
 }
 
-// readAllQuotas reads the quotas of all namespaces. It does not replace the results of live reads that returned meanwhile: the
-// list may be older.
+// readAllQuotas reads the quotas of all namespaces. It does not replace the results of live reads that returned since it began:
+// the list may be older.
 func (l *Reconciler) readAllQuotas(ctx context.Context) error {
 	l.mu.Lock()
 	began := l.quotas.reads

@@ -77,35 +77,41 @@ func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key) (b *r
 }
 
 // changes compares the reports with those that exist. It returns the reports to delete, and then those to write, up to maxWrites: first
-// those that were written the longest ago.
-func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]metav1.ObjectMeta) (all []change) {
+// those that were written the longest ago. Anyone may create objects that look like reports of policies: those that no policy can have
+// take no place among report.MaxReports, and no more than half of the writes.
+func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]metav1.ObjectMeta) []change {
 	now := w.Clock.Now()
-	b, unlisted := w.collect(snapshot, slices.Collect(maps.Keys(existing)))
 	policies := map[types.UID]*policy.Policy{}
 	for _, p := range snapshot.Policies() {
 		policies[p.UID] = p
 	}
-	keys := slices.DeleteFunc(b.Keys(), func(k report.Key) bool { return policies[k.Policy] == nil })
+	isImpossible := func(k report.Key) bool {
+		p := policies[k.Policy]
+		return p == nil || p.Namespace != "" && p.Namespace != k.Namespace
+	}
+	b, unlisted := w.collect(snapshot, slices.DeleteFunc(slices.Collect(maps.Keys(existing)), isImpossible))
+	keys := slices.DeleteFunc(b.Keys(), isImpossible)
 	wanted := sets.New(keys...)
 	maps.DeleteFunc(w.tried, func(k report.Key, _ time.Time) bool { return !wanted.Has(k) && existing[k].UID == "" })
 	waits := func(k report.Key) bool { return unlisted.Has(k.Policy) || now.Before(w.tried[k]) }
+	var deletions, writes []change
 	for k, o := range existing {
-		if !wanted.Has(k) && !waits(k) {
-			all = append(all, change{key: k, uid: o.UID})
+		if !wanted.Has(k) && !waits(k) && o.DeletionTimestamp.IsZero() {
+			deletions = append(deletions, change{key: k, uid: o.UID})
 		}
 	}
 	slices.SortFunc(keys, func(x, y report.Key) int {
 		return cmp.Or(w.tried[x].Compare(w.tried[y]), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name(), y.Name()))
 	})
 	for _, k := range keys {
-		if waits(k) || len(all) >= maxWrites {
+		if waits(k) || len(writes) >= maxWrites {
 			continue
 		}
 		if body, hash := b.Encode(k, policies[k.Policy]); existing[k].Annotations[report.HashAnnotation] != hash {
-			all = append(all, change{key: k, body: body})
+			writes = append(writes, change{key: k, body: body})
 		}
 	}
-	return all
+	return append(deletions[:min(len(deletions), max(maxWrites/2, maxWrites-len(writes)))], writes...)
 }
 
 // unlistedIn returns the policies whose forecasts are not known: they have a rule that lacks facts, or a rule about the same kind as a

@@ -36,7 +36,7 @@ const (
 	tickEvery      = 5 * time.Second
 	roundEvery     = time.Minute
 	restFactor     = 50               // reading the facts takes at most 1/50 of a core
-	maxWrites      = 60               // in a round
+	maxWrites      = 60               // in a round; at most half of them are deletions while there is more to write
 	maxFailures    = 5                // in a round, which then ends
 	failurePause   = 10 * time.Minute // before another attempt to write a report
 	requestTimeout = 10 * time.Second
@@ -63,7 +63,7 @@ type Writer struct {
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
 
-	rests time.Time                // until then there is no round
+	rests time.Time                // no round begins before
 	tried map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
 }
 
@@ -124,14 +124,14 @@ type change struct {
 
 // try makes a change, and records the result.
 func (w *Writer) try(ctx context.Context, c change) (ok bool) {
-	result, next := "written", w.Clock.Now()
+	verb, result, next := "apply", "written", w.Clock.Now()
 	if c.body == nil {
-		result = "deleted"
+		verb, result = "delete", "deleted"
 	}
 	err := w.send(ctx, c)
 	if err != nil {
 		result, next = "failed", next.Add(failurePause)
-		log.FromContext(ctx).Info("report not written", "kind", c.key.Kind().Kind, "namespace", c.key.Namespace, "name", c.key.Name(), "err", err.Error())
+		log.FromContext(ctx).Info("report not changed", "verb", verb, "kind", c.key.Kind().Kind, "namespace", c.key.Namespace, "name", c.key.Name(), "err", err.Error())
 	}
 	metrics.ReportWrites.WithLabelValues(result).Inc()
 	w.tried[c.key] = next

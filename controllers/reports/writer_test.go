@@ -5,6 +5,8 @@ package reports_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +48,7 @@ func TestRound(t *testing.T) {
 	expect.Equal(t, "lists within a minute", lists, h.lists)
 }
 
-// TestOthers: the reports of a policy that no longer exists are deleted, and those of other programs stay.
+// TestOthers: the reports of a policy that no longer exists are deleted once, and those of other programs stay.
 func TestOthers(t *testing.T) {
 	h := newHarness(t)
 	h.about("batch", fixture.Jobs)
@@ -60,8 +62,11 @@ func TestOthers(t *testing.T) {
 		r := openreports.Report{TypeMeta: metav1.TypeMeta{Kind: "Report"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n001", Name: name, UID: types.UID("of-" + name), Labels: labels}}
 		h.stored["n001/"+name] = r
 	}
+	terminating := h.stored["n001/sunset-uid-removed"]
+	terminating.Name, terminating.DeletionTimestamp = "sunset-uid-terminating", &metav1.Time{Time: fixture.Now}
+	h.stored["n001/sunset-uid-terminating"] = terminating
 	h.wantRound("reports of others", "delete n001/sunset-uid-removed", "apply n001/sunset-uid-batch")
-	expect.Equal(t, "reports", 4, len(h.stored))
+	expect.Equal(t, "reports", 5, len(h.stored))
 }
 
 // TestBoundedWrites: a round makes a limited number of writes. The next one continues.
@@ -79,6 +84,38 @@ func TestBoundedWrites(t *testing.T) {
 	got := h.round()
 	expect.Equal(t, "deletions", reports.MaxWrites, len(got))
 	expect.Equal(t, "reports", 20, len(h.stored))
+}
+
+// TestReportsThatNoPolicyCanHave: objects that a tenant creates with the label and a name of reports neither take the places of reports
+// nor use up all writes.
+func TestReportsThatNoPolicyCanHave(t *testing.T) {
+	for name, of := range map[string]func(i int) (namespace, name string){
+		"the policy does not exist":          func(i int) (string, string) { return "tenant", fmt.Sprint("sunset-uid-removed-", i) },
+		"the policy is in another namespace": func(i int) (string, string) { return fmt.Sprint("tenant-", i), "sunset-uid-own" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.about("batch", fixture.Jobs)
+			own := h.about("n001/own", fixture.Jobs)
+			own.Namespace, own.Rules[0].Namespace, own.UID, own.Rules[0].PolicyUID = "n001", "n001", "uid-own", "uid-own"
+			for i := range report.MaxReports {
+				namespace, name := of(i)
+				h.stored[namespace+"/"+name] = openreports.Report{TypeMeta: metav1.TypeMeta{Kind: "Report"}, ObjectMeta: metav1.ObjectMeta{
+					Namespace: namespace, Name: name, UID: types.UID("of-" + namespace + name), Labels: map[string]string{report.ManagedByLabel: report.ManagedBy},
+				}}
+			}
+			var rows []*index.FactRow
+			for n := range 40 {
+				rows = append(rows, due(fmt.Sprintf("n%03d", 100+n), "a", time.Hour))
+			}
+			h.jobs(rows...)
+			for round, writes := range []int{reports.MaxWrites / 2, 40 - reports.MaxWrites/2} {
+				applied := slices.DeleteFunc(h.round(), func(request string) bool { return strings.HasPrefix(request, "delete tenant") })
+				expect.Equal(t, fmt.Sprintf("writes of round %d", round), writes, len(applied))
+				expect.Equal(t, fmt.Sprintf("requests of round %d", round), reports.MaxWrites, len(h.requests))
+			}
+		})
+	}
 }
 
 // TestUnlisted: while the objects of a kind are not listed, the reports of policies about it do not change. Others do.

@@ -11,5 +11,6 @@
 //
 // It does not depend on what a subject is: a Source lists and watches subjects, and a Remover deletes them. To support
 // another kind of subject, implement these two and Sources, which opens a Source; Options also needs a preflight.Live, which says
-// when deleting is allowed.
+// when deleting is allowed. docs/contributing/extending.md#support-another-kind-of-subject has an example, and the steps to add a
+// kind to the controller.
 package retention

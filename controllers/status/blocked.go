@@ -83,17 +83,14 @@ func (v *statusInput) delayed(p *policy.Policy) conditionState {
 	}
 	slices.SortFunc(all, retention.Delay.Compare)
 	var parts []string
-	for _, d := range all[:min(len(all), 3)] {
+	for _, d := range all {
 		where := ""
 		if d.Namespace != "" {
 			where = " in namespace " + d.Namespace
 		}
 		parts = append(parts, fmt.Sprintf("%s%s, such as %s: %s", d.Reason, where, d.Name, d.Message))
 	}
-	if more := len(all) - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return conditionState{yes, all[0].Reason, "Sunset cannot delete objects that are due: " + strings.Join(parts, "; ")}
+	return conditionState{yes, all[0].Reason, "Sunset cannot delete objects that are due: " + strings.Join(policy.Shortlist(parts, 3, ""), "; ")}
 }
 
 // named returns the kind and name of a policy.

@@ -289,10 +289,7 @@ func some(names []string, what string) string {
 	if len(names) > 0 && names[0] == "" {
 		names = append(slices.Clone(names[1:]), "the cluster itself")
 	}
-	if more := len(names) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:shown], ", "), more, what)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(policy.Shortlist(names, shown, " "+what), ", ")
 }
 
 // preflightErr returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/report"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -180,11 +181,5 @@ func (r *Reporter) takeSums() (sums []*sum) {
 }
 
 func policyReference(r *policy.Rule) corev1.ObjectReference {
-	return referenceTo(&policy.Policy{Namespace: r.Namespace, Name: r.ID.Policy, UID: r.PolicyUID})
-}
-
-func referenceTo(p *policy.Policy) corev1.ObjectReference {
-	return corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PolicyKind(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
-	}
+	return report.ReferenceTo(&policy.Policy{Namespace: r.Namespace, Name: r.ID.Policy, UID: r.PolicyUID})
 }

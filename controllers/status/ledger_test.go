@@ -82,7 +82,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 		want   map[string]float64
 	}{
 		"by rule, outcome and end; they add up to the total": {ledgers.State{Ledger: kept(), Open: 4, Doubtful: 3}, nil, map[string]float64{
-			"open": 4, "doubtful": 3, "waiting": 0, "trouble": 0,
+			"open": 4, "doubtful": 3, "waiting": 0, "unavailable": 0,
 			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
 			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
 			"deletions_total deleted  a": 3, "deletions_total gone  a": 0,
@@ -90,7 +90,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 			"deletions_total deleted  *": 1, "deletions_total gone  *": 0,
 		}},
 		"deletions of rules beyond the maximum are part of the rest": {ledgers.State{Ledger: rest}, nil, map[string]float64{
-			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 0,
+			"open": 0, "doubtful": 0, "waiting": 0, "unavailable": 0,
 			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
 			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
 			"deletions_total deleted  a": 3, "deletions_total gone  a": 0,
@@ -98,10 +98,10 @@ func TestLedgersAreMetrics(t *testing.T) {
 			"deletions_total deleted  *": 1, "deletions_total gone  *": 0,
 		}},
 		"limits": {ledgers.State{Ledger: &v1alpha1.RetentionLedger{}, Charged: 20, Waiting: 7}, limits, map[string]float64{
-			"open": 0, "doubtful": 0, "waiting": 7, "trouble": 0, "charged": 20, "limit": 20,
+			"open": 0, "doubtful": 0, "waiting": 7, "unavailable": 0, "charged": 20, "limit": 20,
 		}},
 		"a ledger that is missing": {ledgers.State{WriteError: ledgers.ErrMissing}, nil, map[string]float64{
-			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 1,
+			"open": 0, "doubtful": 0, "waiting": 0, "unavailable": 1,
 		}},
 	}
 	for name, test := range tests {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/report"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -111,7 +112,7 @@ func (r *Reporter) reportProblem(ctx context.Context, p *policy.Policy, sort, re
 		said = "problem of policy has ended"
 	}
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
-	e := event(referenceTo(p), reason, policy.Shorten(note, noteLimit))
+	e := event(report.ReferenceTo(p), reason, policy.Shorten(note, noteLimit))
 	e.Type = sort
 	r.Events.Queue(e)
 }

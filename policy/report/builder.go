@@ -73,7 +73,8 @@ type finding struct {
 	obstacle string // why attempts to delete the object fail
 }
 
-// NewBuilder returns a Builder. The reports that exist have a place among MaxReports, so that the choice does not change each time.
+// NewBuilder returns a Builder. The reports of policies that exist have a place among MaxReports, so that the choice does not change each
+// time.
 func NewBuilder(now time.Time, existing []Key) *Builder {
 	b := &Builder{now: now, reports: map[Key]*contents{}}
 	for _, k := range existing {

@@ -47,7 +47,7 @@ func (k Key) Kind() schema.GroupVersionKind {
 
 // Encode returns a report of a policy as JSON, and the hash of its content.
 func (b *Builder) Encode(k Key, p *policy.Policy) (body []byte, hash string) {
-	owner := referenceTo(p)
+	owner := ReferenceTo(p)
 	r := openreports.Report{ // a ClusterReport has the same fields
 		TypeMeta: metav1.TypeMeta{APIVersion: k.Kind().GroupVersion().String(), Kind: k.Kind().Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -68,12 +68,9 @@ func (b *Builder) Encode(k Key, p *policy.Policy) (body []byte, hash string) {
 	return body, hash
 }
 
-// referenceTo returns a reference to a policy.
-func referenceTo(p *policy.Policy) corev1.ObjectReference {
-	kind := v1alpha1.ClusterRetentionPolicyKind
-	if p.Namespace != "" {
-		kind = v1alpha1.RetentionPolicyKind
-	}
+// ReferenceTo returns a reference to a policy.
+func ReferenceTo(p *policy.Policy) corev1.ObjectReference {
+	kind := v1alpha1.PolicyKind(p.Namespace)
 	return corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
 }
 
@@ -88,7 +85,7 @@ func (c *contents) results(k Key, p *policy.Policy) (all []openreports.ReportRes
 		if n == 0 {
 			return
 		}
-		o := newResult(p, r, referenceTo(p), p.Created, what)
+		o := newResult(p, r, ReferenceTo(p), p.Created, what)
 		// With this ID, the same result with another number is not a new result for Policy Reporter.
 		o.Properties = map[string]string{"objects": strconv.FormatInt(n, 10), "resultID": fmt.Sprintf("%s/%s/%s", k.Name(), k.Namespace, r)}
 		all = append(all, o)

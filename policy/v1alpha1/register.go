@@ -17,7 +17,7 @@ var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 // RetentionPolicyKind is the kind of a RetentionPolicy.
 var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
 
-// PolicyKind returns the kind of the policies in a namespace, or of those for the cluster if namespace is empty.
+// PolicyKind returns the kind of the policies of a namespace: RetentionPolicy, or ClusterRetentionPolicy if namespace is empty.
 func PolicyKind(namespace string) schema.GroupVersionKind {
 	if namespace == "" {
 		return ClusterRetentionPolicyKind

@@ -25,9 +25,8 @@ const (
 	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need, and Unknown
 	// while the API server has not answered that.
 	ConditionPermitted = "Permitted"
-	// ConditionReferencesKnown is False while Sunset does not know all references to the ConfigMaps or Secrets that rules ask
-	// about. The message names the referrers that are unknown, and why. Until then, the rules keep all these ConfigMaps or
-	// Secrets.
+	// ConditionReferencesKnown is False while Sunset does not know everything that rules ask about references. The message names
+	// the unknown kind or object, and the cause. Until it is known, these rules keep all objects of their kinds.
 	ConditionReferencesKnown = "ReferencesKnown"
 	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules. The message
 	// names the rule that keeps the most of them, and why. Otherwise the condition is absent.

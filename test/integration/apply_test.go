@@ -32,7 +32,7 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 // kubectl apply --validate=strict, with server-side apply, and with a comparison like Argo CD's.
 func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 	w := newEnv(t)
-	for _, file := range w.files("../../samples/*/policy.yaml", "../../samples/combining/*/policy.yaml", "testdata/every-field.yaml") {
+	for _, file := range w.files("../../samples/*/policy.yaml", "../../samples/unused/*/policy.yaml", "../../samples/combining/*/policy.yaml", "testdata/every-field.yaml") {
 		if filepath.Base(filepath.Dir(file)) == "override-malformed" {
 			continue // the API server refuses most of it
 		}

@@ -34,6 +34,16 @@ var reportsTable = map[string]Mutant{
 		Old: "f.Rule.Mode == v1alpha1.Enforce && obstacle",
 		New: "obstacle",
 	},
+	"a report that no policy can have takes a place": {
+		File: "controllers/reports/round.go", Test: "./controllers/reports TestReportsThatNoPolicyCanHave",
+		Old: "slices.DeleteFunc(slices.Collect(maps.Keys(existing)), isImpossible)",
+		New: "slices.Collect(maps.Keys(existing))",
+	},
+	"deletions of reports use up all writes": {
+		File: "controllers/reports/round.go", Test: "./controllers/reports TestReportsThatNoPolicyCanHave",
+		Old: "max(maxWrites/2, maxWrites-len(writes))",
+		New: "maxWrites",
+	},
 	"a report that has not changed is written": {
 		File: "controllers/reports/round.go", Test: "./controllers/reports TestRound",
 		Old: "existing[k].Annotations[report.HashAnnotation] != hash",

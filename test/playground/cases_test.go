@@ -129,6 +129,7 @@ func sampleCases(t *testing.T) []testCase {
 	var all []testCase
 	for _, s := range some(samples(t)) {
 		r := newRequest(s.policies, s.objects, s.want.At)
+		r.AllowKinds = s.want.AllowKinds
 		all = append(all, testCase{"preview " + s.name, r, previewed(t, r)})
 		r.AsWritten = s.want.Modes == policytest.AsWritten
 		all = append(all, testCase{"test " + s.name, r, func(t *testing.T, got *response) { checkWant(t, s.want, got) }})
@@ -167,6 +168,7 @@ func previewed(t *testing.T, r playground.Request) func(*testing.T, *response) {
 	write(t, dir, r)
 	args := []string{"preview", "-o", "json", "--at", r.At.Format(time.RFC3339)}
 	args = append(args, "-f", filepath.Join(dir, playground.PolicyFile), "-f", filepath.Join(dir, "objects.yaml"))
+	args = append(args, "--allow-kinds", strings.Join(r.AllowKinds, ","))
 	var out, failures bytes.Buffer
 	code := command.Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &failures}, r.At)
 	return func(t *testing.T, got *response) {

@@ -4,6 +4,7 @@ package playground_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,31 @@ func TestSessionShowsWindows(t *testing.T) {
 		if deferred == 0 {
 			t.Errorf("%s: no object is deferred", s.name)
 		}
+	}
+}
+
+// TestSessionAllowsKinds: policies about protected kinds are invalid, unless the request allows the kinds.
+func TestSessionAllowsKinds(t *testing.T) {
+	ask := newSession(t)
+	all := samples(t)
+	s := all[slices.IndexFunc(all, func(s sample) bool { return s.name == "unused/volumes" })]
+	r := newRequest(s.policies, s.objects, s.want.At)
+	if got := ask(r).Problems; len(got) == 0 || !strings.Contains(got[0].Hint, "--allow-kinds=PersistentVolumeClaim") {
+		t.Errorf("problems of protected kinds: %+v", got)
+	}
+	r.AllowKinds = s.want.AllowKinds
+	checkWant(t, s.want, ask(r))
+}
+
+// TestSessionChecksDigests: the response counts digests, and has their problems.
+func TestSessionChecksDigests(t *testing.T) {
+	const digest = "apiVersion: sunset-k8s.io/v1alpha1\nkind: RetentionDigest\nmetadata: {name: d}\nspec: {schedule: never}\n"
+	got := newSession(t)(newRequest([]string{ruleFor("true"), digest}, []string{hostileObject}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	if !strings.Contains(got.text, `"policies":1,"digests":1,`) {
+		t.Errorf("numbers: %.100s", got.text)
+	}
+	if !slices.ContainsFunc(got.Problems, func(p playground.Problem) bool { return p.Policy == "d" && !p.Warning && p.FileLine > 0 }) {
+		t.Errorf("problems: %+v", got.Problems)
 	}
 }
 

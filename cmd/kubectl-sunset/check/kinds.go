@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/engine/openapi"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -91,9 +92,4 @@ func missingFields(path string, want, have *spec.Schema) (missing []string) {
 const shown = 3
 
 // first joins the first entries, and counts the others.
-func first(all []string) string {
-	if len(all) <= shown {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), len(all)-shown)
-}
+func first(all []string) string { return strings.Join(policy.Shortlist(all, shown, ""), ", ") }

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/offline"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -144,9 +145,8 @@ func namespaceOf(object map[string]any) string {
 
 // namesOf names the first five objects.
 func namesOf(objects []map[string]any) string {
-	const shown = 5
 	var names []string
-	for _, object := range objects[:min(len(objects), shown)] {
+	for _, object := range objects {
 		name := preview.KindOf(object).Kind + "/" + load.NameOf(object)
 		if namespace := namespaceOf(object); namespace != "" {
 			name += " in " + namespace
@@ -154,8 +154,5 @@ func namesOf(objects []map[string]any) string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if more := len(objects) - shown; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(policy.Shortlist(names, 5, ""), ", ")
 }

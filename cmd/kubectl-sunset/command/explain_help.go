@@ -37,7 +37,7 @@ JSON and YAML have the same content:
    "object": {"apiVersion", "kind", "namespace", "name", "creationTimestamp",
      "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"}},
    "references": {"count", "by": [{"kind", "namespace", "name"}], "unknown", "since"},
-   "targets": {"count", "missing": [{"kind", "namespace", "name"}], "unknown"}, "selected": {"count", "unknown"},
+   "targets": {"count", "missing": [{"kind", "namespace", "name"}], "more", "unknown"}, "selected": {"count", "unknown"},
    "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
      "settings": [{"name", "value", "from", "note"}],

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
@@ -70,11 +69,7 @@ func (f *protectionFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *protectionFlags) protection() policy.Protection {
-	p := policy.Protection{Namespaces: f.namespaces}
-	for _, kind := range f.allowKinds {
-		p.AllowKinds = append(p.AllowKinds, schema.ParseGroupKind(kind))
-	}
-	return p
+	return policy.Protection{Namespaces: f.namespaces}.Allow(f.allowKinds...)
 }
 
 // loader returns a loader with this protection. The options bound each evaluation.

@@ -83,7 +83,7 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	writeProblems(p.streams.ErrOut, in.Policies)
+	writeProblems(p.streams.ErrOut, in.Documents())
 	writeWarnings(p.streams.ErrOut, in.Policies)
 	if err := p.print(result); err != nil {
 		return err

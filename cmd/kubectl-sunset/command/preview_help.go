@@ -30,9 +30,9 @@ preview shows its deletion. The node of the images is the Node object in the fil
 without one it is a node without labels. The preview does not show removals for disk pressure, because only the agent
 knows the disk usage.
 
-If a rule reads references, the command first finds all references to ConfigMaps and Secrets: in the objects of the files,
-or in the cluster, where it lists every kind that may contain references. If it cannot list or read some objects, such
-rules keep their objects (reason ReferencesUnknown). The controller deletes an object only after 30 seconds without
+If a rule reads references, the command first finds all references that it asks about: in the objects of the files, or in
+the cluster, where it lists every kind that may contain such references. If it cannot list or read some objects, such rules
+keep their objects (reason ReferencesUnknown). The controller deletes an object only after 30 seconds without
 references; the preview treats this period as over.
 
 A RetentionPolicy replaces the one with the same namespace and name. If all policies in the files are of one namespace, the

@@ -149,7 +149,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 		return all, false, err
 	}
 	in.CheckNames(false)
-	writeProblems(g.streams.ErrOut, in.Policies)
+	writeProblems(g.streams.ErrOut, in.Documents())
 	return in.Rules(), in.Problems() > 0, nil
 }
 
@@ -204,8 +204,9 @@ func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []
 
 const rbacHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
 watch and delete. It also has get, if rules delete owners or the policy counts deletions exactly, and patch, if rules mark
-objects. ClusterRole sunset-kinds of the chart aggregates these roles. Rules that read references need to list and watch
-every kind that may refer. For a RetentionPolicy the command also prints a Role and a RoleBinding for its ServiceAccount.
+objects. ClusterRole sunset-kinds of the chart aggregates these roles. If rules read references, targets or selected,
+another ClusterRole has list and watch for the kinds that this needs. For a RetentionPolicy the command also prints a Role
+and a RoleBinding for its ServiceAccount.
 
 The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
 and resource: if you apply it again or delete it with its policy, other policies keep their permissions.

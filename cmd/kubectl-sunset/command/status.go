@@ -26,6 +26,7 @@ type statusCommand struct {
 	namespace  string
 	watch, web bool
 	output     outputFlags
+	protection protectionFlags // of the preview
 	connection connection
 }
 
@@ -42,6 +43,7 @@ func newStatus(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "after the table, print the row of each policy that changes")
 	c.Flags().BoolVar(&s.web, "web", false, "serve the status and a preview as pages for a browser on this machine")
 	s.output.add(c, asNames, asWide)
+	s.protection.add(c.Flags())
 	c.MarkFlagsMutuallyExclusive("web", "watch")
 	c.MarkFlagsMutuallyExclusive("web", "output")
 	s.connection.add(c, &s.namespace, "only the RetentionPolicies in this namespace")
@@ -127,9 +129,10 @@ With --watch, the command prints only the table and then, until you stop it, the
 it prints a document for each policy.
 
 With --web, the command serves pages for a browser on this machine until you stop it: the status, and a preview of what
-the policies of the cluster delete, like "preview -o html". It listens on 127.0.0.1 at a random port, and the address
-that it prints contains a random token. Everyone on this machine who has the address can read the pages. Each time that
-you load a page, the command reads the cluster with your permissions. It changes nothing.
+the policies of the cluster delete, like "preview -o html". --allow-kinds and --protected-namespaces are for this preview.
+The command listens on 127.0.0.1 at a random port, and the address that it prints contains a random token. Everyone on this
+machine who has the address can read the pages. Each time that you load a page, the command reads the cluster with your
+permissions. It changes nothing.
 
 You need permission to list the policies of the whole cluster or, with -n, the RetentionPolicies of one namespace. For
 --watch, you also need permission to watch them.

@@ -14,7 +14,6 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/web"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 // The pages of status --web.
@@ -58,11 +57,10 @@ func (s *statusCommand) statusPage(ctx context.Context, at time.Time) (*report.P
 
 // previewPage is the page of a preview with the policies of the cluster, each in its own mode.
 func (s *statusCommand) previewPage(ctx context.Context, at time.Time) (*report.Page, error) {
-	compiler, err := engine.NewCompiler(engine.Options{})
+	loader, err := s.protection.loader(engine.Options{})
 	if err != nil {
 		return nil, err
 	}
-	loader := load.NewLoader(compiler, policy.DefaultProtection("sunset-system"))
 	in, err := load.Skim(&load.Files{}, loader)
 	if err != nil {
 		return nil, err

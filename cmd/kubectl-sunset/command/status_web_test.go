@@ -28,7 +28,7 @@ func TestStatusWeb(t *testing.T) {
 	done := make(chan int)
 	go func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: io.Discard}
-		code := command.Run(ctx, []string{"status", "--web", "--server", s.URL}, streams, now)
+		code := command.Run(ctx, []string{"status", "--web", "--server", s.URL, "--allow-kinds", "Namespace", "--protected-namespaces", "prod"}, streams, now)
 		_ = write.Close()
 		done <- code
 	}()
@@ -58,6 +58,9 @@ func TestStatusWeb(t *testing.T) {
 	contains("preview", "<h1>Preview of deletions</h1>", "<td>dev<td>Job<td>a<td><b class=\"Wait\">Wait</b><td>Waiting<td>2026-03-02T12:00:00Z<td>jobs/r")
 	s.inForce(livePolicy("others", "Enforce", "Job", "3d"))
 	contains("preview", "2026-03-03T12:00:00Z<td>others/r")
+	s.inForce(strings.Replace(livePolicy("names", "Enforce", "Namespace", "3d"), `"namespaceSelector":{"matchLabels":{"env":"dev"}},`, "", 1))
+	s.list(namespacesPath, "v1", "Namespace", []string{object("old", "", "")})
+	contains("preview", "2026-03-03T12:00:00Z<td>names/r") // a protected kind, which --allow-kinds allows
 	stop()
 	expect.Equal(t, "exit code", command.ExitOK, <-done)
 	for _, asked := range s.asked {

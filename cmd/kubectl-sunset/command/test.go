@@ -125,13 +125,14 @@ func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Load
 
 const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The command evaluates the policies in policy.yaml
 for the objects in objects.yaml, at the fixed time in want.yaml, and compares the verdicts with those in want.yaml. It
-does not connect to a cluster: only objects in the files can refer to a ConfigMap or Secret. For a failing test it prints
-the differences: "-" is the expected value, "+" is the actual value.
+does not connect to a cluster: references, targets and selected are about the objects in the files. For a failing test it
+prints the differences: "-" is the expected value, "+" is the actual value.
 
 want.yaml:
   at: 2026-03-01T12:00:00Z       # the time of the test; required
   policies: [policy.yaml]        # files in the same directory; this is the default
   objects: [objects.yaml]        # the same for objects
+  allowKinds: [PersistentVolume] # protected kinds that the policies may target, as in --allow-kinds
   modes: asWritten               # DryRun policies are dry runs; by default they are treated as Enforce, as in preview
   verdicts:                      # one for each object that a rule selects; every field that you set must match
   - {kind: Job, namespace: team-a, name: report, action: Delete, reason: Expired, policy: batch, rule: jobs,

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
@@ -64,11 +63,7 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 		return nil, err
 	}
 	defer func() { _ = files.Close() }()
-	protection.AllowKinds = slices.Clone(protection.AllowKinds)
-	for _, kind := range t.want.AllowKinds {
-		protection.AllowKinds = append(protection.AllowKinds, schema.ParseGroupKind(kind))
-	}
-	loader := load.NewLoader(compiler, protection)
+	loader := load.NewLoader(compiler, protection.Allow(t.want.AllowKinds...))
 	in, err := load.Read(files, loader)
 	if err != nil {
 		return nil, err

@@ -107,8 +107,8 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	own := in.Rules()
 	input.Kinds = kindsOf(own)
 	if in.Others == 0 {
-		input.Policies = slices.Concat(own, others)
-		return u.judgeCluster(ctx, input, loader)
+		input.Policies = own
+		return u.judgeCluster(ctx, input, others, loader)
 	}
 	for _, p := range others {
 		in.Policies = append(in.Policies, load.Policy{Policy: p})
@@ -118,8 +118,9 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	return quiet.judgeFiles(ctx, files, in, input)
 }
 
-// judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules.
-func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, loader *load.Loader) (*preview.Result, error) {
+// judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules. Its declared
+// references count, unless a policy in files replaces it.
+func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, inFiles []*policy.Policy, loader *load.Loader) (*preview.Result, error) {
 	c, err := u.connection.connect()
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, l
 			loader.SetUID(input.Policies[i], p.UID)
 		}
 	}
-	input.Policies = append(input.Policies, declarations(current.policies, input.Policies...)...)
+	input.Policies = slices.Concat(input.Policies, inFiles, declarations(current.policies, inFiles...))
 	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies)); err != nil {
 		return nil, err
 	}
@@ -149,10 +150,10 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, l
 	return result, nil
 }
 
-// declarations returns policies with only their declared references, except those whose names are taken.
-func declarations(all []*policy.Policy, taken ...*policy.Policy) (others []*policy.Policy) {
+// declarations returns policies with only their declared references, except those that others of the same name replace.
+func declarations(all []*policy.Policy, replacing ...*policy.Policy) (others []*policy.Policy) {
 	for _, p := range all {
-		if len(p.References)+len(p.InvalidReferences()) == 0 || slices.ContainsFunc(taken, func(o *policy.Policy) bool { return o.Name == p.Name }) {
+		if len(p.References)+len(p.InvalidReferences()) == 0 || slices.ContainsFunc(replacing, func(o *policy.Policy) bool { return o.Name == p.Name }) {
 			continue
 		}
 		only := *p

@@ -74,7 +74,7 @@ spec:
   references: [{from: {apiVersion: example.com/v1, kind: App}, to: ConfigMap, names: "[object.spec.config]"}]
 `
 	wants(t, run(t, config, "unused", "-f", "-"), command.ExitOK, "flags", "unused-configmaps/configmaps")
-	wants(t, run(t, config+declared, "unused", "-f", "-"), command.ExitOK, "No object is known to be unused.")
+	wants(t, run(t, config+declared, "unused", "-f", "-"), command.ExitOK, "Sunset found no unused objects.")
 }
 
 // TestUnusedObjectsOfTheCluster: most kinds of the policies are not served here, and no policy is installed.
@@ -91,5 +91,20 @@ func TestUnusedObjectsOfTheCluster(t *testing.T) {
 		}
 	}
 	s.store(podsPath, forbidden)
-	wants(t, s.run(t, "", "unused"), command.ExitFindings, "No object is known to be unused.", "cannot list Pod of v1: not for you")
+	wants(t, s.run(t, "", "unused"), command.ExitFindings, "Sunset found no unused objects.", "cannot list Pod of v1: not for you")
+}
+
+// TestDeclaredReferencesOfAPolicyWithTheNameOfASample: a user has copied a sample, and declares more references in it.
+func TestDeclaredReferencesOfAPolicyWithTheNameOfASample(t *testing.T) {
+	declares := func(names string) string {
+		return unused("unused-secrets", "DryRun", "Secret", `,"references":[{"from":{"apiVersion":"v1","kind":"ServiceAccount"},"to":"Secret","names":"`+names+`"}]`)
+	}
+	s := newReferring(t, declares("[object.metadata.name]"))
+	s.list(accountsPath, "v1", "ServiceAccount", []string{object("free", "dev", `,"apiVersion":"v1","kind":"ServiceAccount"`)})
+	got := s.run(t, "", "unused", "-A")
+	wants(t, got, command.ExitOK, "unused-configmaps/configmaps")
+	if strings.Contains(got.out, "unused-secrets/secrets") {
+		t.Errorf("a Secret to which an account refers is shown:\n%s", got.out)
+	}
+	wants(t, s.run(t, declares("[object.metadata.name + '-token']"), "unused", "-A", "-f", "-"), command.ExitOK, "unused-secrets/secrets") // the file replaces the policy
 }

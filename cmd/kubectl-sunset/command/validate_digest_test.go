@@ -19,4 +19,7 @@ func TestValidateDigest(t *testing.T) {
 		"stdin:7: weekly: spec.webhook.url: loopback, link-local and metadata addresses are not allowed", "stdin:6: weekly: spec.namespace: unknown field")
 	wants(t, run(t, invalid, "validate", "-f", "-", "-o", "json"), command.ExitFindings, `"digests": 1`, `"policies": 0`, `"policy": "weekly"`)
 	wants(t, run(t, valid, "preview", "-f", "-", "-f", samples+"/finished-jobs"), command.ExitOK, "finished-jobs/jobs")
+	for _, args := range [][]string{{"preview"}, {"rbac", "--local"}} { // they fail because of the digest, and say so
+		wants(t, run(t, invalid, append(args, "-f", "-", "-f", samples+"/finished-jobs")...), command.ExitFindings, "stdin:5: weekly: spec.schedule: ")
+	}
 }

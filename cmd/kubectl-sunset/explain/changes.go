@@ -254,7 +254,7 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 		}
 		return either("fix rule " + id + ", or the fields of the object that it reads; an expression fails")
 	case policy.ReferencesUnknown:
-		return either("Sunset can read all objects that may refer to it, as rule " + id + " needs")
+		return either("Sunset can read all objects about which rule " + id + " asks")
 	case policy.RuleInvalid:
 		return byAuthor(either("fix rule " + id + " (run: kubectl sunset validate)"))
 	case policy.NotEligible:

@@ -27,9 +27,8 @@ type References struct {
 type Targets struct {
 	Count   int               `json:"count"`             // of all objects that it refers to
 	Missing []engine.Referrer `json:"missing"`           // the first ones by kind, namespace and name
+	More    int               `json:"more,omitempty"`    // number of missing ones that are not in the list
 	Unknown string            `json:"unknown,omitempty"` // why the list may be wrong; empty if it is not
-
-	more int // missing targets that are not in the list
 }
 
 // Selected counts the objects that the label selector of an object matches.
@@ -63,7 +62,7 @@ func (in *Input) relate(p *Page) {
 	if in.Asked.Has(policy.AsksTargets) && known.Missing != nil {
 		missing := known.Missing()
 		p.Targets = &Targets{Count: known.Targets, Missing: first(missing), Unknown: unread}
-		p.Targets.more = len(missing) - len(p.Targets.Missing)
+		p.Targets.More = len(missing) - len(p.Targets.Missing)
 	}
 	if in.Asked.Has(policy.AsksSelected) {
 		p.Selected = &Selected{known.Selected, unread}
@@ -114,7 +113,7 @@ func (e *textWriter) targets(t *Targets) {
 		return
 	}
 	e.title("Refers to objects that do not exist:")
-	e.objects(t.Missing, t.more)
+	e.objects(t.Missing, t.More)
 	switch {
 	case t.Unknown != "":
 		e.line(2, "this is uncertain: %s", t.Unknown)

@@ -273,7 +273,8 @@ func (in *Contents) about() func(Policy) sets.Set[schema.GroupKind] {
 	}
 }
 
-// KindsOf returns the kinds of a policy's rules. For a policy that only declares references, it returns the referenced kinds.
+// KindsOf returns the kinds of a policy's rules. For a policy that only declares references, it returns the kinds on both sides: rules
+// about either may read the references.
 func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, rule := range p.Rules {
@@ -283,7 +284,7 @@ func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
 		return kinds
 	}
 	for _, reference := range p.References {
-		kinds.Insert(schema.GroupKind{Kind: string(reference.To)})
+		kinds.Insert(schema.ParseGroupKind(string(reference.To)), reference.From.GroupKind())
 	}
 	return kinds
 }

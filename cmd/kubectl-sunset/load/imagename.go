@@ -119,11 +119,7 @@ func listImages(images []*engine.Image) string {
 
 func firstNames(names []string) string {
 	slices.Sort(names)
-	text := strings.Join(names[:min(len(names), namesShown)], ", ")
-	if more := len(names) - namesShown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return strings.Join(policy.Shortlist(names, namesShown, ""), ", ")
 }
 
 // imageHint suggests tags whose repository ends like the name, or otherwise the most similar tag.

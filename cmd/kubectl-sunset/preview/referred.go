@@ -5,6 +5,7 @@ package preview
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,11 +101,11 @@ func (r *Referred) summarize(all []unknownSource) {
 			continue
 		}
 		slices.SortFunc(about, Failure.compare)
-		text := about[0].inFull()
-		if more := len(about) - 1; more > 0 {
-			text += fmt.Sprintf("; and %d more", more)
+		texts := make([]string, len(about))
+		for i, f := range about {
+			texts[i] = f.inFull()
 		}
-		r.unknown[of] = fmt.Errorf("some references to %s objects are unknown: %s", of, text)
+		r.unknown[of] = fmt.Errorf("some references to %s objects are unknown: %s", of, strings.Join(policy.Shortlist(texts, 1, ""), "; "))
 	}
 	for _, d := range all {
 		r.failures = append(r.failures, d.Failure)

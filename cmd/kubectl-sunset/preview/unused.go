@@ -13,7 +13,7 @@ import (
 // WriteUnused writes the objects of a result, since when they are marked, and failures.
 func WriteUnused(w io.Writer, r *Result) error {
 	if len(r.Rows) == 0 {
-		fmt.Fprintln(w, "No object is known to be unused.")
+		fmt.Fprintln(w, "Sunset found no unused objects.")
 		return writeFailures(w, text.StyleOf(w), r.Failures)
 	}
 	if err := text.NewTable("NAMESPACE", "KIND", "NAME", "SINCE", "RULE").Write(w, len(r.Rows), r.UnusedRow); err != nil {

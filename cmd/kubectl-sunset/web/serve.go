@@ -22,8 +22,10 @@ import (
 // each request, one at a time.
 type Pages map[string]func(context.Context) (*report.Page, error)
 
-// patience limits the time to read a request.
-const patience = 10 * time.Second
+const (
+	patience  = 10 * time.Second // to read a request
+	writeTime = time.Minute      // to write a page, after it is complete: it may take long to read the cluster
+)
 
 // Serve serves pages until the context ends. It passes the address of the first page to started.
 func Serve(ctx context.Context, pages Pages, started func(url string)) error {
@@ -84,17 +86,27 @@ func (h *handler) find(path string) func(context.Context) (*report.Page, error) 
 }
 
 func (h *handler) write(ctx context.Context, w http.ResponseWriter, page func(context.Context) (*report.Page, error)) {
-	h.one.Lock()
-	defer h.one.Unlock()
-	var b bytes.Buffer
-	p, err := page(ctx)
+	text, err := h.render(ctx, page)
 	if err == nil {
-		err = report.Write(&b, p)
+		err = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = b.WriteTo(w) // the browser may be gone
+	_, _ = w.Write(text) // the browser may be gone
+}
+
+// render returns a page as HTML. It renders one page at a time, and does not wait for clients.
+func (h *handler) render(ctx context.Context, page func(context.Context) (*report.Page, error)) ([]byte, error) {
+	h.one.Lock()
+	defer h.one.Unlock()
+	p, err := page(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = report.Write(&b, p)
+	return b.Bytes(), err
 }

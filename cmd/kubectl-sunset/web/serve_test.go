@@ -19,6 +19,9 @@ import (
 var pages = web.Pages{
 	"":      func(context.Context) (*report.Page, error) { return &report.Page{Title: "first <b>"}, nil },
 	"other": func(context.Context) (*report.Page, error) { return &report.Page{Title: "second"}, nil },
+	"large": func(context.Context) (*report.Page, error) {
+		return &report.Page{Title: strings.Repeat("x", 16<<20)}, nil
+	}, // more than a connection buffers
 	"fails": func(context.Context) (*report.Page, error) { return nil, errors.New("no <b>cluster</b>") },
 }
 
@@ -99,6 +102,21 @@ func TestServe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClientThatDoesNotRead: it does not stop the pages of other clients.
+func TestClientThatDoesNotRead(t *testing.T) {
+	url := serve(t)
+	host, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
+	expect.NoError(t, err)
+	defer func() { _ = slow.Close() }()
+	_, err = io.WriteString(slow, "GET /"+path+"large HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+	expect.NoError(t, err)
+	_, err = io.ReadFull(slow, make([]byte, 1)) // the server writes the page
+	expect.NoError(t, err)
+	response, _ := ask(t, http.MethodGet, url+"other", nil)
+	expect.Equal(t, "code", http.StatusOK, response.StatusCode)
 }
 
 // TestServeIsLocal: the address is that of this machine, and differs each time.

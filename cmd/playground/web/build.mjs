@@ -26,14 +26,12 @@ function samples(dir = join(root, "samples")) {
 
 function sample(dir, want) {
   const value = (field) => new RegExp(`^${field}: (.*)$`, "m").exec(want)?.[1];
-  const texts = (field, file) => {
-    const names = value(field)?.replace(/[[\]]/g, "").split(/,\s*/) ?? [file];
-    return names.map((name) => readFileSync(join(dir, name), "utf8")).join("\n---\n");
-  };
+  const list = (field) => value(field)?.replace(/[[\]]/g, "").split(/,\s*/);
+  const texts = (field, file) => (list(field) ?? [file]).map((name) => readFileSync(join(dir, name), "utf8")).join("\n---\n");
   const policies = texts("policies", "policy.yaml");
   const title = /^# (.*)$/m.exec(policies)?.[1] ?? "";
   const name = relative(join(root, "samples"), dir).replaceAll("\\", "/");
-  return { name, title, policies, objects: texts("objects", "objects.yaml"), at: value("at"), asWritten: value("modes") === "asWritten" };
+  return { name, title, policies, objects: texts("objects", "objects.yaml"), at: value("at"), asWritten: value("modes") === "asWritten", allowKinds: list("allowKinds") };
 }
 
 const goroot = execFileSync("go", ["env", "GOROOT"], { cwd: root, encoding: "utf8" }).trim();

@@ -20,7 +20,7 @@ type Uses struct {
 	Targets, Selected int
 	// Doubt is why the rest may be incomplete; nil if it is not.
 	Doubt error
-	// Unread is why Targets, Selected and Missing are not known although there is no Doubt: the object was just created.
+	// Unread is why Targets, Selected and Missing are not known although Doubt is nil: the object was just created.
 	Unread error
 	// Since is the time since which no more than Count objects have referred to it, none of its targets has gone missing, and no
 	// fewer than Selected objects were selected. It is the later of two times: when all sources about its kind became completely

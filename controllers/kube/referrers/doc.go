@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package referrers watches the objects that refer to ConfigMaps and Secrets, and passes their references to an index.
+// Package referrers watches the objects that rules depend on because of references: those that refer to others, those to which
+// they refer, and those that label selectors match. It passes their names, references and labels to a references.Index.
 //
 // It promises that references count as unknown until they are completely known. A kind makes all its possible targets doubtful
 // if Sunset cannot list it, its watch is broken or silent for long, its existence is unknown, or one of its objects cannot be
@@ -14,5 +15,5 @@
 // then not known. A delay of milliseconds is usual, but not guaranteed. A frozen watch looks like a watch without events until
 // a bookmark is due, or for 11 minutes if the API server sends no bookmarks.
 //
-// It refuses to keep objects: it drops each object after reading its references.
+// It refuses to keep objects: it drops each object after it has read its references.
 package referrers

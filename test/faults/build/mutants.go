@@ -93,8 +93,8 @@ var mutants = map[string][]overlay.Patch{
 	// Objects that become due because of another change than the policy's own need no approval.
 	"changes-uncounted": {{
 		File: "controllers/policyset/gates.go",
-		Old:  "if change.None() && len(fewer) == 0 {",
-		New:  "if true || change.None() && len(fewer) == 0 {",
+		Old:  "if change.None() && len(affected) == 0 {",
+		New:  "if true || change.None() && len(affected) == 0 {",
 	}},
 	// Objects that become due because of a change without a leader need no approval.
 	"restarts-uncounted": {{

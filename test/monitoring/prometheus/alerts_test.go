@@ -108,9 +108,9 @@ var tries = map[string]map[string]try{
 			[]string{`{blocking_policy="q", blocking_rule="r", policy="p", reason="EvaluationFailed"}`}},
 		"it keeps the newest": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="KeptNewest"} 17x10`, 5 * time.Minute, nil},
 	},
-	"SunsetKindInTrouble": {
-		"a permission is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
-		"missing for one minute":  {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
+	"SunsetKindUnavailable": {
+		"a permission is missing": {`sunset_kind_unavailable{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
+		"missing for one minute":  {`sunset_kind_unavailable{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
 	},
 	"SunsetNamespacesThrottled": {
 		"a webhook is slow": {`sunset_throttled_namespaces{kind="Job.batch"} 2x10` + "\n" + `sunset_throttled_namespaces{kind="Pod"} 0x10`, soon, []string{`{kind="Job.batch"}`}},
@@ -128,9 +128,9 @@ var tries = map[string]map[string]try{
 		"overdue": {`sunset_uncounted_pods{state="overdue"} 3x2000`, time.Hour, []string{`{state="overdue"}`}},
 		"due":     {`sunset_uncounted_pods{state="due"} 3x2000`, time.Hour, nil},
 	},
-	"SunsetLedgerInTrouble": {
-		"it cannot be written": {`sunset_ledger_trouble{policy="p"} 1x10`, soon, []string{`{policy="p"}`}},
-		"it can be written":    {`sunset_ledger_trouble{policy="p"} 0x2000`, time.Hour, nil},
+	"SunsetLedgerUnavailable": {
+		"it cannot be written": {`sunset_ledger_unavailable{policy="p"} 1x10`, soon, []string{`{policy="p"}`}},
+		"it can be written":    {`sunset_ledger_unavailable{policy="p"} 0x2000`, time.Hour, nil},
 	},
 	"SunsetLedgerInDoubt": {
 		"for an hour":                {`sunset_ledger_doubtful{policy="p"} 2x2000`, 2 * time.Hour, []string{`{policy="p"}`}},

@@ -1,5 +1,5 @@
 import { el, fill } from "./dom";
-import type { Expression, Page, Rank, Rule, Setting, Vote } from "./protocol";
+import type { Expression, Page, Rank, Referrer, Rule, Setting, Vote } from "./protocol";
 import { count, format, span } from "./time";
 
 /** Shows why an object is deleted or kept, with the value of each part of each expression. */
@@ -17,6 +17,8 @@ export function drawPage(parent: HTMLElement, page: Page | undefined, at: number
     page.owner && el("p", {}, `${page.owner.message} (${page.owner.propagationPolicy})`),
     ...page.rules.map(drawRule),
     ...list("Referenced by", page.references && referrers(page.references)),
+    ...list("Refers to objects that do not exist", page.targets && missing(page.targets)),
+    ...list("Selects", page.selected && selected(page.selected)),
     ...list(
       page.rules.length > 0 ? "Other rules for its kind" : "No rule selects it, because",
       page.otherRules.map((o) => `${o.policy}/${o.rule}: ${o.message} (${o.why})`),
@@ -38,12 +40,28 @@ function list(title: string, items: string[] | undefined): HTMLElement[] {
   return [el("h4", {}, title), el("ul", {}, ...items.map((item) => el("li", {}, item)))];
 }
 
-function referrers(references: NonNullable<Page["references"]>): string[] {
-  const by = references.by.map((r) => `${r.kind} ${r.namespace ? `${r.namespace}/` : ""}${r.name}`);
-  const more = references.count - by.length;
-  if (more > 0) by.push(`and ${more} more`);
-  if (references.unknown) by.push(`there may be more: ${references.unknown}`);
-  return by.length > 0 ? by : ["nothing"];
+function objects(all: Referrer[], more: number): string[] {
+  const names = all.map((r) => `${r.kind} ${r.namespace ? `${r.namespace}/` : ""}${r.name}`);
+  if (more > 0) names.push(`and ${more} more`);
+  return names;
+}
+
+function referrers({ by, count, unknown }: NonNullable<Page["references"]>): string[] {
+  const all = objects(by, count - by.length);
+  if (unknown) all.push(`there may be more: ${unknown}`);
+  return all.length > 0 ? all : ["nothing"];
+}
+
+function missing(targets: NonNullable<Page["targets"]>): string[] {
+  const all = objects(targets.missing, targets.more ?? 0);
+  if (targets.unknown) all.push(`this is uncertain: ${targets.unknown}`);
+  return all.length > 0 ? all : [`none of ${targets.count}`];
+}
+
+function selected({ count, unknown }: NonNullable<Page["selected"]>): string[] {
+  const all = [`${count} Pods and Pod templates`];
+  if (unknown) all.push(`this is uncertain: ${unknown}`);
+  return all;
 }
 
 function settings(all: Setting[]): string[] {

@@ -15,6 +15,7 @@ interface Sample {
   objects: string;
   at: string;
   asWritten: boolean;
+  allowKinds?: string[];
 }
 
 /** What samples.js contains. */
@@ -37,6 +38,7 @@ let range: Range = { from: at, to: at + 1 };
 let keepsRange = false; // while a person moves through time, the range stays
 let attached: TextFile[] = []; // files that are too long for the editor
 let files: TextFile[] = [];
+let allowKinds: string[] | undefined; // the protected kinds that the policies of a sample may target
 let response: Response | undefined;
 let explains = false; // an object was selected, and its explanation is not shown yet
 let engine: Engine | undefined;
@@ -84,7 +86,7 @@ function evaluate(): void {
   clearTimeout(linkTimer);
   timer = 0;
   linkTimer = window.setTimeout(() => void saveLink(), pause);
-  engine?.ask({ policies: policies.text, files, at: format(at), asWritten: modes.checked, explain: table.selected });
+  engine?.ask({ policies: policies.text, files, at: format(at), asWritten: modes.checked, allowKinds, explain: table.selected });
   showBusy();
 }
 
@@ -108,7 +110,8 @@ function show(answer: Response): void {
     byId("explanation").scrollIntoView({ block: "nearest" });
     explains = false;
   }
-  say(`${count(answer.policies, "policy").replace("policys", "policies")}, ${count(answer.objects, "object")}, ${count(verdicts.length, "verdict")}`);
+  const digests = answer.digests ? `${count(answer.digests, "digest")}, ` : "";
+  say(`${count(answer.policies, "policy").replace("policys", "policies")}, ${digests}${count(answer.objects, "object")}, ${count(verdicts.length, "verdict")}`);
 }
 
 function draw(): void {
@@ -161,7 +164,7 @@ function currentSample(): Sample | undefined {
 function stateOf(): State {
   const sample = currentSample();
   const isUnchanged = sample && sample.policies === policies.text && sample.objects === objects.text;
-  const texts = isUnchanged ? { sample: sample.name } : { policies: policies.text, objects: objects.text };
+  const texts = isUnchanged ? { sample: sample.name } : { policies: policies.text, objects: objects.text, allowKinds };
   return { ...texts, at: format(at), explain: table.selected, ...(modes.checked && { asWritten: true }) };
 }
 
@@ -188,6 +191,7 @@ async function openLink(): Promise<boolean> {
   if (!state) return false;
   const sample = sunsetSamples.find((s) => s.name === state.sample);
   menu.value = sample?.name ?? "";
+  allowKinds = state.allowKinds ?? sample?.allowKinds;
   load(state.policies ?? sample?.policies ?? "", state.objects ?? sample?.objects ?? "", parse(state.at ?? sample?.at ?? ""), state.asWritten ?? false);
   table.selected = state.explain;
   return true;
@@ -206,7 +210,9 @@ function load(policyText: string, objectText: string, time: number | undefined, 
 
 function openSample(): void {
   const sample = currentSample();
-  if (sample) load(sample.policies, sample.objects, parse(sample.at), sample.asWritten);
+  if (!sample) return;
+  allowKinds = sample.allowKinds;
+  load(sample.policies, sample.objects, parse(sample.at), sample.asWritten);
 }
 
 /** Reads a file as kubectl sunset does: UTF-16 if it begins with the byte order mark, which PowerShell writes. */
@@ -232,6 +238,7 @@ async function readFiles(list: Iterable<File>, editor: Editor): Promise<void> {
       return;
     }
   }
+  if (editor === policies) allowKinds = undefined;
   const isShort = texts.reduce((n, { text }) => n + text.length, 0) <= largestShown;
   if (isShort) {
     editor.text = texts.map(({ text }) => text).join("\n---\n");
@@ -277,7 +284,7 @@ function listenForFiles(name: string, editor: Editor): void {
 
 function fillMenu(): void {
   const options = (isTest: boolean) =>
-    sunsetSamples.filter((s) => s.name.includes("/") === isTest).map((s) => el("option", { value: s.name, title: s.title }, s.name));
+    sunsetSamples.filter((s) => s.name.startsWith("combining/") === isTest).map((s) => el("option", { value: s.name, title: s.title }, s.name));
   fill(
     menu,
     el("option", { value: "" }, "Choose a sample"),

@@ -17,6 +17,7 @@ export interface Request {
   objects?: File[]; // left out: the objects of the request before
   at: string;
   asWritten: boolean;
+  allowKinds?: string[];
   explain?: ObjectName;
 }
 
@@ -111,11 +112,19 @@ export interface Rule extends Vote {
   expressions: Expression[];
 }
 
+export interface Referrer {
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
 export interface Page {
   object: ObjectName & { creationTimestamp?: string };
   verdict: Decision & { message: string };
   owner?: { message: string; propagationPolicy: string };
-  references?: { count: number; by: { kind: string; namespace?: string; name: string }[]; unknown?: string };
+  references?: { count: number; by: Referrer[]; unknown?: string };
+  targets?: { count: number; missing: Referrer[]; more?: number; unknown?: string };
+  selected?: { count: number; unknown?: string };
   rules: Rule[];
   otherRules: { policy: string; rule: string; why: string; message: string }[];
   blocks: { reason: string; message: string; remedy?: string }[];
@@ -125,6 +134,7 @@ export interface Page {
 export interface Response {
   error?: Problem;
   policies: number;
+  digests?: number;
   objects: number;
   problems?: Problem[];
   notes?: string[];

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"net/http"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/node/hub"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// references creates the index of references between objects, and the watcher that fills it.
+func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
+	x := references.New(c.Clock)
+	w, err := referrers.New(referrers.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x, OnStandby: c.warm(),
+	})
+	return x, w, err
+}
+
+// nodes creates the loops that communicate with the agents on nodes.
+func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RulePublisher, *hub.ReportCollector, error) {
+	live, err := client.NewWithWatch(c.Rest, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := hub.Options{Client: live, Clock: c.Clock, Leadership: lock}
+	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
+}
+
+// liveClient returns a client without a cache. It passes the Date header of each response to the policyset.Reconciler, which
+// compares the clocks.
+func (c *Config) liveClient(policies *policyset.Reconciler) (rest.Interface, error) {
+	live := rest.CopyConfig(c.Rest)
+	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return policies.ObserveDates(next) })
+	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientFor(live)
+}

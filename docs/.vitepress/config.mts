@@ -7,10 +7,10 @@ const repository = "https://github.com/sunset-k8s/sunset";
 
 /** Returns the sections of the first page, and the pages that they list. */
 function sidebar(): DefaultTheme.SidebarItem[] {
-  const sections: { text: string; collapsed: boolean; items: DefaultTheme.SidebarItem[] }[] = [];
+  const sections: { text: string; items: DefaultTheme.SidebarItem[] }[] = [];
   for (const line of readFileSync("index.md", "utf8").split("\n")) {
     const section = /^## (.*)$/.exec(line);
-    if (section) sections.push({ text: section[1], collapsed: true, items: [] });
+    if (section) sections.push({ text: section[1], items: [] });
     for (const [, text, page] of line.matchAll(/\[([^\]]+)\]\((\w[\w/-]*)\.md\)/g)) {
       sections.at(-1)?.items.push({ text, link: `/${page.replace(/README$/, "")}` });
     }

@@ -114,7 +114,7 @@ func TestEngineContainsNoFunctionsOfOthers(t *testing.T) {
 	if !bytes.Contains(text, []byte("github.com/google/cel-go/cel.(*Env).Parse")) {
 		t.Fatal("the engine does not contain the names of its functions")
 	}
-	for _, other := range []string{"net/http.", "crypto/tls.", "k8s.io/api/core/v1.", "github.com/json-iterator/go.(*Stream)", "fxamacker/cbor"} {
+	for _, other := range []string{"net/http.", "crypto/tls.", "k8s.io/api/core/v1.", "github.com/json-iterator/go.", "fxamacker/cbor"} {
 		if bytes.Contains(text, []byte(other)) {
 			t.Errorf("the engine contains %s", other)
 		}

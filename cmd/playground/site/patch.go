@@ -9,7 +9,7 @@ import (
 	"regexp"
 )
 
-// patch replaces text in a file of a module. The expressions match lines. A patch without replacements empties the file.
+// patch replaces text in a file of a module. A patch without replacements empties the file.
 type patch struct {
 	module, file string
 	replace      [][2]string // expressions and replacements
@@ -20,7 +20,6 @@ type patch struct {
 var patches = []patch{
 	{"github.com/go-openapi/swag", "fileutils_iface.go", nil},
 	{"github.com/go-openapi/swag", "loading_iface.go", nil},
-	{"github.com/json-iterator/go", "config.go", [][2]string{{`(var Config\w+) = Config\{[^}]*\}\.Froze\(\)`, "$1 API"}}},
 	{"k8s.io/apimachinery", "pkg/apis/meta/v1/register.go", [][2]string{
 		{`var scheme = .*`, "var scheme *runtime.Scheme"},
 		{`var ParameterCodec = .*`, "var ParameterCodec runtime.ParameterCodec"},
@@ -43,8 +42,9 @@ var patches = []patch{
 	}},
 	{"k8s.io/kube-openapi", "pkg/validation/spec/gnostic.go", nil},
 	{"sigs.k8s.io/structured-merge-diff/v6", "value/value.go", [][2]string{
-		{`readPool  = .*`, "readPool jsoniter.IteratorPool"},
-		{`writePool = .*`, "writePool jsoniter.StreamPool"},
+		{`\t("bytes"|"io"|jsoniter .*)\n`, ""},
+		{`(?s)var \(\n\treadPool .*?\n\)\n`, ""},
+		{`(?s)// FromJSON is .*?// ToYAML`, "// ToYAML"},
 	}},
 }
 

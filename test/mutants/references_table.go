@@ -54,11 +54,6 @@ var referencesTable = map[string]Mutant{
 		Old: "return r.object.version == \"\" })",
 		New: "return r.object == nil })",
 	},
-	"graph: an object misses targets that no rule asks for": {
-		File: "controllers/kube/references/uses.go", Test: fieldsTest,
-		Old: " || known.is.object.version == \"\" {",
-		New: " {",
-	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
 		Old: "if possible.Has(e.to.Kind.GroupKind()) {",

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
@@ -151,7 +151,7 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 func (r Reference) check(anyName bool) error {
 	isName := func(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 	if anyName {
-		isName = func(name string) bool { return len(path.IsValidPathSegmentName(name)) == 0 }
+		isName = func(name string) bool { return len(content.IsPathSegmentName(name)) == 0 }
 	}
 	switch {
 	case len(r.Name) > validation.DNS1123SubdomainMaxLength || !isName(r.Name):

@@ -32,7 +32,7 @@ func selecting(t *testing.T, label, value string) *engine.Program {
 	return compiled
 }
 
-// TestRuleSetSelects: of a thousand rules with selectors of their own, an object needs an evaluation of only one, and of those of its
+// TestRuleSetSelects: of a thousand rules with selectors of their own, an object needs an evaluation of only one, and of the rules of its
 // namespace.
 func TestRuleSetSelects(t *testing.T) {
 	var everywhere []*engine.Program

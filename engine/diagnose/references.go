@@ -26,10 +26,10 @@ type relation struct {
 }
 
 var relations = []relation{
-	{syntax.ReferencesVariable, "by", "references has count, and by, a list whose elements have kind, namespace and name: " +
-		"write references.count == 0, or references.by.exists(r, r.kind == 'Pod')"},
-	{syntax.TargetsVariable, "missing", "targets has count, and missing, a list whose elements have kind, namespace and name: " +
-		"write targets.missing.exists(t, t.kind == 'Service')"},
+	{syntax.ReferencesVariable, "by", "references has count, and by, a list whose elements have kind, namespace and name: write " +
+		"references.count == 0, or references.by.exists(r, r.kind == 'Pod')"},
+	{syntax.TargetsVariable, "missing", "targets has count, and missing, a list whose elements have kind, namespace and name: write " +
+		"targets.missing.exists(t, t.kind == 'Service')"},
 	{syntax.SelectedVariable, "", "selected has count: write selected.count == 0"},
 }
 

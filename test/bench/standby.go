@@ -49,7 +49,7 @@ func (l *environment) addStandby(ctx context.Context, name string, standby *proc
 	return nil
 }
 
-// loadOfChanges changes stored Jobs, 100 a second, and returns the load of the API server meanwhile.
+// loadOfChanges changes stored Jobs, 100 a second, and returns the load of the API server in that time.
 func (l *environment) loadOfChanges(ctx context.Context) (load, error) {
 	began := time.Now()
 	before, err := l.countLoad(ctx)

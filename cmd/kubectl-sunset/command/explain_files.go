@@ -25,7 +25,7 @@ import (
 func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.Contents, object objectName) (*explain.Page, error) {
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
-		return nil, errors.New("the files contain objects and no policy; add a policy with -f")
+		return nil, errors.New("the files contain objects and no policy; use -f to add a policy")
 	case in.Others > 0 && e.node.isLive():
 		return nil, e.node.errNoFile()
 	case in.Others > 0:

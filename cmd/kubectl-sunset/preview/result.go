@@ -69,7 +69,7 @@ type RuleCounts struct {
 	Kept                 Total // the rest
 }
 
-// Total is a number of subjects, and the storage of those whose size is known.
+// Total is a number of subjects, and the storage of the subjects whose size is known.
 type Total struct {
 	Subjects int
 	Storage  policy.Amount

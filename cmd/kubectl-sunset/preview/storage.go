@@ -28,7 +28,7 @@ func (r *Result) ShownStorage(a policy.Amount) string {
 	}
 }
 
-// ShownTotal returns the number of subjects, and the storage of those whose size is known.
+// ShownTotal returns the number of subjects, and the storage of the subjects whose size is known.
 func (r *Result) ShownTotal(t Total) string {
 	if t.Storage.Bytes == 0 {
 		return strconv.Itoa(t.Subjects)

@@ -15,7 +15,7 @@ type patch struct {
 	replace      [][2]string // expressions and replacements
 }
 
-// patches leave out what the engine does not use, but what libraries import or initialize: the HTTP client and TLS, the types of the
+// patches leave out what libraries import or initialize, and the engine does not use. This is the HTTP client and TLS, the types of the
 // core API, the registry of the types of the API machinery, CBOR, OpenAPI in protobuf, and one of the decoders of JSON.
 var patches = []patch{
 	{"github.com/go-openapi/swag", "fileutils_iface.go", nil},

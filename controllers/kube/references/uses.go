@@ -33,7 +33,7 @@ type Uses struct {
 	Since time.Time
 }
 
-var errUnread = errors.New("Sunset has not read the references of this object yet; it retries")
+var errUnread = errors.New("the references of this object have not been read yet; Sunset retries")
 
 // Of returns what is known about an object, whether it exists or not.
 func (x *Index) Of(t Target) Uses {

@@ -17,7 +17,7 @@ import (
 func (j *checker) relation(name string, s *history.State, revision int64) (map[string]any, error) {
 	switch name {
 	case "targets":
-		missing, count, err := j.missing(s, revision)
+		missing, count, err := j.missing(s, revision, revision)
 		return map[string]any{"count": int64(count), "missing": missing}, err
 	case "selected":
 		count, err := j.selectedBy(s, revision)
@@ -33,11 +33,11 @@ type target struct {
 	namespace, name string
 }
 
-// targetsOf returns what an object names, as policies declare. The checker does not implement the references of Kubernetes in this
+// targetsOf returns what an object names, as policies declare at a revision. The checker does not implement the references of Kubernetes in this
 // direction.
-func (j *checker) targetsOf(s *history.State, revision int64) (all []target, err error) {
+func (j *checker) targetsOf(s *history.State, declaredAt int64) (all []target, err error) {
 	known := false
-	for _, p := range j.listed(clusterKind, "", revision) {
+	for _, p := range j.listed(clusterKind, "", declaredAt) {
 		for _, declared := range p.spec.References {
 			if declared.Names == "" || kindOf(declared) != s.GroupVersionKind().GroupKind() {
 				continue
@@ -60,9 +60,10 @@ func (j *checker) targetsOf(s *history.State, revision int64) (all []target, err
 	return all, nil
 }
 
-// missing returns the targets of an object that do not exist, and the number of all targets.
-func (j *checker) missing(s *history.State, revision int64) (missing []any, count int, err error) {
-	all, err := j.targetsOf(s, revision)
+// missing returns the targets of an object, as policies declare them at a later revision, that do not exist at a revision, and the
+// number of all targets.
+func (j *checker) missing(s *history.State, revision, declaredAt int64) (missing []any, count int, err error) {
+	all, err := j.targetsOf(s, declaredAt)
 	missing = []any{}
 	for _, t := range all {
 		exists := slices.ContainsFunc(j.Log.Kind(t.kind, revision), func(s *history.State) bool {
@@ -123,7 +124,7 @@ func (j *checker) lastHad(r *rule, s *history.State, upTo int64) (last time.Time
 		if before == nil || after == nil || before.GetUID() != s.GetUID() || after.GetUID() != s.GetUID() {
 			continue
 		}
-		lost, err := j.lost(r, before, after, c.Revision)
+		lost, err := j.lost(r, before, after, c.Revision, upTo)
 		if err != nil {
 			return last, err
 		}
@@ -134,14 +135,15 @@ func (j *checker) lastHad(r *rule, s *history.State, upTo int64) (last time.Time
 	return last, nil
 }
 
-// lost reports whether fewer targets of an object exist since a revision, or whether it selects fewer objects.
-func (j *checker) lost(r *rule, before, after *history.State, revision int64) (bool, error) {
+// lost reports whether fewer targets of an object exist since a revision, or whether it selects fewer objects. Policies may declare the
+// targets later.
+func (j *checker) lost(r *rule, before, after *history.State, revision, declaredAt int64) (bool, error) {
 	if slices.Contains(r.compiled.relations, "targets") {
-		was, _, err := j.missing(before, revision-1)
+		was, _, err := j.missing(before, revision-1, declaredAt)
 		if err != nil {
 			return false, err
 		}
-		is, _, err := j.missing(after, revision)
+		is, _, err := j.missing(after, revision, declaredAt)
 		if err != nil || len(is) > len(was) {
 			return err == nil, err
 		}

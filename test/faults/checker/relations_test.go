@@ -16,9 +16,10 @@ func TestMissingTargets(t *testing.T) {
 	// The site names x, which exists for a while.
 	after := func(named string, change func(p *past, site, x *history.State) *history.State, wait time.Duration) func(*past) {
 		return func(p *past) {
+			s := p.store(fmt.Sprintf(site, named)) // before the policy that declares what it names
+			x := p.configMap("x")
 			p.policy("p", "Enforce", `, references: [{from: {apiVersion: example.com/v1, kind: Site}, to: ConfigMap, names: "[object.spec.configMap]"}]`,
 				", target: {apiVersion: example.com/v1, kind: Site}, eligible: \"targets.missing.exists(t, t.kind == 'ConfigMap' && t.name == 'x')\", ttl: 0s")
-			x, s := p.configMap("x"), p.store(fmt.Sprintf(site, named))
 			p.wait(time.Hour)
 			s = change(p, s, x)
 			p.wait(wait)

@@ -96,6 +96,14 @@ func newRequest(policies, objects []string, at time.Time) playground.Request {
 // isLong is whether make test-pages runs the tests: then they use all samples and 1,000 random cases.
 var isLong = os.Getenv("SUNSET_LONG") != ""
 
+// onlyLong skips a test that takes long.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !isLong {
+		t.Skip("make test-pages runs it")
+	}
+}
+
 // some returns all samples, or every tenth.
 func some(all []sample) []sample {
 	if isLong {

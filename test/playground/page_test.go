@@ -156,6 +156,7 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 
 // TestPageJudgesTenThousandObjects opens a file with many objects, as kubectl get writes it.
 func TestPageJudgesTenThousandObjects(t *testing.T) {
+	onlyLong(t)
 	b := openBrowser(t)
 	b.open(b.local())
 	t.Logf("the first verdicts were there %.0f ms after the page was opened", value[float64](b, `performance.now()`))

@@ -24,8 +24,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// storage reads and writes objects in etcd, in the form in which the API server stores them. A million requests to the API server
-// would take an hour.
+// storage reads and writes objects in etcd, in the form in which the API server stores them, because a million requests to the API
+// server take long.
 type storage struct {
 	url   string // of etcd's HTTP gateway
 	codec runtime.Serializer

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -27,10 +26,10 @@ func (w *Writer) round(ctx context.Context) {
 	snapshot := w.snapshot
 	w.mu.Unlock()
 	began := w.Clock.Now()
-	if snapshot == nil || !w.Complete() || began.Before(w.rests) {
+	if snapshot == nil || !w.Complete() || began.Before(w.nextRound) {
 		return
 	}
-	w.rests = began.Add(roundEvery)
+	w.nextRound = began.Add(roundEvery)
 	existing, err := w.list(ctx)
 	if err != nil {
 		log.FromContext(ctx).Info("no reports: install the CRDs of OpenReports, and grant the permission to list them", "err", err.Error())
@@ -38,9 +37,7 @@ func (w *Writer) round(ctx context.Context) {
 	}
 	reading := w.Clock.Now()
 	changes := w.changes(snapshot, existing)
-	if rests := reading.Add(restFactor * w.Clock.Since(reading)); rests.After(w.rests) {
-		w.rests = rests
-	}
+	w.nextRound = policy.Latest(w.nextRound, reading.Add(restFactor*w.Clock.Since(reading)))
 	failures := 0
 	for _, c := range changes[:min(len(changes), maxWrites)] {
 		if !w.try(ctx, c) {
@@ -52,10 +49,10 @@ func (w *Writer) round(ctx context.Context) {
 	}
 }
 
-// collect reads the facts. unlisted has the policies about which they are incomplete.
-func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key) (b *report.Builder, unlisted sets.Set[types.UID]) {
+// collect reads the facts. incomplete has the policies about which not all facts are known.
+func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key) (b *report.Builder, incomplete sets.Set[types.UID]) {
 	kinds := w.State.Kinds()
-	unlisted = unlistedIn(snapshot, kinds)
+	incomplete = incompletePolicies(snapshot, kinds)
 	b = report.NewBuilder(w.Clock.Now(), existing)
 	for _, k := range kinds {
 		obstacles := map[types.UID]retention.Delay{}
@@ -71,15 +68,15 @@ func (w *Writer) collect(snapshot *policy.Snapshot, existing []report.Key) (b *r
 		})
 	}
 	for _, p := range snapshot.Policies() {
-		w.addDeleted(b, snapshot, p)
+		w.setDeleted(b, snapshot, p)
 	}
-	return b, unlisted.Union(unlistedIn(snapshot, kinds)) // a list may have begun or ended during the scan
+	return b, incomplete.Union(incompletePolicies(snapshot, kinds)) // a list may have begun or ended during the scan
 }
 
 // changes compares the reports with those that exist. It returns the reports to delete, and then those to write, up to maxWrites: first
 // those that were written the longest ago. Anyone may create objects that look like reports of policies: those that no policy can have
 // take no place among report.MaxReports, and no more than half of the writes.
-func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]metav1.ObjectMeta) []change {
+func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]stored) []change {
 	now := w.Clock.Now()
 	policies := map[types.UID]*policy.Policy{}
 	for _, p := range snapshot.Policies() {
@@ -89,15 +86,15 @@ func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]meta
 		p := policies[k.Policy]
 		return p == nil || p.Namespace != "" && p.Namespace != k.Namespace
 	}
-	b, unlisted := w.collect(snapshot, slices.DeleteFunc(slices.Collect(maps.Keys(existing)), isImpossible))
+	b, incomplete := w.collect(snapshot, slices.DeleteFunc(slices.Collect(maps.Keys(existing)), isImpossible))
 	keys := slices.DeleteFunc(b.Keys(), isImpossible)
 	wanted := sets.New(keys...)
-	maps.DeleteFunc(w.tried, func(k report.Key, _ time.Time) bool { return !wanted.Has(k) && existing[k].UID == "" })
-	waits := func(k report.Key) bool { return unlisted.Has(k.Policy) || now.Before(w.tried[k]) }
+	maps.DeleteFunc(w.tried, func(k report.Key, _ time.Time) bool { return !wanted.Has(k) && existing[k].uid == "" })
+	waits := func(k report.Key) bool { return incomplete.Has(k.Policy) || now.Before(w.tried[k]) }
 	var deletions, writes []change
 	for k, o := range existing {
-		if !wanted.Has(k) && !waits(k) && o.DeletionTimestamp.IsZero() {
-			deletions = append(deletions, change{key: k, uid: o.UID})
+		if !wanted.Has(k) && !waits(k) && !o.terminating {
+			deletions = append(deletions, change{key: k, uid: o.uid})
 		}
 	}
 	slices.SortFunc(keys, func(x, y report.Key) int {
@@ -107,17 +104,17 @@ func (w *Writer) changes(snapshot *policy.Snapshot, existing map[report.Key]meta
 		if waits(k) || len(writes) >= maxWrites {
 			continue
 		}
-		if body, hash := b.Encode(k, policies[k.Policy]); existing[k].Annotations[report.HashAnnotation] != hash {
+		if body, hash := b.Encode(k, policies[k.Policy]); existing[k].hash != hash {
 			writes = append(writes, change{key: k, body: body})
 		}
 	}
 	return append(deletions[:min(len(deletions), max(maxWrites/2, maxWrites-len(writes)))], writes...)
 }
 
-// unlistedIn returns the policies whose forecasts are not known: they have a rule that lacks facts, or a rule about the same kind as a
+// incompletePolicies returns the policies whose forecasts are not known: they have a rule that lacks facts, or a rule about the same kind as a
 // rule of a ClusterRetentionPolicy that lacks facts and so keeps objects everywhere.
-func unlistedIn(snapshot *policy.Snapshot, kinds []retention.KindState) sets.Set[types.UID] {
-	unlisted := sets.New[types.UID]()
+func incompletePolicies(snapshot *policy.Snapshot, kinds []retention.KindState) sets.Set[types.UID] {
+	incomplete := sets.New[types.UID]()
 	for _, kind := range snapshot.Kinds() {
 		at := slices.IndexFunc(kinds, func(k retention.KindState) bool { return k.Index.Kind() == kind })
 		rules := snapshot.Rules(kind)
@@ -126,18 +123,18 @@ func unlistedIn(snapshot *policy.Snapshot, kinds []retention.KindState) sets.Set
 			case r.OnNodes() || r.Invalid() || r.Unpermitted || at >= 0 && kinds[at].Index.Has(snapshot, r):
 			case r.Namespace == "":
 				for _, o := range rules {
-					unlisted.Insert(o.PolicyUID)
+					incomplete.Insert(o.PolicyUID)
 				}
 			default:
-				unlisted.Insert(r.PolicyUID)
+				incomplete.Insert(r.PolicyUID)
 			}
 		}
 	}
-	return unlisted
+	return incomplete
 }
 
-// addDeleted adds the deletions of a policy that its ledger has counted.
-func (w *Writer) addDeleted(b *report.Builder, snapshot *policy.Snapshot, p *policy.Policy) {
+// setDeleted sets the deletions of a policy that its ledger has counted.
+func (w *Writer) setDeleted(b *report.Builder, snapshot *policy.Snapshot, p *policy.Policy) {
 	state, known := w.Ledgers.State(p.UID)
 	if !known || state.Ledger == nil {
 		return
@@ -145,7 +142,7 @@ func (w *Writer) addDeleted(b *report.Builder, snapshot *policy.Snapshot, p *pol
 	for _, n := range state.Ledger.Namespaces {
 		own := p.Namespace == "" && n.Name != ledger.Rest || n.Name == p.Namespace
 		if own && n.Deleted > 0 && snapshot.Knows(n.Name) {
-			b.AddDeleted(report.Key{Policy: p.UID, Namespace: n.Name}, n.Deleted)
+			b.SetDeleted(report.Key{Policy: p.UID, Namespace: n.Name}, n.Deleted)
 		}
 	}
 }

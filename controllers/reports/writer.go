@@ -14,6 +14,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,8 +64,8 @@ type Writer struct {
 	mu       sync.Mutex
 	snapshot *policy.Snapshot
 
-	rests time.Time                // no round begins before
-	tried map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
+	nextRound time.Time                // no round begins before
+	tried     map[report.Key]time.Time // when a report was written; after an error, the time of the next attempt
 }
 
 // New returns a Writer.
@@ -91,9 +92,27 @@ func (w *Writer) Start(ctx context.Context) error {
 	}
 }
 
+// stored is what a round needs of a report in the cluster. Anyone may create reports with large metadata, which are not kept.
+type stored struct {
+	uid         types.UID
+	hash        string
+	terminating bool
+}
+
+func storedOf(o *metav1.ObjectMeta) stored {
+	s := stored{uid: o.UID, terminating: !o.DeletionTimestamp.IsZero()}
+	if hash := o.Annotations[report.HashAnnotation]; len(hash) <= longestHash {
+		s.hash = strings.Clone(hash)
+	}
+	return s
+}
+
+// longestHash is more than the length of a hash that Sunset writes.
+const longestHash = 64
+
 // list reads the metadata of all reports of Sunset.
-func (w *Writer) list(ctx context.Context) (map[report.Key]metav1.ObjectMeta, error) {
-	all := map[report.Key]metav1.ObjectMeta{}
+func (w *Writer) list(ctx context.Context) (map[report.Key]stored, error) {
+	all := map[report.Key]stored{}
 	for _, kind := range []schema.GroupVersionKind{report.Reports, report.ClusterReports} {
 		for next, more := "", true; more; more = next != "" {
 			page := &metav1.PartialObjectMetadataList{}
@@ -106,7 +125,7 @@ func (w *Writer) list(ctx context.Context) (map[report.Key]metav1.ObjectMeta, er
 			}
 			for i := range page.Items {
 				if k, ok := report.KeyOf(page.Items[i].Namespace, page.Items[i].Name); ok {
-					all[k] = page.Items[i].ObjectMeta
+					all[k] = storedOf(&page.Items[i].ObjectMeta)
 				}
 			}
 			next = page.Continue

@@ -206,6 +206,9 @@ func TestAttemptsThatFail(t *testing.T) {
 	}
 	h.round()
 	expect.Equal(t, "results", []string{"fail b", "warn a"}, h.results("n001", "batch"))
+	if got := h.stored["n001/sunset-uid-batch"].Results[0].Description; !strings.Contains(got, "Refused: denied by a webhook") {
+		t.Errorf("the description is %q", got)
+	}
 }
 
 // TestDeleted: reports have the number of deletions in the namespace from the ledger.

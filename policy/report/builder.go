@@ -100,8 +100,8 @@ func (b *Builder) Add(kind schema.GroupVersionKind, s policy.Subject, evaluation
 	}
 }
 
-// AddDeleted sets how many objects a policy has deleted in a namespace.
-func (b *Builder) AddDeleted(k Key, n int64) {
+// SetDeleted sets how many objects a policy has deleted in a namespace.
+func (b *Builder) SetDeleted(k Key, n int64) {
 	if c := b.contents(k); c != nil {
 		c.deleted = n
 	}

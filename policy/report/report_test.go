@@ -95,7 +95,7 @@ func TestPage(t *testing.T) {
 	add(b, subject("shop", "report-mon"), "Refused: admission webhook denied the request", evaluation(clusterPolicy, -time.Minute))
 	add(b, subject("shop", "train-model"), "", evaluation(clusterPolicy, 0, fails))
 	add(b, subject("shop", "sync-users"), "", evaluation(clusterPolicy, 25*time.Hour)) // later than a day
-	b.AddDeleted(key(clusterPolicy, "shop"), 12)
+	b.SetDeleted(key(clusterPolicy, "shop"), 12)
 	got, _ := encoded(t, b, key(clusterPolicy, "shop"), clusterPolicy)
 	page, err := os.ReadFile("../../docs/tasks/show-reports.md")
 	expect.NoError(t, err)

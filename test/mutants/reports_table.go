@@ -46,13 +46,13 @@ var reportsTable = map[string]Mutant{
 	},
 	"a report that has not changed is written": {
 		File: "controllers/reports/round.go", Test: "./controllers/reports TestRound",
-		Old: "existing[k].Annotations[report.HashAnnotation] != hash",
+		Old: "existing[k].hash != hash",
 		New: "hash != \"\"",
 	},
 	"reports are deleted while a kind is not listed": {
 		File: "controllers/reports/round.go", Test: "./controllers/reports TestUnlisted",
-		Old: "return unlisted.Has(k.Policy) || now",
-		New: "return unlisted == nil || now",
+		Old: "return incomplete.Has(k.Policy) || now",
+		New: "return incomplete == nil || now",
 	},
 	"a rule of a tenant stops the reports of others": {
 		File: "controllers/reports/round.go", Test: "./controllers/reports TestTenantStopsNoOthers",

@@ -18,11 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
-	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule {
@@ -52,17 +48,6 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 		}
 		want, got := rulesOf(t, one(t, documented, kind, name)), rulesOf(t, one(t, rendered, kind, name))
 		expect.Equal(t, name+", page and chart", want, got)
-	}
-}
-
-func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
-	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rbac.references.enabled=true")), "ClusterRole", "sunset-references"))
-	table, _ := extract.NewTable(fixture.Compiler(t), nil, references.Asked{references.ConfigMap: policy.AsksReferences, references.Secret: policy.AsksReferences})
-	for _, kind := range table.Kinds() {
-		plural := resourceOf(kind)
-		if !allows(rules, "list", plural.GroupResource()) || !allows(rules, "watch", plural.GroupResource()) {
-			t.Errorf("no permission to list and watch %s", plural.GroupResource())
-		}
 	}
 }
 

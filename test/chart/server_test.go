@@ -94,6 +94,7 @@ func (s *server) foreign() {
 		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"},
 		{Group: "tekton.dev", Version: "v1", Kind: "PipelineRun"},
 		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"},
+		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "ListenerSet"},

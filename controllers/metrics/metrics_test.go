@@ -112,7 +112,7 @@ func TestObserverCountsAndPassesOn(t *testing.T) {
 	})
 }
 
-// TestDeletedBytes: only rules that give sizes have the counter, and only kinds with a price have costs.
+// TestDeletedBytes: only rules that give sizes have the counters, and costs exist only with prices.
 func TestDeletedBytes(t *testing.T) {
 	before := gather(t)
 	prices, err := policy.ParsePrices("EUR", []string{"Job.batch=2"})
@@ -121,7 +121,9 @@ func TestDeletedBytes(t *testing.T) {
 		sized := removal("sized", "r", fixture.Jobs, 0)
 		sized.Rule.Spec.Bytes, sized.Size.Bytes = "object.spec.size", 1<<30
 		w.Removed(sized)
-		w.Removed(removal("plain", "r", fixture.Jobs, 0))
+		plain := removal("plain", "r", fixture.Jobs, 0)
+		plain.Size.Bytes = 1 << 30
+		w.Removed(plain)
 	}
 	grown := gather(t).since(before)
 	for name, want := range (samples{

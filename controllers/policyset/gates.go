@@ -139,10 +139,9 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 	return all
 }
 
-// rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. If
-// declarations of references affect some kinds, it records every namespace of policies that read these references: objects may have
-// become unused.
-// A dry run is counted again as a whole.
+// rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. affected
+// has the kinds of which more objects may be eligible because declarations of references have changed: for policies that read these
+// references, it records every namespace. A dry run is counted again as a whole.
 //
 // It drops counts of earlier versions of a policy, even if the change does not affect the objects that the policy selects now.
 // previewsOf drops the count of the current version at the next edit while a change waits.

@@ -126,7 +126,8 @@ func (l *Reconciler) publish() {
 		maps.Copy(programs, e.programs)
 	}
 	snapshot := l.bind(s)
-	affected := l.declare(s.entries)
+	asks := asked(s.entries)
+	affected := l.declare(s.entries, asks)
 	rescoped := before != nil && l.rescope(s.entries, before, snapshot, affected)
 	if l.compare(s.entries, before) || rescoped {
 		snapshot = l.bind(s)
@@ -140,7 +141,7 @@ func (l *Reconciler) publish() {
 	}
 	e := CompiledSnapshot{
 		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries), Approvals: approvalsOf(s.entries),
-		References: l.references, ReferencesSince: l.referencesSince, Asked: asked(s.entries), InvalidReferences: l.invalidReferences,
+		References: l.references, ReferencesSince: l.referencesSince, Asked: asks, InvalidReferences: l.invalidReferences,
 	}
 	e.QuotasUnread, e.QuotaError = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
 	for _, use := range l.Subscribers {

@@ -121,9 +121,7 @@ func (l *Reconciler) current() *policy.Snapshot {
 // readQuotasOf reads the quotas of a namespace live. If they cannot be read, they limit no capacity: the rules that use them
 // keep objects, and other rules still delete.
 func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	found, err := l.listQuotas(ctx, namespacesPath+"/"+namespace+"/resourcequotas")
+	found, err := l.listQuotas(ctx, l.readSoon, namespacesPath+"/"+namespace+"/resourcequotas")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.quotas.reads++
@@ -139,7 +137,7 @@ func (l *Reconciler) readAllQuotas(ctx context.Context) error {
 	l.mu.Lock()
 	began := l.quotas.reads
 	l.mu.Unlock()
-	found, err := l.listQuotas(ctx, "/api/v1/resourcequotas") // may take long: no deletion waits for it
+	found, err := l.listQuotas(ctx, l.read, "/api/v1/resourcequotas") // may take long: no deletion waits for it
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := map[string]namespaceQuotas{"": {err: err}}
@@ -163,9 +161,9 @@ func (l *Reconciler) readAllQuotas(ctx context.Context) error {
 }
 
 // listQuotas returns the limits of a list of ResourceQuotas by namespace.
-func (l *Reconciler) listQuotas(ctx context.Context, path string) (map[string]map[string]int64, error) {
+func (l *Reconciler) listQuotas(ctx context.Context, read func(ctx context.Context, path, accept string, into any) error, path string) (map[string]map[string]int64, error) {
 	list := &corev1.ResourceQuotaList{}
-	if err := l.read(ctx, path, asJSON, list); err != nil {
+	if err := read(ctx, path, asJSON, list); err != nil {
 		return nil, err
 	}
 	if !isComplete(list) {

@@ -45,8 +45,8 @@ func asked(entries []*entry) references.Asked {
 
 // declare records what policies declare now. It returns the kinds of which more objects may be eligible than before: those with
 // fewer references or selected objects, because a declaration no longer exists, and those with more targets, which may be missing.
-func (l *Reconciler) declare(entries []*entry) (affected sets.Set[references.Kind]) {
-	declared, asked := declared(entries), asked(entries)
+func (l *Reconciler) declare(entries []*entry, asked references.Asked) (affected sets.Set[references.Kind]) {
+	declared := declared(entries)
 	targets := references.Asked{}
 	for kind, relations := range asked {
 		targets[kind] = relations & policy.AsksTargets

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
@@ -148,13 +149,20 @@ func (v *statusInput) missingOfReferences(p *policy.Policy) (missing []rbac.Perm
 		return nil
 	}
 	all := v.compiled.Snapshot.Policies()
+	declared := sets.New[schema.GroupKind]()
+	for _, q := range all {
+		for i := range q.References {
+			declared.Insert(q.References[i].From.GroupKind())
+		}
+	}
 	for _, q := range all {
 		var referrers []schema.GroupResource
-		concerns, asked := false, asked(q)
-		isAsked := func(kind references.Kind) bool { return asked[kind] != 0 }
+		concerns, asks := false, asked(q)
+		isAsked := func(kind references.Kind) bool { return asks[kind] != 0 }
 		for _, s := range v.referrers {
-			isOthers := !builtin.Has(s.Kind.GroupKind()) && slices.ContainsFunc(all, func(o *policy.Policy) bool { return declares(o, s.Kind) })
-			if s.Resource.Empty() || (isOthers || !slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
+			k := s.Kind.GroupKind()
+			onlyDeclared := declared.Has(k) && !builtin.Has(k) // for the policies that declare it
+			if s.Resource.Empty() || (onlyDeclared || !slices.ContainsFunc(s.About, isAsked)) && !declares(q, s.Kind) {
 				continue
 			}
 			if !slices.Contains(referrers, s.Resource) { // a kind may occur twice

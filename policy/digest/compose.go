@@ -67,11 +67,12 @@ func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
 		default:
 			p.Deleted, p.Gone = total.Deleted-before.Deleted, total.Gone-before.Gone
 		}
+		storage := d.deletedStorage(s)
 		if known && len(counts) < v1alpha1.MaxDigestPolicies {
-			counts = append(counts, v1alpha1.DigestCount{PolicyUID: s.UID, LedgerCount: total, Storage: d.deletedStorage(s)})
+			counts = append(counts, v1alpha1.DigestCount{PolicyUID: s.UID, LedgerCount: total, Storage: storage})
 		}
-		if all := d.deletedStorage(s); all != nil && !p.Uncounted {
-			p.Storage.Deleted = since(*all, before.Storage)
+		if storage != nil && p.Storage != nil && !p.Uncounted {
+			p.Storage.Deleted = addedSince(*storage, before.Storage)
 		}
 		c.add(p)
 	}
@@ -92,8 +93,8 @@ func (d *Digest) deletedStorage(s *Source) *v1alpha1.Storage {
 	return &s.Status.Storage.Deleted
 }
 
-// since is the storage that was added to an earlier sum.
-func since(all v1alpha1.Storage, before *v1alpha1.Storage) v1alpha1.Storage {
+// addedSince is the storage that was added to an earlier sum.
+func addedSince(all v1alpha1.Storage, before *v1alpha1.Storage) v1alpha1.Storage {
 	if before == nil {
 		return all
 	}

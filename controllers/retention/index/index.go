@@ -105,7 +105,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
 	}
 	soonest, decide := x.soonest(), x.setNextDue
-	few := len(affected) < len(x.rows)/16 // a new schedule would take longer
+	few := len(affected)+len(ranked) < len(x.rows)/16 // a new schedule would take longer
 	if few {
 		decide = x.replan
 	}

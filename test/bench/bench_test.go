@@ -41,6 +41,10 @@ func TestBenchmarkStillWorks(t *testing.T) {
 		})
 	}
 	expect.NoError(t, group.Wait())
+	for _, extension := range []string{".json", ".svg"} {
+		_, err := os.Stat(grown + extension)
+		expect.NoError(t, err)
+	}
 	all := table{}
 	for _, of := range tables {
 		all.rows = append(all.rows, of.rows...)

@@ -106,7 +106,7 @@ func TestParse(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	for address, want := range map[string]bool{
 		"10.0.0.1": false, "192.168.1.1": false, "fd00::1": false, "93.184.216.34": false, "2606:2800:220:1::1": false, "64:ff9b::5db8:d822": false,
-		"127.0.0.1": true, "::1": true, "0.0.0.0": true, "::": true, "169.254.169.254": true, "fe80::1%eth0": true, "::ffff:127.0.0.1": true,
+		"127.0.0.1": true, "::1": true, "0.0.0.0": true, "::": true, "169.254.169.254": true, "fe80::1%eth0": true, "::ffff:127.0.0.1": true, "::ffff:100.100.100.200": true,
 		"64:ff9b::a9fe:a9fe": true, "fd00:ec2::254": true, "100.100.100.200": true, "168.63.129.16": true, "224.0.0.1": true, "ff02::1": true,
 	} {
 		expect.Equal(t, address, want, digest.Forbidden(netip.MustParseAddr(address)))

@@ -29,7 +29,7 @@ var digestsTable = map[string]Mutant{
 		Old: "*steps > maxSteps {",
 		New: "*steps > 1000*maxSteps {",
 	},
-	"a link-local address in IPv6 form is allowed": {
+	"a metadata address in IPv6 form is allowed": {
 		File: "policy/digest/address.go", Test: "./policy/digest TestForbidden",
 		Old: "a = a.Unmap().WithZone(\"\")",
 		New: "a = a.WithZone(\"\")",

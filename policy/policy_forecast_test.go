@@ -63,7 +63,7 @@ func TestForecasts(t *testing.T) {
 		"suspended":                    {0, evaluations(says("a", suspended)), nil},
 		"an invalid rule":              {0, evaluations(says("a", invalid)), nil},
 		"facts are missing":            {0, evaluations(says("a", unknown)), nil},
-		"without permissions":          {0, evaluations(says("a"), says("b", unpermitted)), nil},
+		"without permissions":          {0, evaluations(says("a", failed), says("b", unpermitted)), nil},
 		"within the capacity, no TTL":  {0, evaluations(says("a", ttl(policy.NeverTTL))), nil},
 		"a rule of the same keeps":     {0, evaluations(says("a"), says("b", newest)), nil},
 		"a rule of the same is failed": {0, evaluations(says("a"), says("b", failed)), []forecast{{"b", policy.Keep, policy.EvaluationFailed, "p/b", 0, false, true}}},

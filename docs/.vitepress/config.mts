@@ -58,7 +58,11 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     outline: [2, 3],
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      // The button shows "Search", and "K" of the keys on the keyboard. Its name must contain both (WCAG 2.5.3).
+      options: { translations: { button: { buttonAriaLabel: "Search: K with Ctrl or Command" } } },
+    },
     socialLinks: [{ icon: "github", link: repository }],
   },
 });

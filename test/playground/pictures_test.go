@@ -29,7 +29,7 @@ func TestPicturesAreSmall(t *testing.T) {
 	playground.settle()
 	playground.run(`document.querySelector("#results").scrollTo(0, 0)`)
 	playground.take("playground.png")
-	report := openReport(t, previewOfSamples...)
+	report := openReport(t, append([]string{"preview"}, samplesAsFlags("finished-jobs", "windows", "keep-newest", "unused-configmaps")...)...)
 	report.look("light", 1280, 800)
 	report.take("report.png")
 }

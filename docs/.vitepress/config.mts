@@ -58,11 +58,7 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     outline: [2, 3],
-    search: {
-      provider: "local",
-      // The button shows "Search", and "K" of the keys on the keyboard. Its name must contain both (WCAG 2.5.3).
-      options: { translations: { button: { buttonAriaLabel: "Search: K with Ctrl or Command" } } },
-    },
+    search: { provider: "local" },
     socialLinks: [{ icon: "github", link: repository }],
   },
 });

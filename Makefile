@@ -89,6 +89,10 @@ site: ## Build the documentation for a web server, with the playground and repor
 	rm -rf dist/site
 	go run ./cmd/playground/build -o dist/site -base "$(BASE)" site
 
+.PHONY: pictures
+pictures: ## Take the pictures of the playground and of a report for README.md, into docs/images (needs Node, npm, zstd and Chromium)
+	go test ./test/playground -run TestPicturesAreSmall -count=1 -pictures "$(CURDIR)/docs/images"
+
 ##### Release
 
 .PHONY: snapshot

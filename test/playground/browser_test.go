@@ -5,12 +5,16 @@ package playground_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -26,7 +30,21 @@ import (
 )
 
 // thePage builds the playground, if it is not in the cache.
-var thePage = sync.OnceValues(func() (string, error) { return site.Page(context.Background()) })
+var thePage = once(site.Page)
+
+// once returns a function that builds something once per process. An interrupt of the tests ends the build, and then the tests.
+func once(build func(context.Context) (string, error)) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		dir, err := build(ctx)
+		if ctx.Err() != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return dir, err
+	})
+}
 
 // tab is a tab of a browser with the playground.
 type tab struct {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/playground"
@@ -20,7 +19,7 @@ import (
 )
 
 // theEngine builds the engine, if it is not in the cache.
-var theEngine = sync.OnceValues(func() (string, error) { return site.Engine(context.Background()) })
+var theEngine = once(site.Engine)
 
 // node runs the engine under Node.
 type node struct {

@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/net/html"
@@ -22,7 +21,7 @@ import (
 )
 
 // theSite builds the documentation, if it is not in the cache.
-var theSite = sync.OnceValues(func() (string, error) { return site.Site(context.Background(), "/") })
+var theSite = once(func(ctx context.Context) (string, error) { return site.Site(ctx, "/") })
 
 // openSite serves the site, and returns a browser and the URL of the first page.
 func openSite(t *testing.T) (*tab, string) {

@@ -10,7 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/sunset-k8s/sunset/cmd/playground/site"
 )
@@ -19,7 +21,9 @@ func main() {
 	out := flag.String("o", "", "new folder for the files; they stay in the cache if it is empty")
 	base := flag.String("base", "/", "path of the site on its server")
 	flag.Parse()
-	if err := build(context.Background(), flag.Arg(0), *out, *base); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := build(ctx, flag.Arg(0), *out, *base); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -3,7 +3,6 @@
 package site
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,10 +10,8 @@ import (
 	"hash"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -87,17 +84,4 @@ func hashOf(root string, files []string, values ...any) *inputs {
 		_, _ = fmt.Fprintf(in.hash, "%q %d\n%s", file, len(text), text)
 	}
 	return in
-}
-
-// run runs a program in a directory. Its error ends with what the program printed.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, name, args...)
-	command.Dir = dir
-	command.Env = append(command.Environ(), env...)
-	text, err := command.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, text, exit.Stderr)
-	}
-	return strings.TrimSpace(string(text)), err
 }

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,11 +13,19 @@ import (
 // wasm is the package of the engine.
 const wasm = "github.com/sunset-k8s/sunset/cmd/playground/wasm"
 
-var forBrowsers = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0"}
+// plain removes what would change the result of go: flags and workspaces of the user. GOFLAGS is not empty, because otherwise the value of
+// go env -w applies.
+var plain = []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}
+
+// forBrowsers is the environment of go for the engine, and engineFlags are the flags.
+var (
+	forBrowsers = append([]string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0"}, plain...)
+	engineFlags = []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+)
 
 // Root returns the directory of the repository around the working directory.
 func Root(ctx context.Context) (string, error) {
-	return run(ctx, "", nil, "go", "list", "-m", "-f", "{{.Dir}}")
+	return run(ctx, "", plain, "go", "list", "-m", "-f", "{{.Dir}}")
 }
 
 // Engine returns the file of the engine of the playground, a module of WebAssembly.
@@ -25,54 +34,100 @@ func Engine(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := run(ctx, root, forBrowsers, "go", "list", "-deps", "-f",
-		`{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$dir}}/{{.}} {{end}}{{range $.EmbedFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}`, wasm)
+	sources, err := sourcesOf(ctx, root)
 	if err != nil {
 		return "", err
 	}
-	version, err := run(ctx, root, nil, "go", "env", "GOVERSION")
+	version, err := run(ctx, root, forBrowsers, "go", "env", "GOVERSION", "GOEXPERIMENT", "GOFIPS140")
 	if err != nil {
 		return "", err
 	}
-	files := strings.Fields(strings.ReplaceAll(list, root+"/", ""))
-	dir, err := cached("engine", hashOf(root, append(files, "go.mod", "go.sum"), version, patches), func(dir string) error {
-		return buildEngine(ctx, root, dir)
+	dir, err := cached("engine", hashOf(root, sources, version, patches, engineFlags), func(dir string) error {
+		return buildEngine(ctx, root, sources, dir)
 	})
 	return filepath.Join(dir, "engine.wasm"), err
 }
 
-// buildEngine builds the engine in a workspace whose modules are patched. The engine contains their paths, which are relative to
-// the workspace.
-func buildEngine(ctx context.Context, root, dir string) error {
-	const patched = "modules"
-	defer func() { _ = os.RemoveAll(filepath.Join(dir, patched)) }()
-	version, err := run(ctx, root, nil, "go", "list", "-m", "-f", "{{.GoVersion}}")
+// sourcesOf returns the files of the repository from which the engine is built, as paths from root. Modules that are not in the
+// repository are determined by go.mod and go.sum.
+func sourcesOf(ctx context.Context, root string) ([]string, error) {
+	list, err := run(ctx, root, forBrowsers, "go", "list", "-deps", "-f",
+		`{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, wasm)
 	if err != nil {
+		return nil, err
+	}
+	files := []string{"go.mod", "go.sum"}
+	for line := range strings.Lines(list) {
+		if file := strings.TrimPrefix(strings.TrimSpace(line), root+"/"); file != "" {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// buildEngine builds the engine from copies of its sources and of the modules that are patched. Then the result depends on nothing else
+// of the repository. The engine contains the paths of the patched modules, which are relative to the copy of go.mod.
+func buildEngine(ctx context.Context, root string, sources []string, dir string) error {
+	work := dir + "-work"
+	defer func() { _ = os.RemoveAll(work) }()
+	for _, file := range sources {
+		if err := copyFile(filepath.Join(root, file), filepath.Join(work, file)); err != nil {
+			return err
+		}
+	}
+	if err := patchModules(ctx, root, work); err != nil {
 		return err
 	}
-	workspace := "go " + version + "\nuse " + root + "\n"
+	_, err := run(ctx, work, forBrowsers, "go", append(append([]string{"build"}, engineFlags...), "-o", filepath.Join(dir, "engine.wasm"), wasm)...)
+	return err
+}
+
+// patchModules adds patched copies of modules to a copy of the repository, whose go.mod it changes.
+func patchModules(ctx context.Context, root, work string) error {
+	var replace bytes.Buffer
 	for _, p := range patches {
-		copied := filepath.Join(dir, patched, p.module)
+		path := "modules/" + p.module
+		copied := filepath.Join(work, path)
 		if _, err := os.Stat(copied); err != nil {
-			from, err := run(ctx, root, nil, "go", "list", "-m", "-f", "{{.Dir}}", p.module)
+			from, err := run(ctx, root, plain, "go", "list", "-m", "-f", "{{.Dir}}", p.module)
 			if err != nil {
 				return err
 			}
 			if err := os.CopyFS(copied, os.DirFS(from)); err != nil {
 				return err
 			}
-			workspace += "replace " + p.module + " => ./" + patched + "/" + p.module + "\n"
+			replace.WriteString("\nreplace " + p.module + " => ./" + path + "\n")
 		}
 		if err := p.apply(copied); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.work"), []byte(workspace), 0o644); err != nil {
+	return appendTo(filepath.Join(work, "go.mod"), replace.Bytes())
+}
+
+func appendTo(file string, text []byte) error {
+	before, err := os.ReadFile(file)
+	if err != nil {
 		return err
 	}
-	_, err = run(ctx, dir, append([]string{"GOWORK=" + filepath.Join(dir, "go.work")}, forBrowsers...),
-		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "engine.wasm", wasm)
-	return err
+	return os.WriteFile(file, append(before, text...), 0o644)
+}
+
+// copyFile copies a file to a path whose directory need not exist.
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return writeFile(to, text)
+}
+
+// writeFile writes a file to a path whose directory need not exist.
+func writeFile(to string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
 }
 
 // compressed returns the file of the engine in the format of zstd.

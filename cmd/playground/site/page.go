@@ -15,6 +15,9 @@ const Web = "cmd/playground/web"
 
 // Page returns the directory of the playground.
 func Page(ctx context.Context) (string, error) {
+	if err := find("go", "node", "npm", "zstd"); err != nil { // before a build that takes minutes
+		return "", err
+	}
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
@@ -24,6 +27,10 @@ func Page(ctx context.Context) (string, error) {
 		return "", err
 	}
 	packages, err := Packages(ctx, Web)
+	if err != nil {
+		return "", err
+	}
+	goroot, err := run(ctx, root, plain, "go", "env", "GOROOT")
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +51,7 @@ func Page(ctx context.Context) (string, error) {
 		if _, err := run(ctx, work, nil, "npm", "run", "--silent", "check"); err != nil {
 			return err
 		}
-		_, err = run(ctx, work, nil, "node", "build.mjs", root, engine, dir)
+		_, err = run(ctx, work, nil, "node", "build.mjs", root, engine, filepath.Join(goroot, "lib/wasm/wasm_exec.js"), dir)
 		return err
 	})
 }
@@ -58,11 +65,7 @@ func Packages(ctx context.Context, dir string) (string, error) {
 	from, pinned := filepath.Join(root, dir), []string{"package.json", "package-lock.json"}
 	dir, err = cached("packages", hashOf(from, pinned), func(dir string) error {
 		for _, name := range pinned {
-			text, err := os.ReadFile(filepath.Join(from, name))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			if err := copyFile(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
 				return err
 			}
 		}

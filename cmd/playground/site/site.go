@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,6 +27,9 @@ const (
 // Site returns the directory of the documentation, with the playground and the reports of the samples. base is its path on the
 // server, with a slash at both ends.
 func Site(ctx context.Context, base string) (string, error) {
+	if err := checkBase(base); err != nil {
+		return "", err
+	}
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
@@ -58,6 +64,14 @@ func Site(ctx context.Context, base string) (string, error) {
 	})
 }
 
+// checkBase returns an error if a path of a server does not begin and end with a slash, or a browser would read it as another path.
+func checkBase(base string) error {
+	if clean := strings.TrimSuffix(path.Clean(base), "/") + "/"; clean == base && base[0] == '/' && (&url.URL{Path: base}).EscapedPath() == base {
+		return nil
+	}
+	return fmt.Errorf("base %q of the site is invalid: it must be a path that begins and ends with \"/\", without special characters; use for example BASE=/sunset/", base)
+}
+
 // prepare names the pages as the generator expects, and adds the playground and the reports. list is the page of the reports.
 func prepare(work, playground string, reports map[string]string, list string) error {
 	pages, err := filesBelow(work, ".")
@@ -79,10 +93,7 @@ func prepare(work, playground string, reports map[string]string, list string) er
 		written[filepath.Join(work, "public/reports", name+".html")] = report
 	}
 	for file, text := range written {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := writeFile(file, []byte(text)); err != nil {
 			return err
 		}
 	}

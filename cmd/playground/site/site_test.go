@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,12 +17,47 @@ import (
 // TestPatchesMatchTheLibraries fails if a new version of a library has other text.
 func TestPatchesMatchTheLibraries(t *testing.T) {
 	for _, p := range patches {
-		module, err := run(t.Context(), "", nil, "go", "list", "-m", "-f", "{{.Dir}}", p.module)
+		module, err := run(t.Context(), "", plain, "go", "list", "-m", "-f", "{{.Dir}}", p.module)
 		expect.NoError(t, err)
 		text, err := os.ReadFile(filepath.Join(module, p.file))
 		expect.NoError(t, err)
 		if _, err := p.patched(text); err != nil {
 			t.Errorf("%s of %s: %v", p.file, p.module, err)
+		}
+	}
+}
+
+// TestSourcesIgnoreSettingsOfTheUser: flags and workspaces do not change the build.
+func TestSourcesIgnoreSettingsOfTheUser(t *testing.T) {
+	t.Setenv("GOFLAGS", "-unknown")
+	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "go.work"))
+	root, err := Root(t.Context())
+	expect.NoError(t, err)
+	files, err := sourcesOf(t.Context(), root)
+	expect.NoError(t, err)
+	for _, file := range []string{"go.mod", "go.sum", "cmd/playground/wasm/main.go", "cmd/playground/session.go", "cmd/kubectl-sunset/load/builtin.txt"} {
+		if !slices.Contains(files, file) {
+			t.Errorf("%s is not a source of the engine", file)
+		}
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || filepath.IsAbs(file) || strings.HasPrefix(file, "cmd/kubectl-sunset/command/") {
+			t.Errorf("%s is a source of the engine", file)
+		}
+	}
+}
+
+// TestSiteRefusesBases: the error comes before a build.
+func TestSiteRefusesBases(t *testing.T) {
+	t.Setenv("PATH", "") // so that no program runs
+	for base, valid := range map[string]bool{
+		"/": true, "/sunset/": true, "/a/b-c_1.2/": true,
+		"": false, "sunset": false, "/sunset": false, "sunset/": false, "//": false, "//example.com/": false, "/../": false, "/a//b/": false,
+		"/a b/": false, "/a?b/": false, "https://example.com/": false,
+	} {
+		_, err := Site(t.Context(), base)
+		if refused := strings.Contains(err.Error(), `begins and ends with "/"`); refused == valid {
+			t.Errorf("base %q: %v", base, err)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Builds the page in the working directory: node build.mjs REPOSITORY ENGINE FOLDER. The engine is compressed with zstd.
+// Builds the page in the working directory: node build.mjs REPOSITORY ENGINE WASM_EXEC FOLDER. The engine is compressed with
+// zstd; WASM_EXEC is the script of Go that runs it.
 import { build } from "esbuild";
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
-const [root, engine, out] = process.argv.slice(2);
+const [root, engine, support, out] = process.argv.slice(2);
 
 /** Returns a TypeScript file with everything that it imports, as one script. */
 async function bundle(file) {
@@ -34,8 +34,7 @@ function sample(dir, want) {
   return { name, title, policies, objects: texts("objects", "objects.yaml"), at: value("at"), asWritten: value("modes") === "asWritten", allowKinds: list("allowKinds") };
 }
 
-const goroot = execFileSync("go", ["env", "GOROOT"], { cwd: root, encoding: "utf8" }).trim();
-const worker = readFileSync(join(goroot, "lib/wasm/wasm_exec.js"), "utf8") + (await bundle("worker.ts"));
+const worker = readFileSync(support, "utf8") + (await bundle("worker.ts"));
 const app = await bundle("main.ts");
 const nonce = createHash("sha256").update(app).digest("base64url").slice(0, 22);
 const files = {

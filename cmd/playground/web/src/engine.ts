@@ -1,74 +1,99 @@
 import type { File, Request, Response } from "./protocol";
 
-/** How long a request may take. The objects of a request can be large, and expressions slow. */
+/** How long a request may take, in milliseconds. The objects of a request can be large, and expressions slow. */
 const patience = 20_000;
+
+/** How long the engine may take to start, in milliseconds. */
+const patienceToStart = 60_000;
+
+const advice = "Change the input, which may be too large or nested too deeply, or use kubectl sunset preview.";
 
 /** What engine.js contains: the source of the worker, and the engine as base64 of zstd of WebAssembly. */
 declare const sunsetEngine: { worker: string; wasm: string };
 
-interface Ask extends Omit<Request, "objects"> {
+/** A request with all its files. */
+export interface Ask extends Omit<Request, "objects"> {
   files: File[]; // compared by identity: a new array means new objects
+}
+
+/** What the worker sends. */
+interface Message {
+  ready?: boolean;
+  response?: Response;
+  failure?: string;
 }
 
 /**
  * Runs the engine in a worker, one request at a time. If several requests wait, it runs only the last one. It ends a
- * worker that takes too long or fails, and starts another one.
+ * worker that takes too long or fails. The next request starts another one.
  */
 export class Engine {
-  private worker?: Worker;
+  private worker?: Worker; // undefined before the first request and after a failure
   private running?: Ask;
   private waiting?: Ask;
   private loaded?: File[]; // the objects that the worker has
   private timer = 0;
   private isReady = false;
-  private readonly script = trusted(URL.createObjectURL(new Blob([sunsetEngine.worker], { type: "text/javascript" })));
 
   constructor(
-    private readonly answered: (response: Response) => void,
+    private readonly answered: (response: Response, request: Ask) => void,
     private readonly failed: (message: string) => void,
-  ) {
-    this.start();
-  }
+  ) {}
 
-  /** True until the last request has its response. */
+  /** True until the last request has its response or has failed. */
   get isBusy(): boolean {
     return this.running !== undefined || this.waiting !== undefined;
   }
 
   ask(request: Ask): void {
     this.waiting = request;
-    this.next();
+    if (this.worker) this.next();
+    else this.start();
   }
 
   private start(): void {
-    this.worker?.terminate();
-    this.loaded = this.running = undefined;
-    this.isReady = false;
-    this.worker = new Worker(this.script);
-    this.worker.onmessage = ({ data }) => this.receive(data);
-    this.worker.onerror = (event) => this.failed(`The engine cannot start: ${event.message}`);
-    this.worker.postMessage({ wasm: sunsetEngine.wasm });
+    try {
+      const worker = new Worker(script());
+      const ifCurrent = (act: () => void) => {
+        if (worker === this.worker) act(); // messages of a worker that was ended may still arrive
+      };
+      worker.onmessage = ({ data }) => ifCurrent(() => this.receive(data));
+      worker.onmessageerror = () => ifCurrent(() => this.fail("the browser cannot read its message"));
+      worker.onerror = (event) => ifCurrent(() => this.fail(event.message || "the browser does not run the worker"));
+      this.worker = worker;
+      this.timer = window.setTimeout(() => this.fail(`it took more than ${patienceToStart / 1000} seconds`), patienceToStart);
+      worker.postMessage({ wasm: sunsetEngine.wasm });
+    } catch (error) {
+      this.fail(String(error)); // engine.js is missing or damaged, or the browser has no workers
+    }
   }
 
-  private receive(data: { ready?: boolean; response?: Response; failure?: string }): void {
-    clearTimeout(this.timer);
-    if (data.failure !== undefined && !this.isReady) {
-      this.failed(`The engine cannot start: ${data.failure}`);
-      return;
-    }
+  private receive(data: Message): void {
     if (data.failure !== undefined) {
-      this.restart("The engine ran out of stack or memory. The input is nested too deeply or too large; use kubectl sunset preview.");
+      this.fail(data.failure);
       return;
     }
+    clearTimeout(this.timer);
+    const request = this.running;
     this.isReady = true;
     this.running = undefined;
-    if (data.response) this.answered(data.response);
     this.next();
+    if (data.response && request) this.answered(data.response, request);
   }
 
-  private restart(message: string): void {
-    this.start();
-    this.failed(message);
+  /** Ends the worker. A newer request than the one that failed starts another worker, unless the engine cannot start. */
+  private fail(reason: string): void {
+    const started = this.isReady;
+    clearTimeout(this.timer);
+    this.worker?.terminate();
+    this.worker = this.loaded = this.running = undefined;
+    this.isReady = false;
+    if (started && this.waiting) {
+      this.start();
+      return;
+    }
+    this.waiting = undefined;
+    this.failed(started ? `The engine stopped: ${reason}. ${advice}` : `The engine cannot start: ${reason}. Start it again or reload the page.`);
   }
 
   private next(): void {
@@ -78,15 +103,17 @@ export class Engine {
     const objects = files === this.loaded ? undefined : files;
     this.loaded = files;
     this.worker?.postMessage({ request: { ...request, objects } });
-    this.timer = window.setTimeout(() => {
-      this.restart(`The evaluation took more than ${patience / 1000} seconds. Use fewer objects or simpler expressions.`);
-    }, patience);
+    this.timer = window.setTimeout(() => this.fail(`the evaluation took more than ${patience / 1000} seconds`), patience);
   }
 }
 
-/** Marks the URL of the worker as trusted. The page may load no other script. */
-function trusted(url: string): string {
+let url: string | undefined;
+
+/** Returns the URL of the script of the worker, which is marked as trusted. The page may load no other script. */
+function script(): string {
+  if (url !== undefined) return url;
+  const created = URL.createObjectURL(new Blob([sunsetEngine.worker], { type: "text/javascript" }));
   const { trustedTypes } = window as { trustedTypes?: { createPolicy(name: string, rules: object): { createScriptURL(url: string): string } } };
-  if (!trustedTypes) return url;
-  return trustedTypes.createPolicy("sunset-worker", { createScriptURL: (of: string) => of }).createScriptURL(url);
+  url = trustedTypes ? trustedTypes.createPolicy("sunset-worker", { createScriptURL: (of: string) => of }).createScriptURL(created) : created;
+  return url;
 }

@@ -1,11 +1,14 @@
 import { el, fill } from "./dom";
-import type { Expression, Page, Rank, Referrer, Rule, Setting, Vote } from "./protocol";
+import type { Expression, ObjectName, Page, Rank, Referrer, Rule, Setting, Vote } from "./protocol";
 import { count, format, span } from "./time";
 
-/** Shows why an object is deleted or kept, with the value of each part of each expression. */
-export function drawPage(parent: HTMLElement, page: Page | undefined, at: number): void {
+/** Shows why an object is deleted or kept, with the value of each part of each expression. selected may have no page. */
+export function drawPage(parent: HTMLElement, page: Page | undefined, selected: ObjectName | undefined, at: number): void {
   if (!page) {
-    fill(parent, el("p", { class: "empty" }, "Select an object in the table to see why Sunset deletes or keeps it."));
+    const why = selected
+      ? `There is no explanation for ${selected.kind} ${selected.name}: it is not among the objects, or has a problem. Select another object in the table.`
+      : "Select an object in the table to see why Sunset deletes or keeps it.";
+    fill(parent, el("p", { class: "empty" }, why));
     return;
   }
   const { object, verdict } = page;
@@ -18,7 +21,7 @@ export function drawPage(parent: HTMLElement, page: Page | undefined, at: number
     ...page.rules.map(drawRule),
     ...list("Referenced by", page.references && referrers(page.references)),
     ...list("Refers to objects that do not exist", page.targets && missing(page.targets)),
-    ...list("Selects", page.selected && selected(page.selected)),
+    ...list("Selects", page.selected && selections(page.selected)),
     ...list(
       page.rules.length > 0 ? "Other rules for its kind" : "No rule selects it, because",
       page.otherRules.map((o) => `${o.policy}/${o.rule}: ${o.message} (${o.why})`),
@@ -58,7 +61,7 @@ function missing(targets: NonNullable<Page["targets"]>): string[] {
   return all.length > 0 ? all : [`none of ${targets.count}`];
 }
 
-function selected({ count, unknown }: NonNullable<Page["selected"]>): string[] {
+function selections({ count, unknown }: NonNullable<Page["selected"]>): string[] {
   const all = [`${count} Pods and Pod templates`];
   if (unknown) all.push(`this is uncertain: ${unknown}`);
   return all;

@@ -37,7 +37,10 @@ export async function unpack(fragment: string): Promise<State | undefined> {
       const { done, value } = await reader.read();
       if (done) return clean(JSON.parse(text));
       text += value;
-      if (text.length > unpacked) return undefined;
+      if (text.length > unpacked) {
+        void reader.cancel();
+        return undefined;
+      }
     }
   } catch {
     return undefined;

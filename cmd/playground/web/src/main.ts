@@ -1,9 +1,11 @@
 import { byId, el, fill } from "./dom";
 import { Editor } from "./editor";
-import { Engine } from "./engine";
+import { type Ask, Engine } from "./engine";
 import { drawPage } from "./explain";
+import { ignoreOtherFiles, listenForFiles, readFiles, rename } from "./files";
 import { pack, type State, unpack } from "./link";
-import type { File as TextFile, Problem, Response } from "./protocol";
+import { drawProblems } from "./problems";
+import type { File as TextFile, Response } from "./protocol";
 import { Table } from "./table";
 import { count, format, parse } from "./time";
 import { drawTimeline, type Range, rangeOf } from "./timeline";
@@ -25,7 +27,7 @@ const policyFile = "policy.yaml"; // as in cmd/playground/protocol.go
 const objectsFile = "objects.yaml";
 const pause = 150; // between the last key and the evaluation, in milliseconds
 const largestShown = 300_000; // longer files are used, but not shown in the editor
-const largestFile = 64 << 20; // as in cmd/playground/session.go
+const firstSample = "finished-jobs";
 const steps = 1000; // of the slider
 
 const timeInput = byId<HTMLInputElement>("time");
@@ -37,31 +39,40 @@ let at = Math.floor(Date.now() / 1000) * 1000;
 let range: Range = { from: at, to: at + 1 };
 let keepsRange = false; // while a person moves through time, the range stays
 let attached: TextFile[] = []; // files that are too long for the editor
-let files: TextFile[] = [];
+let files: TextFile[] | undefined; // the objects of the next evaluation; undefined if they have changed
 let allowKinds: string[] | undefined; // the protected kinds that the policies of a sample may target
 let response: Response | undefined;
 let explains = false; // an object was selected, and its explanation is not shown yet
+let notice = ""; // what the status says besides the numbers, until the input changes
 let engine: Engine | undefined;
 let timer = 0; // of the next evaluation; 0 if there is none
 let linkTimer = 0;
+let saves = 0; // how often the link was written, or is being written
 
 const policies = new Editor(byId("policies"), "Policies and overrides, YAML", () => changed());
-const objects = new Editor(byId("objects"), "Objects, YAML or JSON", () => {
-  setFiles();
-  changed();
-});
+const objects = new Editor(byId("objects"), "Objects, YAML or JSON", () => changed());
 const table = new Table(byId("verdicts"), () => {
   explains = true;
   evaluate();
 });
 
-function setFiles(): void {
-  files = [{ name: objectsFile, text: objects.text }, ...attached];
+/** How often the text of an editor was replaced or is being replaced. Reading a file takes time, and only the last one counts. */
+const turns = new Map<Editor, number>();
+
+/** Begins to replace the text of an editor. The result is whether nothing else has begun to replace it since then. */
+function replace(editor: Editor): () => boolean {
+  const turn = (turns.get(editor) ?? 0) + 1;
+  turns.set(editor, turn);
+  return () => turns.get(editor) === turn;
+}
+
+function attach(all: TextFile[]): void {
+  attached = all;
   const chips = attached.map((file) => {
     const remove = () => {
-      attached = attached.filter((other) => other !== file);
-      setFiles();
+      attach(attached.filter((other) => other !== file));
       changed();
+      byId("objects-open").focus(); // the button is gone
     };
     const size = `${(file.text.length / 1e6).toFixed(1)} MB`;
     return el("li", {}, `${file.name}, ${size} `, el("button", { type: "button", "aria-label": `Remove ${file.name}`, click: remove }, "Remove"));
@@ -69,16 +80,23 @@ function setFiles(): void {
   fill(byId("files"), ...chips);
 }
 
-/** Evaluates when a person stops typing. */
+/** Evaluates the input when a person stops typing. */
 function changed(): void {
   keepsRange = false;
+  files = undefined;
+  notice = "";
   clearTimeout(timer);
   timer = window.setTimeout(evaluate, pause);
   showBusy();
 }
 
+/** Whether the verdicts are not those of the input. */
+function isBusy(): boolean {
+  return timer !== 0 || engine === undefined || engine.isBusy;
+}
+
 function showBusy(): void {
-  byId("results").setAttribute("aria-busy", String(timer !== 0 || engine === undefined || engine.isBusy));
+  byId("results").setAttribute("aria-busy", String(isBusy()));
 }
 
 function evaluate(): void {
@@ -86,74 +104,88 @@ function evaluate(): void {
   clearTimeout(linkTimer);
   timer = 0;
   linkTimer = window.setTimeout(() => void saveLink(), pause);
+  fill(byId("restart"));
+  files ??= [{ name: objectsFile, text: objects.text }, ...attached];
   engine?.ask({ policies: policies.text, files, at: format(at), asWritten: modes.checked, allowKinds, explain: table.selected });
   showBusy();
 }
 
-function show(answer: Response): void {
+/** Shows why there is no response, and offers to try again. */
+function fail(message: string): void {
+  showBusy();
+  byId("results").classList.add("stale");
+  say(`${message}${response ? " The verdicts are those of an earlier input." : ""}`);
+  const restart = () => {
+    byId("results").focus(); // the button is gone
+    say("Starting the engine …");
+    evaluate();
+  };
+  fill(byId("restart"), el("button", { type: "button", click: restart }, "Start the engine again"));
+}
+
+function show(answer: Response, request: Ask): void {
   showBusy();
   byId("results").classList.toggle("stale", answer.error !== undefined);
   const problems = answer.error ? [answer.error] : (answer.problems ?? []);
-  policies.mark(problems.filter((p) => p.file === policyFile));
-  objects.mark(problems.filter((p) => p.file === objectsFile));
-  drawProblems(problems, answer);
+  if (!isBusy()) {
+    policies.mark(problems.filter((p) => p.file === policyFile)); // otherwise the lines may be those of an earlier text
+    objects.mark(problems.filter((p) => p.file === objectsFile));
+  }
+  drawProblems(byId("problems"), problems, answer, { [policyFile]: policies, [objectsFile]: objects });
   if (answer.error) {
-    say("The input cannot be evaluated; see the problems. The verdicts are those of the input before.");
+    explains = false;
+    say(`${notice}The input cannot be evaluated; see the problems.${response ? " The verdicts are those of an earlier input." : ""}`);
     return;
   }
   response = answer;
   const verdicts = answer.preview?.verdicts ?? [];
+  const evaluatedAt = Date.parse(request.at); // the time may have changed since then
   if (!keepsRange) range = rangeOf(verdicts, at);
-  draw();
-  drawPage(byId("explanation"), answer.page, at);
-  if (explains && answer.page) {
-    byId("explanation").scrollIntoView({ block: "nearest" });
-    explains = false;
-  }
-  const digests = answer.digests ? `${count(answer.digests, "digest")}, ` : "";
-  say(`${count(answer.policies, "policy").replace("policys", "policies")}, ${digests}${count(answer.objects, "object")}, ${count(verdicts.length, "verdict")}`);
+  table.show(verdicts, evaluatedAt);
+  showTime();
+  drawPage(byId("explanation"), answer.page, request.explain, evaluatedAt);
+  if (explains && request.explain === table.selected) announce(answer);
+  say(notice + summary(answer));
 }
 
-function draw(): void {
-  const verdicts = response?.preview?.verdicts ?? [];
-  table.show(verdicts, at);
-  drawTimeline(byId("timeline"), verdicts, range, at);
+function summary(answer: Response): string {
+  const policiesAndDigests = [count(answer.policies, "policy").replace("policys", "policies"), answer.digests && count(answer.digests, "digest")];
+  const errors = answer.problems?.filter((p) => !p.warning).length;
+  const numbers = [count(answer.objects, "object"), count(answer.preview?.verdicts.length ?? 0, "verdict"), errors && count(errors, "problem")];
+  return [...policiesAndDigests, ...numbers].filter(Boolean).join(", ");
+}
+
+/** Shows the explanation of an object that was just selected, also to people who do not see it. */
+function announce({ page }: Response): void {
+  explains = false;
+  if (!page) return;
+  byId("explanation").scrollIntoView({ block: "nearest" });
+  fill(byId("announcement"), `${page.object.kind} ${page.object.name}: ${page.verdict.action}. ${page.verdict.message}`);
+}
+
+/** Shows the time on the chart and the slider. */
+function showTime(): void {
+  drawTimeline(byId("timeline"), response?.preview?.verdicts ?? [], range, at);
   slider.value = String(Math.round(((at - range.from) / (range.to - range.from)) * steps));
   slider.setAttribute("aria-valuetext", format(at));
+}
+
+/** Shows the time in its field. A response does not do this, because a person may be typing there. */
+function writeTime(): void {
   timeInput.value = format(at);
+  timeInput.setAttribute("aria-invalid", "false");
 }
 
-function drawProblems(problems: Problem[], answer: Response): void {
-  const places = problems.map((p) => {
-    const place = p.file ? `${p.file}${p.fileLine ? `:${p.fileLine}` : ""}` : "";
-    const editor = p.file === policyFile ? policies : p.file === objectsFile ? objects : undefined;
-    const goTo = () => editor?.goTo(p.fileLine ?? 1);
-    return el(
-      "li",
-      { class: p.warning ? "warning" : "error" },
-      editor ? el("button", { type: "button", click: goTo }, place) : place,
-      ` ${p.warning ? "warning: " : ""}${p.policy ? `${p.policy}: ` : ""}${p.path ? `${p.path}: ` : ""}${p.message}`,
-      p.hint && el("small", {}, `Hint: ${p.hint}`),
-    );
-  });
-  const failures = (answer.preview?.errors ?? []).slice(0, 20).map((f) => {
-    const where = [f.policy && `${f.policy}/${f.rule}`, f.name && `${f.namespace ? `${f.namespace}/` : ""}${f.name}`].filter(Boolean).join(", ");
-    return el("li", { class: "error" }, where ? `${where}: ${f.message}` : f.message);
-  });
-  const more = (answer.preview?.errors.length ?? 0) - failures.length;
-  if (more > 0) failures.push(el("li", { class: "error" }, `and ${count(more, "more error")}`));
-  const notes = (answer.notes ?? []).map((note) => el("li", { class: "warning" }, note));
-  fill(byId("problems"), ...places, ...failures, ...notes);
-}
-
+/** Shows a text. The same text is not announced again. */
 function say(text: string): void {
-  fill(byId("status"), text);
+  if (byId("status").textContent !== text) fill(byId("status"), text);
 }
 
 function setTime(time: number): void {
   at = Math.round(time / 1000) * 1000;
   keepsRange = at >= range.from && at <= range.to;
-  draw();
+  writeTime();
+  showTime();
   evaluate();
 }
 
@@ -168,118 +200,92 @@ function stateOf(): State {
   return { ...texts, at: format(at), explain: table.selected, ...(modes.checked && { asWritten: true }) };
 }
 
-/** Writes the state to the fragment of the address, which browsers do not send to a server. */
-async function saveLink(): Promise<void> {
+/** Writes the state to the fragment of the address, which browsers do not send to a server. The result is whether it fits into a link. */
+async function saveLink(): Promise<boolean> {
+  const save = ++saves;
   const fragment = attached.length > 0 ? undefined : await pack(stateOf());
-  history.replaceState(null, "", `#${fragment ?? ""}`);
-  byId("link").toggleAttribute("disabled", fragment === undefined);
-  byId("link").title = fragment === undefined ? "The objects are too large for a link" : "The link contains the policies and objects";
+  if (save === saves) history.replaceState(null, "", `#${fragment ?? ""}`); // otherwise, a newer state is being written
+  return fragment !== undefined;
 }
 
 async function copyLink(): Promise<void> {
-  await saveLink();
+  clearTimeout(linkTimer);
+  if (!(await saveLink())) {
+    say("The policies and objects are too large for a link.");
+    return;
+  }
   try {
     await navigator.clipboard.writeText(location.href);
-    say("The link was copied. It contains the policies and objects.");
+    say("The link was copied. Everyone who gets it can read the policies and objects.");
   } catch {
-    say("The browser does not allow copying. Copy the address of the page instead.");
+    say("The browser does not allow copying. Copy the address of the page instead. Everyone who gets it can read the policies and objects.");
   }
 }
 
-async function openLink(): Promise<boolean> {
-  const state = location.hash.length > 1 ? await unpack(location.hash.slice(1)) : undefined;
-  if (!state) return false;
+/** Shows the state of the link in the address, if there is one. If the link is damaged, it says so, and leaves texts as they are. */
+async function openLink(): Promise<void> {
+  const fragment = location.hash.slice(1);
+  if (!fragment) return;
+  const isLast = [replace(policies), replace(objects)];
+  const state = await unpack(fragment);
+  if (!isLast.every((is) => is())) return; // a person has chosen something else
+  if (!state) {
+    if (policies.text === "" && objects.text === "") openSample(firstSample);
+    notice = "The link is damaged or too large, and is ignored. ";
+    say(notice);
+    return;
+  }
   const sample = sunsetSamples.find((s) => s.name === state.sample);
   menu.value = sample?.name ?? "";
   allowKinds = state.allowKinds ?? sample?.allowKinds;
   load(state.policies ?? sample?.policies ?? "", state.objects ?? sample?.objects ?? "", parse(state.at ?? sample?.at ?? ""), state.asWritten ?? false);
   table.selected = state.explain;
-  return true;
 }
 
 function load(policyText: string, objectText: string, time: number | undefined, asWritten: boolean): void {
+  replace(policies);
+  replace(objects);
   policies.text = policyText;
   objects.text = objectText;
-  attached = [];
+  attach([]);
   table.selected = undefined;
   modes.checked = asWritten;
   at = time ?? at;
-  setFiles();
+  writeTime();
   changed();
 }
 
-function openSample(): void {
+function openSample(name: string): void {
+  menu.value = name;
   const sample = currentSample();
   if (!sample) return;
   allowKinds = sample.allowKinds;
   load(sample.policies, sample.objects, parse(sample.at), sample.asWritten);
 }
 
-/** Reads a file as kubectl sunset does: UTF-16 if it begins with the byte order mark, which PowerShell writes. */
-async function read(file: File): Promise<TextFile> {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
-  const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8";
-  return { name: file.name, text: new TextDecoder(encoding).decode(bytes) };
-}
-
-/** Reads files: into the editor if they fit, and otherwise beside it. */
-async function readFiles(list: Iterable<File>, editor: Editor): Promise<void> {
-  const texts: TextFile[] = [];
-  for (const file of list) {
-    if (file.size > largestFile) {
-      say(`${file.name} has ${Math.round(file.size / 1e6)} MB; the playground accepts at most 64 MB. Use kubectl sunset preview.`);
-      return;
-    }
-    try {
-      texts.push(await read(file));
-    } catch {
-      say(`${file.name} cannot be read. If it is a directory, choose the files in it.`);
-      return;
-    }
+/** Opens files: in the editor if they fit, and otherwise beside it. */
+async function openFiles(list: File[], editor: Editor): Promise<void> {
+  if (list.length === 0) return;
+  const isLast = replace(editor);
+  let texts: TextFile[];
+  try {
+    texts = await readFiles(list);
+  } catch (error) {
+    say((error as Error).message);
+    return;
   }
+  if (!isLast()) return;
   if (editor === policies) allowKinds = undefined;
-  const isShort = texts.reduce((n, { text }) => n + text.length, 0) <= largestShown;
-  if (isShort) {
+  if (texts.reduce((n, { text }) => n + text.length, 0) <= largestShown) {
     editor.text = texts.map(({ text }) => text).join("\n---\n");
   } else {
-    if (editor === objects) editor.text = "# The objects are in the files below.\n";
-    attached = [...attached, ...texts];
+    editor.text = "# The text is in the files below.\n";
+    const all = [...attached];
+    for (const file of texts) all.push(rename(file, [policyFile, objectsFile, ...all.map(({ name }) => name)]));
+    attach(all);
   }
   menu.value = "";
-  setFiles();
   changed();
-}
-
-function listenForFiles(name: string, editor: Editor): void {
-  const pane = byId(`${name}-pane`);
-  const input = byId<HTMLInputElement>(`${name}-file`);
-  byId(`${name}-open`).addEventListener("click", () => input.click());
-  input.addEventListener("change", () => {
-    void readFiles(input.files ?? [], editor).then(() => (input.value = ""));
-  });
-  pane.addEventListener(
-    "paste",
-    (event) => {
-      const text = event.clipboardData?.getData("text/plain") ?? "";
-      if (text.length <= largestShown) return;
-      event.preventDefault();
-      event.stopPropagation();
-      void readFiles([new File([text], "pasted.yaml")], editor);
-    },
-    true,
-  );
-  pane.addEventListener("dragover", (event) => event.preventDefault());
-  pane.addEventListener(
-    "drop",
-    (event) => {
-      if (!event.dataTransfer?.files.length) return;
-      event.preventDefault();
-      event.stopPropagation();
-      void readFiles(event.dataTransfer.files, editor);
-    },
-    true,
-  );
 }
 
 function fillMenu(): void {
@@ -303,35 +309,31 @@ function listen(): void {
   });
   byId("now").addEventListener("click", () => setTime(Date.now()));
   modes.addEventListener("change", changed);
-  menu.addEventListener("change", openSample);
+  menu.addEventListener("change", () => openSample(menu.value));
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
     byId("results").focus();
   });
   byId("link").addEventListener("click", () => void copyLink());
   window.addEventListener("hashchange", () => void openLink());
-  listenForFiles("policies", policies);
-  listenForFiles("objects", objects);
+  for (const editor of [policies, objects]) {
+    listenForFiles(byId(editor === policies ? "policies-pane" : "objects-pane"), largestShown, (list) => void openFiles(list, editor));
+  }
+  ignoreOtherFiles();
 }
 
 async function start(): Promise<void> {
   fillMenu();
   listen();
-  drawPage(byId("explanation"), undefined, at);
+  drawPage(byId("explanation"), undefined, undefined, at);
   say("Loading the engine …");
-  if (!(await openLink())) {
-    menu.value = "finished-jobs";
-    openSample();
-  }
+  if (location.hash.length > 1) await openLink();
+  else openSample(firstSample);
 }
 
-void start();
+const started = start();
 // The engine is in the last script of the page, so that the editors show first.
 window.addEventListener("DOMContentLoaded", () => {
-  engine = new Engine(show, (message) => {
-    showBusy();
-    byId("results").classList.add("stale");
-    say(message);
-  });
-  evaluate();
+  engine = new Engine(show, fail);
+  void started.then(evaluate);
 });

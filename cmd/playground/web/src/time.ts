@@ -27,9 +27,12 @@ export function format(time: number): string {
   return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Parses a time; undefined if it is invalid. */
+const written = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|[+-]\d\d:\d\d)?)?$/i;
+
+/** Parses a date or time, which is in UTC if it names no zone; undefined if it is invalid. */
 export function parse(text: string): number | undefined {
-  const time = Date.parse(text.trim());
+  const [, date, clock = "00:00", zone = "Z"] = written.exec(text.trim()) ?? [];
+  const time = date ? Date.parse(`${date}T${clock}${zone.toUpperCase()}`) : NaN;
   return Number.isNaN(time) ? undefined : Math.floor(time / 1000) * 1000;
 }
 

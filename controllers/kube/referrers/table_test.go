@@ -71,7 +71,7 @@ func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	expect.Equal(t, "targets of a declared kind", kindsOfTargets[1:], table.About(appKind))
 	expect.Equal(t, "targets of another kind", nil, table.About(fixture.Nodes))
 	kinds := table.Kinds()
-	expect.Equal(t, "kinds", 26, len(kinds))
+	expect.Equal(t, "kinds", 28, len(kinds))
 	for _, d := range references.BuiltIn() {
 		if len(d.About(both)) > 0 && !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)

@@ -24,6 +24,7 @@ type Extractor struct {
 	key     string
 	program *program
 	lenient bool // for built-in fields, which no policy declares
+	limited bool // although it is lenient
 	anyName bool // the names are those of objects of RBAC, such as system:node
 }
 
@@ -33,7 +34,7 @@ type Reference struct {
 	Name      string
 }
 
-// MaxReferences is how many references one Extractor may find in one object, unless it is lenient.
+// MaxReferences is how many references one Extractor may find in one object, unless it is lenient and not limited.
 const MaxReferences = 1000
 
 // Extractor compiles an expression that returns a list of names, or of maps with name and namespace. The problems are
@@ -78,6 +79,14 @@ func (x *Extractor) Lenient() *Extractor {
 	lenient := *x
 	lenient.lenient = true
 	return &lenient
+}
+
+// Limited returns an Extractor that finds at most MaxReferences in one object, although it is lenient: for names that it computes from a
+// number, so that the size of the object does not limit them.
+func (x *Extractor) Limited() *Extractor {
+	limited := *x
+	limited.limited = true
+	return &limited
 }
 
 // AnyName returns an Extractor of names that are only segments of a path, as objects of RBAC have them: system:node, Admin.
@@ -126,7 +135,7 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 		return nil, unexpected(naming, v)
 	}
 	size, _ := list.Size().(types.Int)
-	if size > MaxReferences && !x.lenient {
+	if size > MaxReferences && (!x.lenient || x.limited) {
 		return nil, fmt.Errorf("returned %d references; the limit is %d per object", size, MaxReferences)
 	}
 	found := make([]Reference, 0, size)

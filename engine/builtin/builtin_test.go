@@ -99,6 +99,12 @@ var (
 		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
 			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
+		"StatefulSet: many replicas": {`{spec: {replicas: 30, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: log}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": append(numbered("data-test-", 30), numbered("log-test-", 30)...)}},
+		"StatefulSet: numbers from 40": {`{spec: {replicas: 3, ordinals: {start: 40}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": numbered("data-test-", 60)}},
+		"StatefulSet: as many claims as possible": {`{spec: {replicas: 1000, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": numbered("data-test-", 1000)}},
 		"CronJob": {`{spec: {suspend: true, jobTemplate: {spec: {template: {spec: %s}}}}}`, inPodSpecs},
 		"Job":     {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ServiceAccount": {`{secrets: [{name: token}], imagePullSecrets: [{name: registry}]}`,
@@ -197,7 +203,10 @@ func (b builtIn) read(kind string, object map[string]any) (want, error) {
 		if builtin.HasAnyName(d.To) {
 			extractor = extractor.AnyName()
 		}
-		found, err := evaluator.References(extractor.Lenient(), object)
+		if extractor = extractor.Lenient(); d.Possible {
+			extractor = extractor.Limited()
+		}
+		found, err := evaluator.References(extractor, object)
 		if err != nil {
 			return nil, err
 		}
@@ -278,6 +287,25 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 				t.Errorf("%v, %v; want nothing", got, err)
 			}
 		})
+	}
+}
+
+// TestTooManyClaimsAreUnknown: a field has the number of claims, so that an object could name any number of them. Sunset does not store
+// so many references, and does not assume that the other claims are unused.
+func TestTooManyClaimsAreUnknown(t *testing.T) {
+	table := newBuiltIn(t)
+	for text, want := range map[string]string{
+		`{spec: {replicas: 1001, volumeClaimTemplates: [{metadata: {name: data}}]}}`:                            "returned 1001 references; the limit is 1000 per object",
+		`{spec: {replicas: 501, volumeClaimTemplates: [{metadata: {name: a}}, {metadata: {name: b}}]}}`:         "returned 1002 references; the limit is 1000 per object",
+		`{spec: {replicas: 1, ordinals: {start: 981}, volumeClaimTemplates: [{metadata: {name: data}}]}}`:       "returned 1001 references; the limit is 1000 per object",
+		`{spec: {replicas: 2147483647, ordinals: {start: 2147483647}, volumeClaimTemplates: [{metadata: {}}]}}`: "lists.range",
+	} {
+		if got, err := table.read("StatefulSet", object(t, text, "")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %d claims, error %v; want %q", text, len(got["PersistentVolumeClaim"]), err, want)
+		}
+	}
+	if got, err := table.read("StatefulSet", object(t, `{spec: {replicas: 2147483647}}`, "")); err != nil || len(nonempty(got)) > 0 {
+		t.Errorf("no claims: %v, %v; want nothing", got, err)
 	}
 }
 

@@ -113,6 +113,9 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if !declared {
 		column.extractor = column.extractor.Lenient()
 	}
+	if d.Possible {
+		column.extractor = column.extractor.Limited()
+	}
 	if builtin.HasAnyName(d.To.GroupKind()) {
 		column.extractor = column.extractor.AnyName()
 	}

@@ -32,8 +32,8 @@ type Refused struct {
 	Err error
 }
 
-// About returns the kinds about which rules ask something that may depend on the declaration, sorted.
-func (r Refused) About(asked references.Asked) []references.Kind {
+// UnknownAbout returns the kinds about which rules ask something that is unknown because the declaration was refused, sorted.
+func (r Refused) UnknownAbout(asked references.Asked) []references.Kind {
 	return references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(asked)
 }
 
@@ -97,18 +97,19 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 		return errShape
 	}
 	column := column{use: names, kind: d.To, about: about, builtIn: !declared}
+	field := "names"
 	var problems []policy.Problem
 	if d.Selector != "" {
-		column.use = selects
-		column.extractor, problems = c.SelectorExtractor(d.Selector, "selector")
+		field, column.use = "selector", selects
+		column.extractor, problems = c.SelectorExtractor(d.Selector, field)
 	} else {
-		column.extractor, problems = c.Extractor(d.Names, "names")
+		column.extractor, problems = c.Extractor(d.Names, field)
 	}
 	if column.extractor == nil {
 		return fmt.Errorf("%s", problems[0])
 	}
 	if isSecret(d.From) && !column.extractor.MetadataOnly() {
-		return fmt.Errorf("names reads more of a Secret than its metadata: %s", strings.Join(column.extractor.Reads(), ", "))
+		return fmt.Errorf("%s reads more of a Secret than its metadata: %s", field, strings.Join(column.extractor.Reads(), ", "))
 	}
 	if !declared {
 		column.extractor = column.extractor.Lenient()

@@ -219,3 +219,12 @@ func unread(r references.Referrer, about []references.Kind, err error) reference
 	r.Unread = union(r.Unread, about)
 	return r
 }
+
+// Referrers returns objects as rules see them. The slice is the caller's.
+func Referrers(names []references.Name) []engine.Referrer {
+	all := make([]engine.Referrer, len(names))
+	for i, name := range names {
+		all[i] = engine.Referrer(name)
+	}
+	return all
+}

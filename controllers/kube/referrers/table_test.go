@@ -38,19 +38,7 @@ func newTable(t testing.TB, declared ...references.Declared) *extract.Table {
 }
 
 // everything is what rules can ask about the kinds of Kubernetes.
-func everything() references.Asked {
-	all := references.Asked{}
-	for _, d := range references.BuiltIn() {
-		from := references.KindOf(d.From.GroupKind())
-		if d.Selector != "" {
-			all[from] |= policy.AsksSelected
-			continue
-		}
-		all[from] |= policy.AsksTargets
-		all[d.To] |= policy.AsksReferences
-	}
-	return all
-}
+func everything() references.Asked { return references.Answered(references.BuiltIn()) }
 
 func secret(namespace, name string) references.Target {
 	return references.Target{Kind: references.Secret, Namespace: namespace, Name: name}

@@ -61,28 +61,13 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	for _, r := range t.rows {
 		r.sort()
 	}
-	known := answered(all)
+	known := references.Answered(all)
 	for kind, relations := range asked {
 		if missing := relations &^ known[kind]; missing != 0 {
 			t.undeclared[kind] = missing
 		}
 	}
 	return t, refused
-}
-
-// answered returns what declarations tell about each kind.
-func answered(all []references.Declared) references.Asked {
-	known := references.Asked{}
-	for _, d := range all {
-		from := references.KindOf(d.From.GroupKind())
-		if d.Selector != "" {
-			known[from] |= policy.AsksSelected
-			continue
-		}
-		known[from] |= policy.AsksTargets
-		known[d.To] |= policy.AsksReferences
-	}
-	return known
 }
 
 var errShape = errors.New("from needs a version and a kind")
@@ -96,7 +81,8 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if d.From.Version == "" || d.From.Kind == "" {
 		return errShape
 	}
-	column := column{use: names, kind: d.To, about: about, builtIn: !declared}
+	to := d.To.GroupKind()
+	column := column{use: names, kind: d.To, about: about, builtIn: !declared, scope: scopeOf(to)}
 	field := "names"
 	var problems []policy.Problem
 	if d.Selector != "" {
@@ -117,7 +103,7 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if d.Possible {
 		column.extractor = column.extractor.Limited()
 	}
-	if builtin.HasAnyName(d.To.GroupKind()) {
+	if builtin.HasAnyName(to) {
 		column.extractor = column.extractor.AnyName()
 	}
 	if len(about) > 0 {

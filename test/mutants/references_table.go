@@ -56,7 +56,7 @@ var referencesTable = map[string]Mutant{
 	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
-		Old: "if possible.Has(e.to.Kind.GroupKind()) {",
+		Old: "if possible.Has(e.to.Kind) {",
 		New: "if possible.Len() > 100 {",
 	},
 	"extract: a reference leads to the namespace of the referrer": {

@@ -24,7 +24,6 @@ type Extractor struct {
 	key     string
 	program *program
 	lenient bool // for built-in fields, which no policy declares
-	limited bool // although it is lenient
 	anyName bool // the names are those of objects of RBAC, such as system:node
 }
 
@@ -34,7 +33,7 @@ type Reference struct {
 	Name      string
 }
 
-// MaxReferences is how many references one Extractor may find in one object, unless it is lenient and not limited.
+// MaxReferences is how many references one Extractor may find in one object, unless it is lenient.
 const MaxReferences = 1000
 
 // Extractor compiles an expression that returns a list of names, or of maps with name and namespace. The problems are
@@ -77,14 +76,6 @@ func (x *Extractor) Lenient() *Extractor {
 	lenient := *x
 	lenient.lenient = true
 	return &lenient
-}
-
-// Limited returns an Extractor that finds at most MaxReferences in one object, although it is lenient: for names that it computes from a
-// number, so that the size of the object does not limit them.
-func (x *Extractor) Limited() *Extractor {
-	limited := *x
-	limited.limited = true
-	return &limited
 }
 
 // AnyName returns an Extractor of names that are only segments of a path, as objects of RBAC have them: system:node, Admin.
@@ -133,7 +124,7 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 		return nil, unexpected(naming, v)
 	}
 	size, _ := list.Size().(types.Int)
-	if size > MaxReferences && (!x.lenient || x.limited) {
+	if size > MaxReferences && !x.lenient {
 		return nil, fmt.Errorf("returned %d references; the limit is %d per object", size, MaxReferences)
 	}
 	found := make([]Reference, 0, size)

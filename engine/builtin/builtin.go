@@ -22,7 +22,7 @@ type Reference struct {
 	Names string
 	// Selector is CEL -> LabelSelector for objects in the object's namespace, or null to select nothing.
 	Selector string
-	// Possible says that the named objects need not exist. Their number is limited to engine.MaxReferences for each object.
+	// Possible says that the named objects need not exist.
 	Possible bool
 }
 

@@ -4,7 +4,6 @@ package referrers_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -183,39 +182,6 @@ func TestFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	index.Put("App", read("team-b", "secret"))
 	if u := index.Of(secret("team-c", "other")); u.Doubt != nil || u.Count != 0 {
 		t.Errorf("after the object was fixed: %+v", u)
-	}
-}
-
-// TestClaimsOfStatefulSetAreLimited: a StatefulSet refers to the claims of all its replicas. If it has too many, all references to claims
-// are unknown, and the others are not.
-func TestClaimsOfStatefulSetAreLimited(t *testing.T) {
-	const claims, services = references.Kind("PersistentVolumeClaim"), references.Kind("Service")
-	table, refused := extract.NewTable(fixture.Compiler(t), nil, references.Asked{claims: policy.AsksReferences, services: policy.AsksReferences})
-	expect.Equal(t, "refused", 0, len(refused))
-	e := fixture.Compiler(t).NewEvaluator(t.Context())
-	defer e.Close()
-	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
-	for replicas, known := range map[int64]bool{0: true, 1000: true, 1001: false, 5_000_000: false} {
-		r := table.Read(e, kind, map[string]any{
-			"metadata": map[string]any{"namespace": "shop", "name": "db", "uid": "u"},
-			"spec": map[string]any{
-				"replicas": replicas, "serviceName": "db",
-				"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}},
-			},
-		})
-		want := []references.Target{{Kind: services, Namespace: "shop", Name: "db"}}
-		for i := range max(replicas, 20) {
-			if known {
-				want = append(want, references.Target{Kind: claims, Namespace: "shop", Name: fmt.Sprintf("data-db-%d", i)})
-			}
-		}
-		byName := func(a, b references.Target) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) }
-		slices.SortFunc(want, byName)
-		slices.SortFunc(r.Targets, byName)
-		expect.Equal(t, fmt.Sprintf("targets with %d replicas", replicas), want, r.Targets)
-		if expect.Equal(t, "error", !known, r.Err != nil); !known {
-			expect.Equal(t, "unknown", []references.Kind{claims}, r.Unread)
-		}
 	}
 }
 

@@ -100,9 +100,6 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if !declared {
 		column.extractor = column.extractor.Lenient()
 	}
-	if d.Possible {
-		column.extractor = column.extractor.Limited()
-	}
 	if builtin.HasAnyName(to) {
 		column.extractor = column.extractor.AnyName()
 	}

@@ -18,10 +18,10 @@ type program struct {
 	run           cel.Program
 	loops         bool // it has a comprehension that iterates, so it runs under a deadline
 	fields        *fields
-	contextFields perContextVar[*fields]           // the fields of each context variable that it reads
-	instructions  int                              // of its regular expressions
-	size          int                              // of the compiled tree, in nodes
-	at            perContextVar[*diagnose.Finding] // where it, or a variable that it uses, reads each context variable; nil if it does not
+	contextFields perContextVar[*fields]        // the fields of each context variable that it reads
+	instructions  int                           // of its regular expressions
+	size          int                           // of the compiled tree, in nodes
+	at            perContextVar[*contextVarUse] // where it, or a variable that it uses, reads each context variable; nil if it does not
 }
 
 // compiled is the result of compiling an expression: a program, or the findings if it is invalid.

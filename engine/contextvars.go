@@ -66,10 +66,25 @@ func declareContextVars() []cel.EnvOption {
 	return options
 }
 
-// contextVarsRead returns, for each contextVar, a finding that only some rules have it. The finding points at the place
-// where the expression reads it or uses a variable that reads it. It is nil for a contextVar that the expression does
-// not read.
-func (s *scope) contextVarsRead(checked *cel.Ast) (at perContextVar[*diagnose.Finding]) {
+// contextVarUse is that an expression reads a contextVar, itself or by variables of the policy.
+type contextVarUse struct {
+	name         string
+	by           []string // the variables; empty if it reads the contextVar itself
+	line, column int
+}
+
+// onlyIn returns the finding that only some rules have the contextVar.
+func (u *contextVarUse) onlyIn(where, hint string) diagnose.Finding {
+	reads := u.name + " is"
+	if len(u.by) > 0 {
+		reads = "variables." + strings.Join(u.by, ", variables.") + " reads " + u.name + ", which is"
+	}
+	return diagnose.Finding{Message: reads + " available only in " + where, Hint: hint, Line: u.line, Column: u.column}
+}
+
+// contextVarsRead returns where the expression reads each contextVar, or uses a variable that reads it. It is nil for a contextVar
+// that the expression does not read.
+func (s *scope) contextVarsRead(checked *cel.Ast) (at perContextVar[*contextVarUse]) {
 	_, read := fieldsRead(checked.NativeRep().Expr())
 	for x := range contextVars {
 		var variables []string
@@ -79,27 +94,23 @@ func (s *scope) contextVarsRead(checked *cel.Ast) (at perContextVar[*diagnose.Fi
 			}
 		}
 		if !read[x].isEmpty() || len(variables) > 0 {
-			at[x] = x.misplaced(checked, variables)
+			at[x] = x.useIn(checked, variables)
 		}
 	}
 	return at
 }
 
-// misplaced returns the finding that only some rules have a contextVar.
-func (x contextVar) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
-	f := &diagnose.Finding{Message: x.name() + " is available only in ", Line: 1, Column: 1}
-	if len(by) > 0 {
-		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in "
-	}
+func (x contextVar) useIn(checked *cel.Ast, by []string) *contextVarUse {
+	at := diagnose.Finding{Line: 1, Column: 1}
 	locate(checked, func(e ast.Expr) bool {
 		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == x.name()
-	}, f)
-	return f
+	}, &at)
+	return &contextVarUse{x.name(), by, at.Line, at.Column}
 }
 
 // hiddenContextVar returns a finding if a loop variable hides a contextVar that the expression reads. If the expression
 // reads none, loop variables may have its name.
-func hiddenContextVar(checked *cel.Ast, reads perContextVar[*diagnose.Finding]) *diagnose.Finding {
+func hiddenContextVar(checked *cel.Ast, reads perContextVar[*contextVarUse]) *diagnose.Finding {
 	for x := range contextVars {
 		if reads[x] == nil {
 			continue

@@ -62,9 +62,7 @@ func (c *Compiler) extractor(text string, wants result, path string) (*Extractor
 	}
 	for _, at := range compiled.program.at {
 		if at != nil {
-			f := *at
-			f.Message, f.Hint = f.Message+"rules", "expressions of references can read only object"
-			return nil, diagnose.Problems(path, text, []diagnose.Finding{f})
+			return nil, diagnose.Problems(path, text, []diagnose.Finding{at.onlyIn("rules", "expressions of references can read only object")})
 		}
 	}
 	return &Extractor{key: digest("references", wants.field(), text), program: compiled.program}, nil

@@ -55,20 +55,18 @@ func isOfKubernetes(group string) bool {
 }
 
 // misplaced returns the finding about a contextVar that the target does not have, with a hint what to write instead.
-func (r *Program) misplaced(x contextVar, f diagnose.Finding) diagnose.Finding {
-	target := r.source.rule.Target
-	f.Message, f.Hint = f.Message+contextVarInfo[x].where, contextVarInfo[x].hint
+func (r *Program) misplaced(x contextVar, at *contextVarUse) diagnose.Finding {
+	target, where, hint := r.source.rule.Target, contextVarInfo[x].where, contextVarInfo[x].hint
 	switch {
 	case x == nodeVar:
-		return f
+		return at.onlyIn(where, hint)
 	case x == selectedVar:
-		f.Hint = "these are " + strings.Join(builtin.Names(builtin.Selecting), ", ") + f.Hint
+		hint = "these are " + strings.Join(builtin.Names(builtin.Selecting), ", ") + hint
 	}
-	f.Message += fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
 	if kind := nearly(target); kind != "" {
-		f.Hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
+		hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
 	}
-	return f
+	return at.onlyIn(fmt.Sprintf("%s, not about %s %s", where, target.APIVersion, target.Kind), hint)
 }
 
 // nearly returns the kind of the core group that a target was probably meant to be; empty for none.

@@ -197,7 +197,7 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 	}
 	for x, at := range c.program.at {
 		if at != nil && !r.allowedVars[x] {
-			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(contextVar(x), *at)})
+			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(contextVar(x), at)})
 		}
 	}
 	switch e.wants {

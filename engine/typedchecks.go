@@ -52,7 +52,7 @@ func (d *declared) referenceProblems(t *typed) []policy.Problem {
 	if t.problems == nil {
 		t.problems = []policy.Problem{}
 		for i, v := range d.scope.variables {
-			if v.reads[referencesVar] || v.reads[targetsVar] || v.reads[selectedVar] {
+			if readsRelations(v.reads) {
 				t.problems = append(t.problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.text, d.compiler.referenceFindings(v.text, anything, t.scope))...)
 			}
 		}
@@ -60,9 +60,10 @@ func (d *declared) referenceProblems(t *typed) []policy.Problem {
 	return slices.Clone(t.problems)
 }
 
-// readsRelations reports whether an expression reads references, targets or selected.
-func readsRelations(at perContextVar[*diagnose.Finding]) bool {
-	return at[referencesVar] != nil || at[targetsVar] != nil || at[selectedVar] != nil
+// readsRelations reports whether an expression reads references, targets or selected: the zero value says that it does not.
+func readsRelations[T comparable](reads perContextVar[T]) bool {
+	var not T
+	return reads[referencesVar] != not || reads[targetsVar] != not || reads[selectedVar] != not
 }
 
 // referenceFindings returns the findings about references in a text that compiles without their types.

@@ -126,3 +126,7 @@ type Verdict struct {
 	Due   time.Time
 	Owner *Owner // with Due, deleted instead of the subject; nil if the subject itself is deleted
 }
+
+// IsKept reports whether nothing would delete the subject, even if every dry run were enforced. A subject that only a dry run keeps
+// has a due time, and is not kept.
+func (v Verdict) IsKept() bool { return v.Action == Keep && v.Reason != IsDryRun }

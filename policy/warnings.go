@@ -41,7 +41,7 @@ func (r *Rule) warnOfShortLives() []Problem {
 func (r *Rule) warnOfUse() []Problem {
 	s := r.Spec.Target.Selector
 	selective := s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
-	if !r.IsReferredTo() || r.ReadsReferences() || selective {
+	if !r.isAboutConfigMapsOrSecrets() || r.ReadsReferences() || selective {
 		return nil
 	}
 	return []Problem{{
@@ -51,7 +51,6 @@ func (r *Rule) warnOfUse() []Problem {
 	}}
 }
 
-// IsReferredTo reports whether the rule targets ConfigMaps or Secrets, to which other objects refer by name.
-func (r *Rule) IsReferredTo() bool {
+func (r *Rule) isAboutConfigMapsOrSecrets() bool {
 	return r.Kind.Group == "" && (r.Kind.Kind == "ConfigMap" || r.Kind.Kind == "Secret")
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // Path is the path of the webhook.
@@ -91,7 +91,7 @@ func (s *Server) Start(ctx context.Context) error {
 		if err != nil {
 			log.FromContext(ctx).Error(err, "webhook not served; retrying", "after", again)
 		}
-		listwatch.Sleep(ctx, s.Clock, again)
+		wake.Sleep(ctx, s.Clock, again)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
@@ -167,20 +168,12 @@ func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
 	target := m.target(s)
 	uses := m.changes.index.Of(target)
 	return &engine.References{
-		Count: uses.Count, By: func() []engine.Referrer { return referrersOf(m.changes.index.By(target)) },
-		Targets: uses.Targets, Missing: func() []engine.Referrer { return referrersOf(m.changes.index.Missing(target)) },
+		Count: uses.Count, By: func() []engine.Referrer { return extract.Referrers(m.changes.index.By(target)) },
+		Targets: uses.Targets, Missing: func() []engine.Referrer { return extract.Referrers(m.changes.index.Missing(target)) },
 		Selected: uses.Selected, Incomplete: uses.Doubt, Unread: uses.Unread, Undeclared: uses.Undeclared, Since: uses.Since,
 	}
 }
 
 func (m *reevaluator) target(s policy.Subject) references.Target {
 	return references.Target{Kind: m.of, Namespace: s.Namespace, Name: s.Name}
-}
-
-func referrersOf(names []references.Name) []engine.Referrer {
-	all := make([]engine.Referrer, len(names))
-	for i, name := range names {
-		all[i] = engine.Referrer(name)
-	}
-	return all
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -144,7 +145,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			fallthrough
 		case sourceErr != nil:
 			sink.Lost(sourceErr)
-			listwatch.Sleep(ctx, s.cluster.clock, resolveEvery)
+			wake.Sleep(ctx, s.cluster.clock, resolveEvery)
 		default:
 			s.follow(ctx, mapping, sink)
 		}
@@ -201,7 +202,7 @@ func (s *source) Synchronize(ctx context.Context) error {
 				return err
 			}
 		}
-		listwatch.Sleep(ctx, s.cluster.clock, synchronizeEvery)
+		wake.Sleep(ctx, s.cluster.clock, synchronizeEvery)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -247,7 +248,7 @@ func (s *source) watchPermissions(ctx context.Context, mapping *meta.RESTMapping
 		if s.marks() && !s.reportPermission(ctx, "patch", mapping, sink.Unmarkable) {
 			next = deniedEvery
 		}
-		listwatch.Sleep(ctx, s.cluster.clock, wait.Jitter(next, 0.2))
+		wake.Sleep(ctx, s.cluster.clock, wait.Jitter(next, 0.2))
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -64,7 +64,7 @@ func (c *caches) sync(ctx context.Context, object client.Object) bool {
 			return err == nil
 		}
 		log.FromContext(ctx).V(1).Info("not watched yet", "kind", object.GetObjectKind().GroupVersionKind().Kind, "err", err.Error())
-		listwatch.Sleep(ctx, c.clock, cachesAgain)
+		wake.Sleep(ctx, c.clock, cachesAgain)
 	}
 }
 

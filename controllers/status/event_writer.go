@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -91,7 +91,7 @@ func (s *EventWriter) Start(ctx context.Context) error {
 			s.write(ctx, s.take(namespace))
 			return nil
 		})
-		listwatch.Sleep(ctx, s.clock, eventsPause)
+		wake.Sleep(ctx, s.clock, eventsPause)
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 	listenerSet = `{spec: {parentRef: {name: a}, listeners: [{name: a, tls: {certificateRefs: [{name: a-tls}]}}, {name: b}]}}`
 	webhooks    = `{webhooks: [{clientConfig: {service: {name: check, namespace: hooks}}}, {clientConfig: {url: "https://example.com"}}]}`
 	route       = `{spec: {parentRefs: [{name: edge, namespace: infra}, {kind: Service, name: mesh}], rules: [{backendRefs: [{name: web}, {group: example.com, kind: Backend, name: b}, {kind: Service, name: api, namespace: other}],
-		filters: [{type: RequestMirror, requestMirror: {backendRef: {name: shadow}}}, {type: URLRewrite}]}]}}`
+		filters: [{type: RequestMirror, requestMirror: {backendRef: {name: shadow}}}, {type: URLRewrite}, {type: ExternalAuth, externalAuth: {protocol: GRPC, backendRef: {name: auth, namespace: infra}}}]},
+		{backendRefs: [{name: web, filters: [{type: RequestMirror, requestMirror: {backendRef: {name: copy}}}, {type: ExternalAuth, externalAuth: {backendRef: {name: check}}}]}]}]}}`
 	owned = `{metadata: {name: a, namespace: shop, annotations: {kubernetes.io/service-account.name: deployer}, ownerReferences: [{apiVersion: v1, kind: Secret, name: root}, {apiVersion: v1, kind: ConfigMap, name: index},
 		{apiVersion: v1, kind: Pod, name: web}, {apiVersion: example.org/v1, kind: Secret, name: other}]}}`
 )
@@ -76,7 +77,8 @@ var (
 		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
 	}
 
-	ofRoute  = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "shadow"}, {Name: "mesh"}}}
+	ofRoute = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "mesh"},
+		{Name: "shadow"}, {Namespace: "infra", Name: "auth"}, {Name: "copy"}, {Name: "check"}}}
 	limits   = inEither([]engine.Reference{{Namespace: "policies", Name: "limits"}}, []engine.Reference{{Namespace: "policies", Name: "limits"}})
 	inOwners = inEither([]engine.Reference{{Name: "index"}}, []engine.Reference{{Name: "root"}})
 
@@ -85,8 +87,9 @@ var (
 		object string // %s is podSpec
 		want   want
 	}{
-		"Pod":                   {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...)},
-		"Pod: its status":       {`{status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}]}}`, want{"ResourceClaim": named("a-gpus")}},
+		"Pod": {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...)},
+		"Pod: its status": {`{status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}], extendedResourceClaimStatus: {resourceClaimName: a-extended}}}`,
+			want{"ResourceClaim": named("a-gpus", "a-extended")}},
 		"PodTemplate":           {`{template: {spec: %s}}`, inPodSpecs},
 		"ReplicationController": {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ControllerRevision":    {`{data: {spec: {template: {spec: %s, $patch: replace}}}}`, inPodSpecs},
@@ -96,6 +99,14 @@ var (
 		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
 			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
+		"StatefulSet: many replicas": {`{spec: {replicas: 30, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: log}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": append(numbered("data-test-", 30), numbered("log-test-", 30)...)}},
+		"StatefulSet: numbers from 40": {`{spec: {replicas: 3, ordinals: {start: 40}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": numbered("data-test-", 60)}},
+		"StatefulSet: as many claims as possible": {`{spec: {replicas: 1000, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": numbered("data-test-", 1000)}},
+		"StatefulSet: more claims than Sunset reads": {`{spec: {replicas: 2147483647, ordinals: {start: 2147483647}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: log}, spec: {}}]}}`,
+			want{"PersistentVolumeClaim": append(numbered("data-test-", 500), numbered("log-test-", 500)...)}},
 		"CronJob": {`{spec: {suspend: true, jobTemplate: {spec: {template: {spec: %s}}}}}`, inPodSpecs},
 		"Job":     {`{spec: {template: {spec: %s}}}`, inPodSpecs},
 		"ServiceAccount": {`{secrets: [{name: token}], imagePullSecrets: [{name: registry}]}`,
@@ -155,7 +166,12 @@ var (
 			dataSourceRef: {kind: PersistentVolumeClaim, name: old, namespace: shop}}}`,
 			want{"PersistentVolume": named("pv"), "StorageClass": named("fast", "old"), "VolumeAttributesClass": named("gold"), "PersistentVolumeClaim": {{Name: "old"}, {Namespace: "shop", Name: "old"}}}},
 		"VolumeSnapshot": {`{spec: {source: {persistentVolumeClaimName: data}}}`, want{"PersistentVolumeClaim": named("data")}},
-		"FlowSchema":     {`{spec: {priorityLevelConfiguration: {name: low}}}`, want{"PriorityLevelConfiguration": named("low")}},
+		"VolumeSnapshotClass": {`{driver: csi.example.com, parameters: {csi.storage.k8s.io/snapshotter-secret-name: snapshots, csi.storage.k8s.io/snapshotter-secret-namespace: csi,
+			csi.storage.k8s.io/snapshotter-list-secret-name: list, csi.storage.k8s.io/snapshotter-list-secret-namespace: csi, type: fast}}`,
+			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "snapshots"}, {Namespace: "csi", Name: "list"}})},
+		"VolumeSnapshotContent": {`{metadata: {name: a, annotations: {snapshot.storage.kubernetes.io/deletion-secret-name: snapshots, snapshot.storage.kubernetes.io/deletion-secret-namespace: csi}}}`,
+			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "snapshots"}})},
+		"FlowSchema": {`{spec: {priorityLevelConfiguration: {name: low}}}`, want{"PriorityLevelConfiguration": named("low")}},
 		"ResourceClaim": {`{spec: {devices: {requests: [{name: a, exactly: {deviceClassName: gpu}}, {name: b, deviceClassName: old}, {name: c, firstAvailable: [{deviceClassName: big}, {deviceClassName: small}]}]}}}`,
 			want{"DeviceClass": named("gpu", "old", "big", "small")}},
 		"ResourceClaimTemplate": {`{spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: gpu}}]}}}}`, want{"DeviceClass": named("gpu")}},

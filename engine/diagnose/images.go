@@ -112,13 +112,14 @@ func closestImageField(variable, name string) string {
 
 // ImageVariables declares the variables of a rule about images, with the types of object and node.
 func ImageVariables(types *openapi.Types) []cel.EnvOption {
-	return []cel.EnvOption{
+	all := []cel.EnvOption{
 		cel.Variable(syntax.ObjectVariable, types.TypeOf(imageSchema(), syntax.ObjectVariable)),
 		cel.Variable(syntax.NodeVariable, types.TypeOf(nodeSchema(), syntax.NodeVariable)),
-		cel.Variable(syntax.ReferencesVariable, cel.DynType),
-		cel.Variable(syntax.TargetsVariable, cel.DynType),
-		cel.Variable(syntax.SelectedVariable, cel.DynType),
 	}
+	for _, name := range relationNames() {
+		all = append(all, cel.Variable(name, cel.DynType))
+	}
+	return all
 }
 
 // imageSchema has all fields of an image. Unlike the schema of a kind in a cluster it is never out of date: no image

@@ -142,18 +142,20 @@ func testedReferrers(tree *ast.AST) []Finding {
 	var findings []Finding
 	for e := range syntax.All(tree.Expr()) {
 		operand, field, ok := testOf(e)
-		if of := ""; ok {
-			of = tree.GetType(operand.ID()).TypeName()
-			ok = slices.ContainsFunc(relations, func(r relation) bool { return r.element() == of })
-		}
 		if !ok {
+			continue
+		}
+		of := tree.GetType(operand.ID()).TypeName()
+		at := slices.IndexFunc(relations, func(r relation) bool { return r.element() == of })
+		if at < 0 {
 			continue
 		}
 		hint := "use it without ? and has()"
 		if field == "namespace" {
 			hint += "; it is '' for objects without a namespace"
 		}
-		findings = append(findings, findingAt(tree, operand, "field "+field+" of an object in the list is always present", hint))
+		message := fmt.Sprintf("each element of %s.%s has the field %s", relations[at].name, relations[at].list, field)
+		findings = append(findings, findingAt(tree, operand, message, hint))
 	}
 	return findings
 }
@@ -175,10 +177,10 @@ var fieldless = regexp.MustCompile(`^type '(.*)' does not support field selectio
 
 // aboutReferencesField adds to a finding about a missing field which field to read instead.
 func aboutReferencesField(f Finding) Finding {
-	hint := relations[0].hint
+	of := relations[0]
 	for _, r := range relations {
 		if strings.HasPrefix(f.Field, r.name+".") || strings.Contains(f.Message, r.element()) {
-			hint = r.hint
+			of = r
 		}
 		if r.list != "" {
 			f.Message = strings.ReplaceAll(f.Message, r.element(), "referrer")
@@ -186,10 +188,8 @@ func aboutReferencesField(f Finding) Finding {
 	}
 	if caught := unknownField.FindStringSubmatch(f.Message); caught != nil {
 		parent, known := strings.TrimSuffix(f.Field, caught[1]), referrerFields
-		for _, r := range relations {
-			if parent == r.name+"." {
-				known = r.fields()
-			}
+		if parent == of.name+"." {
+			known = of.fields()
 		}
 		f.Message, f.Hint = fmt.Sprintf("unknown field %q", caught[1]), ""
 		if meant := policy.Closest(caught[1], known); meant != "" {
@@ -200,7 +200,7 @@ func aboutReferencesField(f Finding) Finding {
 		f.Message = caught[1] + " has no fields"
 	}
 	if f.Hint == "" {
-		f.Hint = hint
+		f.Hint = of.hint
 	}
 	return f
 }

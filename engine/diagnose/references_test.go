@@ -60,8 +60,8 @@ func TestInvalidReferences(t *testing.T) {
 		"a misspelt field of an element": {"references.by[0].nam == 'a'", []string{`1:17: unknown field "nam" (did you mean name?)`}},
 		"an unknown field of a referrer": {"references.by.all(r, r.apiVersion == 'v1')", []string{`1:23: unknown field "apiVersion"` + has}},
 		"has() of a field of a referrer": {"references.by.all(r, has(r.namespace))", []string{
-			"1:26: field namespace of an object in the list is always present (use it without ? and has(); it is '' for objects without a namespace)"}},
-		"an optional field of a referrer":         {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: field kind of an object in the list is always present (use it without ? and has())"}},
+			"1:26: each element of references.by has the field namespace (use it without ? and has(); it is '' for objects without a namespace)"}},
+		"an optional field of a referrer":         {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: each element of references.by has the field kind (use it without ? and has())"}},
 		"has() of an unknown field of a referrer": {"references.by.all(r, has(r.Kind))", []string{`1:22: unknown field "Kind" (did you mean r.kind?)`}},
 	}
 	c := fixture.Compiler(t)

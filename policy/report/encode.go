@@ -158,5 +158,5 @@ func (f *finding) message() string {
 
 // dueTime rounds up to a second, so that no time is too early.
 func dueTime(t time.Time) string {
-	return t.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
+	return policy.RoundUp(t, time.Second).Format(time.RFC3339)
 }

@@ -17,8 +17,9 @@ type Reference struct {
 
 	// names is CEL -> list: the names that an object of the kind from refers to. It can read object, but not the variables of
 	// the policy. An element is a string, which is a name in the namespace of the object, or a map with name and namespace.
-	// Sunset ignores an empty name. If from is Secret, it can read only metadata. If it fails on an object, rules that read
-	// references keep all objects of the kind to, until this object changes or is deleted.
+	// Sunset ignores an empty name. If from is Secret, it can read only metadata. If it fails on an object, rules about the
+	// kind to that read references, and rules about the kind from that read targets, keep all their objects, until this object
+	// changes or is deleted.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
@@ -26,7 +27,8 @@ type Reference struct {
 	Names string `json:"names,omitempty"`
 
 	// selector is CEL -> LabelSelector for objects in the namespace of the object, or null to select nothing; instead of names.
-	// It can read the same as names. Rules about the kind from can then read selected.
+	// It can read the same as names. Rules about the kind from can then read selected. If it fails on an object, these rules keep
+	// all their objects, until this object changes or is deleted.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
@@ -34,7 +36,7 @@ type Reference struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-// Referrer is a kind of object that refers to others. Sunset needs the permissions to list and watch it.
+// Referrer is a kind of objects that refer to others or select them. Sunset needs the permissions to list and watch it.
 type Referrer struct {
 	// apiVersion of the kind, such as cert-manager.io/v1.
 	// +required
@@ -50,5 +52,5 @@ type Referrer struct {
 	Kind string `json:"kind"`
 }
 
-// Referred is a kind of object whose references Sunset tracks, as Kind or Kind.group.
+// Referred is the kind of the objects that others refer to or select, as Kind or Kind.group. It may be any kind.
 type Referred string

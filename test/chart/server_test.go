@@ -95,6 +95,8 @@ func (s *server) foreign() {
 		{Group: "tekton.dev", Version: "v1", Kind: "PipelineRun"},
 		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"},
 		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot"},
+		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClass"},
+		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotContent"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "ListenerSet"},

@@ -46,8 +46,8 @@ var referencesTable = map[string]Mutant{
 	},
 	"graph: a bare name of an unknown kind is two targets": {
 		File: "controllers/kube/references/uses.go", Test: graphTest,
-		Old: "e.to.Namespace == \"\" && !builtin.Referred.Has",
-		New: "e.to.Namespace == \"\" && builtin.Referred.Has",
+		Old: "e.to.Namespace == \"\" && !referredKinds.Has",
+		New: "e.to.Namespace == \"\" && referredKinds.Has",
 	},
 	"graph: an object of which only its existence is known has no targets": {
 		File: "controllers/kube/references/uses.go", Test: graphTest,
@@ -56,7 +56,7 @@ var referencesTable = map[string]Mutant{
 	},
 	"graph: claims that a StatefulSet may have are missing": {
 		File: "controllers/kube/references/uses.go", Test: "./controllers/kube/references TestPossibleNamesAreNoTargets",
-		Old: "if possible.Has(e.to.Kind.GroupKind()) {",
+		Old: "if possible.Has(e.to.Kind) {",
 		New: "if possible.Len() > 100 {",
 	},
 	"extract: a reference leads to the namespace of the referrer": {

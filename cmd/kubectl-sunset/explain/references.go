@@ -124,7 +124,11 @@ func (e *textWriter) selected(s *Selected) {
 		return
 	}
 	e.title("Selects:")
-	e.line(2, "%d Pods and Pod templates", s.Count)
+	if s.Count == 1 {
+		e.line(2, "1 Pod or Pod template")
+	} else {
+		e.line(2, "%d Pods and Pod templates", s.Count)
+	}
 	if s.Unknown != "" {
 		e.line(2, "this is uncertain: %s", s.Unknown)
 	}

@@ -34,6 +34,12 @@ func TestPageShowsTargetsAndSelected(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}
 	}
+	page.Selected.Count = 1
+	text.Reset()
+	expect.NoError(t, page.WriteText(&text))
+	if want := "\nSelects:\n  1 Pod or Pod template\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("%q is not in\n%s", want, text.String())
+	}
 	data, err := json.Marshal(page.Targets)
 	expect.NoError(t, err)
 	if !strings.HasPrefix(string(data), `{"count":14,"missing":[{"kind":"Service","namespace":"team-a","name":"s00"},`) || !strings.HasSuffix(string(data), `],"more":2}`) {

@@ -77,7 +77,7 @@ func (p Policy) inOrder(problems []policy.Problem) []policy.Problem {
 }
 
 var (
-	isExpression = regexp.MustCompile(`\.(eligible|startTime|ttlExpression|groupBy|outcome|bytes|expression|names)$`)
+	isExpression = regexp.MustCompile(`\.(eligible|startTime|ttlExpression|groupBy|outcome|bytes|expression|names)$|^spec\.references\[\d+\]\.selector$`)
 	continues    = regexp.MustCompile(`^#\s*(&&|\|\||[=!]=|[)\]'"])`) // text that continues an expression, and that no comment begins with
 )
 

@@ -69,7 +69,7 @@ func (j *Judge) addOwners(result *Result, byWorker []*results) {
 			counts[owner.UID] = len(ownedBy(owner.UID, owned)) - 1
 		}
 		row.Dependents = counts[owner.UID]
-		if row.Verdict.Action == policy.Keep && row.Verdict.Reason != policy.IsDryRun {
+		if row.Verdict.IsKept() {
 			continue
 		}
 		if why := all.reasonToKeep(owner.UID, rule); why != nil {

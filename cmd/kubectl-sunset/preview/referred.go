@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -35,19 +36,11 @@ func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *engine.Ref
 	t := references.Target{Kind: of, Namespace: namespace, Name: name}
 	uses := r.known.Of(t)
 	all := &engine.References{
-		Count: uses.Count, By: func() []engine.Referrer { return named(r.known.By(t)) }, Selected: uses.Selected, Incomplete: r.unknown[of], Unread: uses.Unread,
+		Count: uses.Count, By: func() []engine.Referrer { return extract.Referrers(r.known.By(t)) }, Selected: uses.Selected, Incomplete: r.unknown[of], Unread: uses.Unread,
 		Undeclared: uses.Undeclared,
 	}
 	if r.asked[of].Has(policy.AsksTargets) {
-		all.Targets, all.Missing = uses.Targets, func() []engine.Referrer { return named(r.known.Missing(t)) }
-	}
-	return all
-}
-
-func named(names []references.Name) []engine.Referrer {
-	all := make([]engine.Referrer, len(names))
-	for i, name := range names {
-		all[i] = engine.Referrer(name)
+		all.Targets, all.Missing = uses.Targets, func() []engine.Referrer { return extract.Referrers(r.known.Missing(t)) }
 	}
 	return all
 }

@@ -43,7 +43,7 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	}
 	table, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences), r.asked)
 	for _, d := range refused {
-		r.doubt(d.About(r.asked), fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err))
+		r.doubt(d.UnknownAbout(r.asked), fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err))
 	}
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		r.doubt(m.About(r.asked), fmt.Sprintf("%s is invalid: %s", m.From, m.Why))

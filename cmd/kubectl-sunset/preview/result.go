@@ -83,7 +83,7 @@ func (t *Total) Add(o Total) {
 
 func (t *RuleCounts) count(v policy.Verdict, at time.Time, storage policy.Amount) {
 	one := Total{1, storage}
-	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
+	if v.IsKept() {
 		t.Kept.Add(one)
 		return
 	}

@@ -24,7 +24,7 @@ type group struct {
 
 func (g *group) count(r *preview.Row, at time.Time) {
 	one := preview.Total{Subjects: 1, Storage: r.Storage}
-	if isKept(r) {
+	if r.Verdict.IsKept() {
 		g.kept.Add(one)
 		return
 	}

@@ -46,18 +46,13 @@ func (p *Page) add(title string, t Table) {
 
 // compareDue orders rows by due time. Objects that are never due are last.
 func compareDue(a, b *preview.Row) int {
-	if isKept(a) != isKept(b) {
-		if isKept(b) {
+	if a.Verdict.IsKept() != b.Verdict.IsKept() {
+		if b.Verdict.IsKept() {
 			return -1
 		}
 		return 1
 	}
 	return a.Verdict.Due.Compare(b.Verdict.Due)
-}
-
-// isKept reports whether an object has no due time. An object that only a dry run would delete has one.
-func isKept(r *preview.Row) bool {
-	return r.Verdict.Action == policy.Keep && r.Verdict.Reason != policy.IsDryRun
 }
 
 func facts(r *preview.Result) []Fact {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // Follower keeps a store up to date with what the API server serves. All fields but Expected and Begin are required.
@@ -61,7 +63,7 @@ func (f *Follower) Run(ctx context.Context) {
 			return
 		}
 		logger.V(1).Info("watch ended", "kind", f.Name, "err", err)
-		Sleep(ctx, f.Clock, delay())
+		wake.Sleep(ctx, f.Clock, delay())
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return
 		}
@@ -79,12 +81,4 @@ func (f *Follower) attempt(ctx context.Context, reflector *cache.Reflector) erro
 		f.Failed(err)
 	}
 	return err
-}
-
-// Sleep waits until ctx ends, at most d.
-func Sleep(ctx context.Context, c clock.Clock, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-c.After(d):
-	}
 }

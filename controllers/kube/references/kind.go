@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
@@ -26,6 +27,26 @@ func KindOf(kind schema.GroupKind) Kind { return Kind(kind.String()) }
 
 // GroupKind is the inverse of KindOf.
 func (k Kind) GroupKind() schema.GroupKind { return schema.ParseGroupKind(string(k)) }
+
+// What package builtin knows, by Kind, so that questions about an edge parse none.
+var (
+	referredKinds = kindsOf(builtin.Referred)
+	possibleKinds = func() map[Kind]sets.Set[Kind] {
+		all := map[Kind]sets.Set[Kind]{}
+		for from := range builtin.Referring {
+			all[KindOf(from)] = kindsOf(builtin.Possible(from))
+		}
+		return all
+	}()
+)
+
+func kindsOf(all sets.Set[schema.GroupKind]) sets.Set[Kind] {
+	kinds := sets.New[Kind]()
+	for kind := range all {
+		kinds.Insert(KindOf(kind))
+	}
+	return kinds
+}
 
 // Asked is the kinds that rules ask about, and what they ask.
 type Asked map[Kind]policy.Relations
@@ -53,14 +74,33 @@ type Declared struct {
 
 // About returns the kinds about which rules ask something that depends on the declaration, sorted.
 func (d Declared) About(asked Asked) (all []Kind) {
-	answers := policy.AsksReferences | policy.AsksTargets
+	return about(asked, KindOf(d.From.GroupKind()), d.To, d.answers())
+}
+
+// Answered returns what rules can ask because of some declarations.
+func Answered(all []Declared) Asked {
+	answered := Asked{}
+	for _, d := range all {
+		answers := d.answers()
+		if own := answers &^ policy.AsksReferences; own != 0 {
+			answered[KindOf(d.From.GroupKind())] |= own
+		}
+		if answers.Has(policy.AsksReferences) {
+			answered[d.To] |= policy.AsksReferences
+		}
+	}
+	return answered
+}
+
+// answers returns what the declaration tells rules: references about To, the others about the kind of From.
+func (d Declared) answers() policy.Relations {
 	switch {
 	case d.Selector != "":
-		answers = policy.AsksSelected
+		return policy.AsksSelected
 	case d.Possible:
-		answers = policy.AsksReferences
+		return policy.AsksReferences
 	}
-	return about(asked, KindOf(d.From.GroupKind()), d.To, answers)
+	return policy.AsksReferences | policy.AsksTargets
 }
 
 // about returns the kinds about which rules ask something that depends on what objects of a kind say about another one: the answers to

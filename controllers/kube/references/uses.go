@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -108,17 +107,16 @@ type referred struct {
 }
 
 // targetsOf returns the targets of an object, as one or several sources have read it. A bare name of a kind that may be cluster-scoped
-// leads to two targets, of which one can exist: they count as one. Names of
-// objects that need not exist are left out.
+// leads to two targets, of which one can exist: they count as one. Names of objects that need not exist are left out.
 func targetsOf(read []*referrer) map[Target]referred {
 	all := map[Target]referred{}
 	for _, r := range read {
-		possible := builtin.Possible(r.object.node.Kind.GroupKind())
+		possible := possibleKinds[r.object.node.Kind]
 		for _, e := range r.edges {
-			if possible.Has(e.to.Kind.GroupKind()) {
+			if possible.Has(e.to.Kind) {
 				continue
 			}
-			to, anyScope := e.to.Target, e.to.Namespace == "" && !builtin.Referred.Has(e.to.Kind.GroupKind())
+			to, anyScope := e.to.Target, e.to.Namespace == "" && !referredKinds.Has(e.to.Kind)
 			if anyScope {
 				to.Namespace = r.name.Namespace
 			}

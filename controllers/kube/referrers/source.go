@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -62,7 +63,7 @@ func (s *source) run(ctx context.Context) {
 			s.found(found)
 			s.follow(ctx, found)
 		}
-		listwatch.Sleep(ctx, s.watcher.clock, wait.Jitter(again, 0.2))
+		wake.Sleep(ctx, s.watcher.clock, wait.Jitter(again, 0.2))
 	}
 }
 

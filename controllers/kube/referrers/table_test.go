@@ -38,19 +38,7 @@ func newTable(t testing.TB, declared ...references.Declared) *extract.Table {
 }
 
 // everything is what rules can ask about the kinds of Kubernetes.
-func everything() references.Asked {
-	all := references.Asked{}
-	for _, d := range references.BuiltIn() {
-		from := references.KindOf(d.From.GroupKind())
-		if d.Selector != "" {
-			all[from] |= policy.AsksSelected
-			continue
-		}
-		all[from] |= policy.AsksTargets
-		all[d.To] |= policy.AsksReferences
-	}
-	return all
-}
+func everything() references.Asked { return references.Answered(references.BuiltIn()) }
 
 func secret(namespace, name string) references.Target {
 	return references.Target{Kind: references.Secret, Namespace: namespace, Name: name}
@@ -71,7 +59,7 @@ func TestTableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	expect.Equal(t, "targets of a declared kind", kindsOfTargets[1:], table.About(appKind))
 	expect.Equal(t, "targets of another kind", nil, table.About(fixture.Nodes))
 	kinds := table.Kinds()
-	expect.Equal(t, "kinds", 26, len(kinds))
+	expect.Equal(t, "kinds", 28, len(kinds))
 	for _, d := range references.BuiltIn() {
 		if len(d.About(both)) > 0 && !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
@@ -214,13 +202,14 @@ func TestTableRefusesInvalidDeclarations(t *testing.T) {
 		declared references.Declared
 		want     string
 	}{
-		"a syntax error":           {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
-		"an invalid selector":      {references.Declared{From: appKind, To: references.Secret, Selector: "object."}, "selector:1"},
-		"no expression":            {references.Declared{From: appKind, To: references.Secret}, "missing"},
-		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
-		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
-		"the data of Secrets":      {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
-		"everything about Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
+		"a syntax error":                     {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
+		"an invalid selector":                {references.Declared{From: appKind, To: references.Secret, Selector: "object."}, "selector:1"},
+		"no expression":                      {references.Declared{From: appKind, To: references.Secret}, "missing"},
+		"no kind":                            {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
+		"no version":                         {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
+		"the data of Secrets":                {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
+		"a selector for the data of Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Selector: "object.data"}, "selector reads more of a Secret than its metadata: data"},
+		"everything about Secrets":           {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, refused := extract.NewTable(fixture.Compiler(t), []references.Declared{test.declared}, both)
@@ -228,7 +217,7 @@ func TestTableRefusesInvalidDeclarations(t *testing.T) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}
 			expect.Equal(t, "declaration", test.declared, refused[0].Declared)
-			expect.Equal(t, "about", []references.Kind{references.Secret}, refused[0].About(both))
+			expect.Equal(t, "about", []references.Kind{references.Secret}, refused[0].UnknownAbout(both))
 			expect.Equal(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
 		})
 	}

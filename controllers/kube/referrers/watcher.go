@@ -89,7 +89,7 @@ func (w *Watcher) Use(declared []references.Declared, asked references.Asked, mi
 			return asked[kind] == 0 && table.Undeclared()[kind] == relations
 		})
 		for _, r := range unusable {
-			refused = append(refused, refusal{r, "", r.About(w.asked)})
+			refused = append(refused, refusal{r, "", r.UnknownAbout(w.asked)})
 		}
 		for _, m := range misread {
 			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From, m.About(w.asked)})

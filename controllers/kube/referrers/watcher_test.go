@@ -68,7 +68,7 @@ func TestWatcherUseBeforeStart(t *testing.T) {
 		bubble.Pass(time.Minute)
 		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
 		expect.Equal(t, "requests", 0, len(w.requests))
-		expect.Equal(t, "troubles", 26-1, len(w.Errors()))
+		expect.Equal(t, "troubles", 28-1, len(w.Errors()))
 	})
 }
 

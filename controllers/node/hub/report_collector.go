@@ -133,7 +133,7 @@ func (c *ReportCollector) follow(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		follower.Run(ctx)
-		listwatch.Sleep(ctx, c.Clock, absentEvery)
+		wake.Sleep(ctx, c.Clock, absentEvery)
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
@@ -94,7 +93,7 @@ func (p *RulePublisher) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
 	watched := false
-	for next := lookEvery; p.wake.Wait(ctx, p.Clock, next); listwatch.Sleep(ctx, p.Clock, writeEvery) {
+	for next := lookEvery; p.wake.Wait(ctx, p.Clock, next); wake.Sleep(ctx, p.Clock, writeEvery) {
 		next = lookEvery
 		wanted, err := p.keep(ctx)
 		if err != nil {
@@ -116,7 +115,7 @@ func (p *RulePublisher) watch(ctx context.Context) {
 			log.FromContext(ctx).V(1).Info("watch of NodeImageRules failed", "err", err.Error())
 		}
 		p.wake.Send()
-		listwatch.Sleep(ctx, p.Clock, tryAgain)
+		wake.Sleep(ctx, p.Clock, tryAgain)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -49,7 +49,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			known = nil
 			sink.Lost(sourceErr)
 			log.FromContext(ctx).V(1).Info("images unknown", "why", sourceErr.Message)
-			listwatch.Sleep(ctx, s.node.Clock, delay())
+			wake.Sleep(ctx, s.node.Clock, delay())
 			continue
 		case known == nil, node != about:
 			sink.Undeletable(nil)
@@ -75,7 +75,7 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	default:
 	}
 	soon := min(lookAgain, s.node.Interval)
-	listwatch.Sleep(ctx, s.node.Clock, soon)
+	wake.Sleep(ctx, s.node.Clock, soon)
 	select {
 	case <-ctx.Done():
 	case <-differs:

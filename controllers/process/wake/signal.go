@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wake wakes a loop that waits for work.
+// Package wake lets loops wait for work or for a time, by a clock, and wakes them.
 package wake
 
 import (
@@ -40,4 +40,12 @@ func (s *Signal) Wait(ctx context.Context, c clock.Clock, most time.Duration) bo
 	case <-c.After(most):
 	}
 	return ctx.Err() == nil
+}
+
+// Sleep waits until ctx ends, at most d.
+func Sleep(ctx context.Context, c clock.Clock, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.After(d):
+	}
 }

@@ -45,3 +45,15 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	s.Send()
 	expect.Equal(t, "goes on after Send", false, s.Wait(ctx, clock.RealClock{}, time.Hour))
 }
+
+func TestSleepEndsWithItsTimeOrItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		wake.Sleep(t.Context(), clock.RealClock{}, time.Hour)
+		expect.Equal(t, "slept", time.Hour, time.Since(began))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		wake.Sleep(ctx, clock.RealClock{}, time.Hour)
+		expect.Equal(t, "slept until its context ended", time.Hour+time.Minute, time.Since(began))
+	})
+}

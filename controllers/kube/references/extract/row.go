@@ -35,6 +35,26 @@ type column struct {
 	about     []references.Kind // kinds about which rules ask something that depends on it
 	extractor *engine.Extractor
 	builtIn   bool
+	scope     scope
+}
+
+// scope says whether the objects of a kind have a namespace.
+type scope int
+
+const (
+	anyScope scope = iota // it is unknown
+	namespaced
+	clusterScoped
+)
+
+func scopeOf(kind schema.GroupKind) scope {
+	switch {
+	case builtin.IsClusterScoped(kind):
+		return clusterScoped
+	case builtin.Referred.Has(kind):
+		return namespaced
+	}
+	return anyScope
 }
 
 // use is what an expression returns.
@@ -191,18 +211,17 @@ func (c *column) targets(e *engine.Evaluator, object map[string]any, namespace s
 	if err != nil {
 		return nil, err
 	}
-	kind := c.kind.GroupKind()
 	var targets []references.Target
 	for _, n := range named {
 		to := references.Target{Kind: c.kind, Namespace: cmp.Or(n.Namespace, namespace), Name: n.Name}
 		switch {
-		case builtin.IsClusterScoped(kind):
+		case c.scope == clusterScoped:
 			to.Namespace = ""
-		case !builtin.Referred.Has(kind) && n.Namespace == "" && namespace != "":
+		case c.scope == anyScope && n.Namespace == "" && namespace != "":
 			targets = append(targets, references.Target{Kind: c.kind, Name: n.Name}) // the kind may be cluster-scoped
-		case builtin.Referred.Has(kind) && to.Namespace == "" && c.builtIn:
+		case c.scope == namespaced && to.Namespace == "" && c.builtIn:
 			continue
-		case builtin.Referred.Has(kind) && to.Namespace == "":
+		case c.scope == namespaced && to.Namespace == "":
 			return nil, fmt.Errorf("the reference to %s %q has no namespace, and the referring object is cluster-scoped", c.kind, n.Name)
 		}
 		targets = append(targets, to)
@@ -218,4 +237,13 @@ func unread(r references.Referrer, about []references.Kind, err error) reference
 	}
 	r.Unread = union(r.Unread, about)
 	return r
+}
+
+// Referrers returns objects as rules see them. The slice is the caller's.
+func Referrers(names []references.Name) []engine.Referrer {
+	all := make([]engine.Referrer, len(names))
+	for i, name := range names {
+		all[i] = engine.Referrer(name)
+	}
+	return all
 }

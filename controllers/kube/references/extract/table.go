@@ -32,8 +32,8 @@ type Refused struct {
 	Err error
 }
 
-// About returns the kinds about which rules ask something that may depend on the declaration, sorted.
-func (r Refused) About(asked references.Asked) []references.Kind {
+// UnknownAbout returns the kinds about which rules ask something that is unknown because the declaration was refused, sorted.
+func (r Refused) UnknownAbout(asked references.Asked) []references.Kind {
 	return references.InvalidReference{Of: references.KindOf(r.From.GroupKind()), To: r.To}.About(asked)
 }
 
@@ -61,28 +61,13 @@ func NewTable(c *engine.Compiler, declared []references.Declared, asked referenc
 	for _, r := range t.rows {
 		r.sort()
 	}
-	known := answered(all)
+	known := references.Answered(all)
 	for kind, relations := range asked {
 		if missing := relations &^ known[kind]; missing != 0 {
 			t.undeclared[kind] = missing
 		}
 	}
 	return t, refused
-}
-
-// answered returns what declarations tell about each kind.
-func answered(all []references.Declared) references.Asked {
-	known := references.Asked{}
-	for _, d := range all {
-		from := references.KindOf(d.From.GroupKind())
-		if d.Selector != "" {
-			known[from] |= policy.AsksSelected
-			continue
-		}
-		known[from] |= policy.AsksTargets
-		known[d.To] |= policy.AsksReferences
-	}
-	return known
 }
 
 var errShape = errors.New("from needs a version and a kind")
@@ -96,24 +81,26 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, asked references.
 	if d.From.Version == "" || d.From.Kind == "" {
 		return errShape
 	}
-	column := column{use: names, kind: d.To, about: about, builtIn: !declared}
+	to := d.To.GroupKind()
+	column := column{use: names, kind: d.To, about: about, builtIn: !declared, scope: scopeOf(to)}
+	field := "names"
 	var problems []policy.Problem
 	if d.Selector != "" {
-		column.use = selects
-		column.extractor, problems = c.SelectorExtractor(d.Selector, "selector")
+		field, column.use = "selector", selects
+		column.extractor, problems = c.SelectorExtractor(d.Selector, field)
 	} else {
-		column.extractor, problems = c.Extractor(d.Names, "names")
+		column.extractor, problems = c.Extractor(d.Names, field)
 	}
 	if column.extractor == nil {
 		return fmt.Errorf("%s", problems[0])
 	}
 	if isSecret(d.From) && !column.extractor.MetadataOnly() {
-		return fmt.Errorf("names reads more of a Secret than its metadata: %s", strings.Join(column.extractor.Reads(), ", "))
+		return fmt.Errorf("%s reads more of a Secret than its metadata: %s", field, strings.Join(column.extractor.Reads(), ", "))
 	}
 	if !declared {
 		column.extractor = column.extractor.Lenient()
 	}
-	if builtin.HasAnyName(d.To.GroupKind()) {
+	if builtin.HasAnyName(to) {
 		column.extractor = column.extractor.AnyName()
 	}
 	if len(about) > 0 {

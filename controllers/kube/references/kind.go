@@ -28,7 +28,7 @@ func KindOf(kind schema.GroupKind) Kind { return Kind(kind.String()) }
 // GroupKind is the inverse of KindOf.
 func (k Kind) GroupKind() schema.GroupKind { return schema.ParseGroupKind(string(k)) }
 
-// What package builtin knows, by Kind, so that questions about an edge parse none.
+// The tables of package builtin, by Kind, so that an edge is looked up without parsing.
 var (
 	referredKinds = kindsOf(builtin.Referred)
 	possibleKinds = func() map[Kind]sets.Set[Kind] {

@@ -30,7 +30,7 @@ var permissionsTable = map[string]Mutant{
 		New: "return now.Sub(a.at) > freshFor",
 	},
 	"permissions: the first answer does not count as a change": {
-		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestRefresherReportsChanges",
+		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestRefresherFollowsTheRules",
 		Old: "!ok || fmt.Sprint(before.err)",
 		New: "ok && fmt.Sprint(before.err)",
 	},

@@ -373,9 +373,12 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 			return retention.Prepared{}, blocked
 		}
 	}
-	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, permit policy.DeletePermit, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, cleared policy.Clearance, since time.Time) retention.Outcome {
 		w.mustBeFresh(since)
-		return w.remove(ctx, permit, target)
+		if !cleared.Permits(target) {
+			w.t.Errorf("sent without a clearance for %v", target)
+		}
+		return w.remove(ctx, cleared.Permit(), target)
 	}}, nil
 }
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Manager records objects in all RetentionArchives. It implements retention.Archive for the reconciler. Create it with New.
+type Manager struct {
+	Options
+	Decider
+	cluster atomic.Pointer[string] // UID of the cluster; nil until it is known
+	reads   wake.Signal            // has the RetentionArchives read
+	rules   atomic.Pointer[policy.Snapshot]
+	done    chan struct{}
+
+	mu      sync.Mutex
+	running context.Context    // nil until Start
+	workers map[string]*worker // by the name of the RetentionArchive
+	group   sync.WaitGroup
+}
+
+// Options are the dependencies of a Manager.
+type Options struct {
+	Cache      client.Reader // of RetentionArchives
+	Client     client.Client // writes their status
+	Live       client.Reader // reads Secrets and the namespace kube-system from the API server
+	Objects    Objects
+	Leadership interface{ Check() error } // returns nil while this process certainly leads
+	Clock      clock.WithTicker
+	Open       Opener // nil: store.Open
+}
+
+// Opener opens the store of a URL, with the data of a Secret; nil data for the identity of the process. It sends no request.
+type Opener func(ctx context.Context, url string, credentials map[string][]byte) (Store, error)
+
+// Store is a Bucket with what maintenance needs.
+type Store interface {
+	archive.Bucket
+	// Probe writes an object, reads it back and deletes it.
+	Probe(ctx context.Context) store.Probe
+	Close() error
+}
+
+// Decider connects a Manager to the reconciler. It is set before Start.
+type Decider struct {
+	// Expected returns the deletion of an object that is expected soon and that no limit delays. See Reconciler.Expected.
+	Expected func(schema.GroupVersionKind, types.UID) (policy.Intent, bool)
+	Stopped  <-chan struct{} // closed when no more deletions are sent
+}
+
+const (
+	readEvery   = 5 * time.Second  // between two readings of the RetentionArchives
+	readTimeout = 4 * time.Second  // of reading them from the cache, which waits for the first list
+	removalsEnd = 22 * time.Second // how long to wait at the end for deletions in flight
+	finishTime  = 5 * time.Second  // of writing their results
+)
+
+// New makes a Manager with no archives.
+func New(o Options) *Manager {
+	if o.Open == nil {
+		o.Open = func(ctx context.Context, url string, credentials map[string][]byte) (Store, error) {
+			return store.Open(ctx, url, credentials)
+		}
+	}
+	return &Manager{Options: o, done: make(chan struct{}), workers: map[string]*worker{}}
+}
+
+// NeedLeaderElection returns true: only the leader writes.
+func (m *Manager) NeedLeaderElection() bool { return true }
+
+// Start records objects until ctx has ended, and then writes the results of the deletions in flight.
+func (m *Manager) Start(ctx context.Context) error {
+	defer close(m.done)
+	m.mu.Lock()
+	m.running = ctx
+	for _, w := range m.workers {
+		m.run(w)
+	}
+	m.mu.Unlock()
+	for pause := time.Duration(0); m.reads.Wait(ctx, m.Clock, pause); pause = readEvery {
+		m.read(ctx)
+	}
+	m.mu.Lock()
+	m.running = ctx // it has ended: run starts nothing from now on
+	m.mu.Unlock()
+	m.group.Wait()
+	m.finish(context.WithoutCancel(ctx))
+	return nil
+}
+
+// Done returns a channel that is closed when nothing more is written.
+func (m *Manager) Done() <-chan struct{} { return m.done }
+
+// Use sets the policies as they apply now, with their namespaces.
+func (m *Manager) Use(snapshot *policy.Snapshot) { m.rules.Store(snapshot) }
+
+// run runs a worker. The caller holds mu.
+func (m *Manager) run(w *worker) {
+	if m.running == nil || m.running.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(m.running)
+	w.stop = cancel
+	m.group.Go(func() { w.run(ctx) })
+}
+
+// finish waits for the deletions in flight, and writes their results.
+func (m *Manager) finish(ctx context.Context) {
+	ended := false
+	select {
+	case <-m.Stopped:
+		ended = true
+	case <-m.Clock.After(removalsEnd):
+	}
+	ctx, cancel := context.WithTimeout(ctx, finishTime)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, w := range m.all() {
+		group.Go(func() { w.finish(ctx, ended) })
+	}
+	group.Wait()
+}
+
+func (m *Manager) all() []*worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.workers))
+}
+
+// worker returns the worker of a RetentionArchive. It creates one if there is none, which waits until the RetentionArchive is read.
+func (m *Manager) worker(name string) *worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.workers[name]
+	if w == nil {
+		w = newWorker(m, name)
+		m.workers[name] = w
+		m.run(w)
+		m.reads.Send()
+	}
+	return w
+}
+
+// workerOf returns the worker of a RetentionArchive as it was read. If it has replaced another of the same name, the earlier worker
+// ends, and its receipts with it.
+func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
+	w := m.worker(a.Name)
+	if w.isOf(a.UID) {
+		return w
+	}
+	m.mu.Lock()
+	if w.stop != nil {
+		w.stop()
+	}
+	delete(m.workers, a.Name)
+	m.mu.Unlock()
+	callReady(w.candidates())
+	return m.worker(a.Name)
+}
+
+// known returns the worker of a rule's archive; nil if there is none.
+func (m *Manager) known(i policy.Intent) *worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i.Rule == nil || i.Rule.Archive == nil {
+		return nil
+	}
+	return m.workers[i.Rule.Archive.To]
+}
+
+// Open implements retention.Archive: it forgets all receipts and all waiting targets.
+func (m *Manager) Open() {
+	for _, w := range m.all() {
+		w.reset()
+	}
+}
+
+// Lookup implements retention.Archive.
+func (m *Manager) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool) {
+	if w := m.known(i); w != nil {
+		return w.lookup(i, t)
+	}
+	return policy.Receipt{}, false
+}
+
+// Record implements retention.Archive.
+func (m *Manager) Record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
+	return m.worker(i.Rule.Archive.To).record(i, t, c)
+}
+
+// Withdraw implements retention.Archive.
+func (m *Manager) Withdraw(i policy.Intent) {
+	if w := m.known(i); w != nil {
+		w.withdraw(i)
+	}
+}
+
+// Finish implements retention.Archive.
+func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) {
+	if w := m.known(i); w != nil {
+		w.finished(t, o)
+	}
+}
+
+// Problem returns why the objects of a rule that archives cannot be recorded now; nil if they can, or if that is not known yet.
+func (m *Manager) Problem(r *policy.Rule) error {
+	if r.Archive == nil {
+		return nil
+	}
+	w := m.worker(r.Archive.To)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(w.invalid, errUnread) {
+		return nil
+	}
+	return w.mayArchive(r)
+}

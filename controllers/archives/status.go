@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// The reasons of the conditions of a RetentionArchive.
+const (
+	Succeeded   = "Succeeded"
+	Failed      = "Failed"
+	Available   = "Available"
+	Unavailable = "ArchiveUnavailable"
+	Invalid     = "Invalid"
+)
+
+const (
+	countsEvery  = time.Minute // between two writes of a status of which only counts have changed
+	writeStatus  = 10 * time.Second
+	fieldManager = "sunset-controller"
+)
+
+// written counts what a worker has written, in its life and, by the status, before.
+type written struct {
+	records, bytes int64
+	last           time.Time
+	continued      bool // the counts of the status are included
+}
+
+func (c *written) add(records, bytes int, at time.Time) {
+	c.records += int64(records)
+	c.bytes += int64(bytes)
+	c.last = at
+}
+
+// resume continues the counts of a status.
+func (c *written) resume(s v1alpha1.ArchiveStatus) {
+	if !c.continued {
+		c.continued = true
+		c.records += s.Records
+		c.bytes += s.Bytes
+	}
+}
+
+var errMissing = errors.New("it does not exist")
+
+// use sets the RetentionArchive as last read; nil if there is none.
+func (w *worker) use(a *v1alpha1.RetentionArchive) {
+	if a == nil {
+		w.mu.Lock()
+		w.invalid = errMissing
+		w.mu.Unlock()
+		for _, m := range metrics.OfArchives {
+			m.DeleteLabelValues(w.name)
+		}
+		return
+	}
+	w.mu.Lock()
+	same := w.spec.object != nil && w.spec.object.Generation == a.Generation && w.invalid == nil
+	if same {
+		w.spec.object = a
+		w.mu.Unlock()
+		return
+	}
+	s, err := specOf(a)
+	w.spec, w.invalid = s, err
+	w.written.resume(a.Status)
+	w.mu.Unlock()
+	if err == nil {
+		w.segment.use(s.encryption)
+		w.wake.Send()
+	}
+	w.attend.Send()
+}
+
+// writeStatus writes the status if it differs from the one that the cache has. Counts alone are written only once in a while.
+func (u *upkeep) writeStatus(ctx context.Context, s spec) {
+	u.mu.Lock()
+	now := u.manager.Clock.Now()
+	status := *s.object.Status.DeepCopy()
+	u.describe(&status, s.object.Generation, now)
+	u.mu.Unlock()
+	if equality.Semantic.DeepEqual(status, s.object.Status) {
+		return
+	}
+	if equality.Semantic.DeepEqual(status.Conditions, s.object.Status.Conditions) && now.Sub(u.statusAt) < countsEvery {
+		return
+	}
+	u.statusAt = now
+	if err := u.manager.patch(ctx, s.object, status); err != nil {
+		log.FromContext(ctx).Error(err, "status of RetentionArchive not written", "archive", u.name)
+	}
+}
+
+// describe sets what a status says. The caller holds mu.
+func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.Time) {
+	s.ObservedGeneration, s.Records, s.Bytes = generation, w.written.records, w.written.bytes
+	if !w.written.last.IsZero() {
+		s.LastRecordTime = &metav1.Time{Time: w.written.last.UTC().Truncate(time.Second)}
+	}
+	set := func(of string, ok bool, reason, message string) {
+		c := metav1.Condition{
+			Type: of, Status: metav1.ConditionFalse, Reason: reason, Message: policy.Shorten(message, policy.MaxConditionMessage),
+			ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now.UTC().Truncate(time.Second)},
+		}
+		if ok {
+			c.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	for _, c := range []struct {
+		of   string
+		err  error
+		does string
+	}{
+		{v1alpha1.ArchiveWritable, w.probe.Write, "Sunset can write objects to the store"},
+		{v1alpha1.ArchiveReadable, w.probe.Read, "Sunset can read back what it has written"},
+		{v1alpha1.ArchiveDeletable, w.probe.Delete, "Sunset can delete objects from the store"},
+	} {
+		switch err := cmp.Or(w.invalid, c.err); {
+		case w.invalid != nil:
+			set(c.of, false, Invalid, "spec is invalid: "+err.Error())
+		case err != nil:
+			set(c.of, false, Failed, err.Error())
+		default:
+			set(c.of, true, Succeeded, c.does)
+		}
+	}
+	switch {
+	case w.invalid != nil:
+		set(v1alpha1.ArchiveReady, false, Invalid, "rules that archive here keep all objects: "+w.invalid.Error())
+	case w.failure != nil:
+		set(v1alpha1.ArchiveReady, false, Unavailable, "rules that archive here keep all objects until this ends: "+w.failure.Error())
+	default:
+		set(v1alpha1.ArchiveReady, true, Available, "rules can archive here")
+	}
+}
+
+// patch writes a status, unless this process no longer leads.
+func (m *Manager) patch(ctx context.Context, of *v1alpha1.RetentionArchive, status v1alpha1.ArchiveStatus) error {
+	if err := m.mayWrite(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeStatus)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.RetentionArchiveKind.Kind,
+		"metadata": map[string]any{"name": of.Name, "uid": of.UID}, "status": status,
+	})
+	if err != nil {
+		return err
+	}
+	target := &v1alpha1.RetentionArchive{}
+	target.Name = of.Name
+	return m.Client.Status().Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(fieldManager), client.ForceOwnership)
+}

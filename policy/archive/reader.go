@@ -3,47 +3,22 @@
 package archive
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"filippo.io/age"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reader reads an archive. It is safe for concurrent use.
+// Reader reads an archive. No method returns content of an object before its digest is verified. It is safe for concurrent use.
 type Reader struct {
 	Bucket     Bucket
 	Identities []age.Identity // needed if the archive is encrypted
 }
-
-// Query selects records. The zero Query selects all. All set fields must match.
-type Query struct {
-	Kind      schema.GroupKind // of the object or of a dependent
-	Namespace *string          // nil: all; empty: cluster-scoped objects
-	Name      string           // of the object; or, if Kind is a kind of dependents, of a dependent
-	UID       string
-	Selector  labels.Selector // nil: all
-	Policy    string          // as in Record
-	Rule      string
-	Since     time.Time       // archived at this time or later; zero: no limit
-	Until     time.Time       // archived before this time; zero: no limit
-	Results   []Result        // what happened; empty: all. "" is a record without a result
-	Match     func(Meta) bool // nil: all; called last, from one goroutine at a time
-}
-
-// Find yields the metadata of records, the newest first. Of several records of one UID and resourceVersion it yields one. It reads
-// index objects, segments that no index object covers, and nothing else, some in parallel, and holds the matches of a few days.
-// After an error it ends.
-func (r *Reader) Find(ctx context.Context, q Query) iter.Seq2[Meta, error] { return nil }
-
-// Get reads one record, and verifies the digest of its segment.
-func (r *Reader) Get(ctx context.Context, m Meta) (Record, error) { return Record{}, nil }
-
-// Each reads the records of all metas, and each segment only once. It yields them in the order of segments and lines. It yields a
-// record before the digest of its segment is verified: if the digest is wrong, an error ErrCorrupt follows, and it ends.
-func (r *Reader) Each(ctx context.Context, metas []Meta) iter.Seq2[Found, error] { return nil }
 
 // Found is a record and its metadata.
 type Found struct {
@@ -51,40 +26,152 @@ type Found struct {
 	Record Record
 }
 
-// Records reads all records of a segment, one at a time, as Each does.
-func (r *Reader) Records(ctx context.Context, segment string) iter.Seq2[Found, error] { return nil }
+// Get reads one record. It reads its segment whole.
+func (r *Reader) Get(ctx context.Context, m Meta) (Record, error) {
+	for f, err := range r.Each(ctx, []Meta{m}) {
+		return f.Record, err
+	}
+	return Record{}, ctx.Err()
+}
+
+// Each reads the records of all metas, in the order of segments and lines. It reads each segment once, some in parallel, and holds
+// only these. After an error it ends.
+func (r *Reader) Each(ctx context.Context, metas []Meta) iter.Seq2[Found, error] {
+	type segment struct {
+		metas []Meta
+		data  []byte
+		err   error
+	}
+	wanted := slices.SortedFunc(slices.Values(metas), func(a, b Meta) int {
+		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))
+	})
+	read := func(ctx context.Context, metas []Meta) segment {
+		data, err := fetch(ctx, r.Bucket, metas[0].Segment)
+		return segment{metas, data, err}
+	}
+	return func(yield func(Found, error) bool) {
+		for s := range ahead(ctx, chunks(wanted), read) {
+			if s.err != nil {
+				yield(Found{}, s.err)
+				return
+			}
+			for f, err := range r.pick(s.metas, s.data) {
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chunks splits sorted metas by segment.
+func chunks(metas []Meta) iter.Seq[[]Meta] {
+	return func(yield func([]Meta) bool) {
+		for len(metas) > 0 {
+			n := slices.IndexFunc(metas, func(m Meta) bool { return m.Segment != metas[0].Segment })
+			if n < 0 {
+				n = len(metas)
+			}
+			if !yield(metas[:n]) {
+				return
+			}
+			metas = metas[n:]
+		}
+	}
+}
+
+// pick yields the records of metas, which are in the order of lines, from the content of their segment.
+func (r *Reader) pick(metas []Meta, data []byte) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		segment, at := metas[0].Segment, 0
+		for line, err := range lines(segment, data, r.Identities) {
+			for len(metas) > 0 && metas[0].Line == at && err == nil {
+				var f Found
+				f, err = foundOf(metas[0], line)
+				if err == nil && !yield(f, nil) {
+					return
+				}
+				metas = metas[1:]
+			}
+			if err != nil {
+				yield(Found{}, err)
+				return
+			}
+			if at++; len(metas) == 0 {
+				return
+			}
+		}
+		if len(metas) > 0 {
+			yield(Found{}, corrupt(segment, fmt.Errorf("it has %d lines, and no line %d", at, metas[0].Line)))
+		}
+	}
+}
+
+func foundOf(m Meta, line []byte) (Found, error) {
+	record, read, err := decodeRecord(m.Segment, line)
+	if err == nil && m.UID != "" && (read.UID != m.UID || read.ResourceVersion != m.ResourceVersion) {
+		err = corrupt(m.Segment, fmt.Errorf("line %d is %s with UID %s, and its metadata names UID %s", m.Line, read.Object, read.UID, m.UID))
+	}
+	return Found{Meta: m, Record: record}, err
+}
+
+// decodeRecord reads a line of a segment.
+func decodeRecord(segment string, line []byte) (Record, Meta, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return r, Meta{}, corrupt(segment, err)
+	}
+	if r.Version < 1 || r.Version > Version {
+		return r, Meta{}, fmt.Errorf("object %q has records of format version %d, and this program reads versions up to %d; use a newer version",
+			segment, r.Version, Version)
+	}
+	m, err := metaOf(r)
+	if err != nil {
+		return r, m, corrupt(segment, err)
+	}
+	m.Segment, m.Bytes = segment, len(line)
+	return r, m, nil
+}
+
+// Records reads all records of a segment, one at a time. Their metadata have no results. After an error it ends.
+func (r *Reader) Records(ctx context.Context, segment string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		data, err := fetch(ctx, r.Bucket, segment)
+		if err != nil {
+			yield(Found{}, err)
+			return
+		}
+		at := 0
+		for line, err := range lines(segment, data, r.Identities) {
+			var f Found
+			if err == nil {
+				f.Record, f.Meta, err = decodeRecord(segment, line)
+				f.Line = at
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+			at++
+		}
+	}
+}
 
 // Segments lists the segments that may have records of the time from since to until, in the order of time. Zero times are no limit.
 func (r *Reader) Segments(ctx context.Context, since, until time.Time) iter.Seq2[Entry, error] {
-	return nil
-}
-
-// Progress of work that takes long. Total is 0 until it is known.
-type Progress struct {
-	Done, Total int   // objects in the bucket
-	Bytes       int64 // that were read
-}
-
-// Verification is what Verify found.
-type Verification struct {
-	Segments, IndexObjects, Records int
-	Bytes                           int64
-	Damaged                         []error  // each names an object that cannot be read, or whose digest is wrong
-	Missing                         []string // segments that the index names and the store does not have
-	NotIndexed                      []string // segments that no index object covers; searches read them, and Reindex adds them
-	Unrelated                       []string // objects in the bucket that are not part of an archive
-}
-
-// OK reports whether nothing is damaged or missing.
-func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) == 0 }
-
-// Verify reads everything and verifies each digest. Without identities it verifies the digests of encrypted objects and not their
-// content. The error is one of the store; what is damaged is in the result. progress may be nil.
-func (r *Reader) Verify(ctx context.Context, progress func(Progress)) (Verification, error) {
-	return Verification{}, nil
-}
-
-// Reindex writes index objects for the segments that no index object covers, and returns how many segments it added.
-func (r *Reader) Reindex(ctx context.Context, recipients []age.Recipient, now time.Time, progress func(Progress)) (int, error) {
-	return 0, nil
+	return func(yield func(Entry, error) bool) {
+		for e, err := range r.Bucket.List(ctx, SegmentPrefix) {
+			n, ok := parseName(SegmentPrefix, e.Name)
+			early := n.at.Add(time.Second).Before(since)                  // names have no fractions of a second
+			late := !until.IsZero() && n.day > dayOf(until.Add(maxDelay)) // no record waits longer for its segment
+			if err == nil && (!ok || early) {
+				continue
+			}
+			if err == nil && late {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }

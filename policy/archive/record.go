@@ -52,34 +52,11 @@ type Meta struct {
 	Policy     string            `json:"policy"`
 	Rule       string            `json:"rule"`
 	Due        time.Time         `json:"dueTime"`
+	Reason     string            `json:"reason,omitempty"`
+	Outcome    string            `json:"outcome,omitempty"`
 	ArchivedAt time.Time         `json:"archivedAt"`
 	Bytes      int               `json:"bytes"` // length of the record's line
 
 	Result   Result    `json:"-"` // Find sets it
 	ResultAt time.Time `json:"-"` // no later than this; zero if there is no result
-}
-
-// Result says what happened to an object after it was recorded. The zero Result is that nothing is known: the process may have
-// ended in between, so that the object may be deleted.
-//
-// Results combine: of several results of one version, Deleted wins, then Gone, Kept and Unknown.
-type Result string
-
-// The results.
-const (
-	Unknown Result = "unknown" // the request had no definite answer
-	Kept    Result = "kept"    // this version was not deleted: it changed, or something keeps it
-	Gone    Result = "gone"    // another client deleted it
-	Deleted Result = "deleted" // the API server accepted the request
-)
-
-// Finished tells what happened to records. It is one line of an index object. It names lines of a segment; or, for a record of an
-// earlier process, UID and resourceVersion.
-type Finished struct {
-	Result          Result    `json:"result"`
-	At              time.Time `json:"resultTime"`      // of the latest of them
-	Of              string    `json:"of,omitempty"`    // name of the segment
-	Lines           [][2]int  `json:"lines,omitempty"` // first and last line of each range
-	UID             types.UID `json:"uid,omitempty"`
-	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }

@@ -378,8 +378,19 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 		if !cleared.Permits(target) {
 			w.t.Errorf("sent without a clearance for %v", target)
 		}
+		w.mustBeArchived(cleared)
 		return w.remove(ctx, cleared.Permit(), target)
 	}}, nil
+}
+
+// mustBeArchived fails the test if the rule archives and the archive has no record of exactly this version.
+func (w *harness) mustBeArchived(c policy.Clearance) {
+	if c.Permit().Rule().Archive == nil {
+		return
+	}
+	if b, ok := w.Archive.(*archiveFake); !ok || !b.holds(c.Target()) || !c.Receipt().Covers(c.Target(), c.Permit().Rule().Archive) {
+		w.t.Errorf("%v is deleted without its record", c.Target())
+	}
 }
 
 // mustBeFresh fails the test if the answers are too old for a request that is sent now.

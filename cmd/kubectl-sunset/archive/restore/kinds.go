@@ -52,8 +52,8 @@ var jobs = schema.GroupKind{Group: "batch", Kind: "Job"}
 // controllerLabels are the labels that the Job controller adds to the template of a Job.
 var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
 
-// dontRun keeps objects that run to completion from running again.
-func dontRun(s *Step, _ Live) {
+// stop keeps objects that run to completion from running again.
+func (s *Step) stop() {
 	stop, ok := stopped[s.Ref.GroupKind()]
 	if !ok {
 		return
@@ -96,8 +96,8 @@ var (
 // bindings are the annotations of a bound claim or volume.
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
-// prepareVolume removes what binds a volume and a claim to objects that no longer exist.
-func prepareVolume(s *Step, live Live) {
+// unbind removes what binds a volume and a claim to objects that no longer exist.
+func (s *Step) unbind(live Live) {
 	kind := s.Ref.GroupKind()
 	if kind != claims && kind != volumes {
 		return
@@ -125,8 +125,8 @@ func prepareVolume(s *Step, live Live) {
 	s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume.Name)
 }
 
-// prepareService removes the addresses of a Service, which others may have now.
-func prepareService(s *Step, _ Live) {
+// releaseAddress removes the addresses of a Service, which others may have now.
+func (s *Step) releaseAddress() {
 	if s.Ref.GroupKind() != (schema.GroupKind{Kind: "Service"}) {
 		return
 	}
@@ -142,34 +142,32 @@ func kindName(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + "/" + kind.Kind
 }
 
-// definitions returns the kinds that CustomResourceDefinitions among the steps define.
-func definitions(all []*Step) map[string]Served {
+// definedBy returns the kinds that a CustomResourceDefinition defines, by kindName.
+func definedBy(s *Step) map[string]Served {
 	defined := map[string]Served{}
-	for _, s := range all {
-		if s.Ref.GroupKind() != definition {
-			continue
-		}
-		text := func(path ...string) string {
-			value, _, _ := unstructured.NestedString(s.Archived, path...)
-			return value
-		}
-		versions, _, _ := unstructured.NestedSlice(s.Archived, "spec", "versions")
-		for _, v := range versions {
-			version, _ := v.(map[string]any)
-			name, _ := version["name"].(string)
-			_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
-			kind := schema.GroupVersionKind{Group: text("spec", "group"), Version: name, Kind: text("spec", "names", "kind")}
-			defined[kindName(kind)] = Served{Namespaced: text("spec", "scope") == "Namespaced", Status: hasStatus}
-		}
+	text := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(s.Archived, path...)
+		return value
+	}
+	versions, _, _ := unstructured.NestedSlice(s.Archived, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
+		kind := schema.GroupVersionKind{Group: text("spec", "group"), Version: name, Kind: text("spec", "names", "kind")}
+		defined[kindName(kind)] = Served{Namespaced: text("spec", "scope") == "Namespaced", Status: hasStatus}
 	}
 	return defined
 }
 
-var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+var (
+	namespaces  = schema.GroupKind{Kind: "Namespace"}
+	definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+)
 
 // early lists the kinds that others need, in the order in which they are created.
 var early = []schema.GroupKind{
-	{Kind: "Namespace"}, definition, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+	namespaces, definitions, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
 	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Kind: "Secret"}, {Kind: "ConfigMap"}, volumes, claims,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // setOwners keeps references to owners that live, prepares references to owners that are restored too, and removes all others:
 // garbage collection would delete an object whose owners do not exist.
 func (p *planner) setOwners(s *Step) {
-	owners := s.object().GetOwnerReferences()
-	kept := owners[:0:0]
-	for _, o := range owners {
+	var kept []metav1.OwnerReference
+	for _, o := range s.owners() {
 		ref := ownerRef(o, s.Ref.Namespace)
 		uid, exists := p.live.Objects[ref]
 		switch restored := p.byUID[o.UID]; {
@@ -84,7 +84,7 @@ func ordered(all []*Step, byUID map[types.UID]*Step) []*Step {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *Step) int {
 		return cmp.Or(cmp.Compare(rank(a.Ref.GroupKind()), rank(b.Ref.GroupKind())), cmp.Compare(a.Ref.Namespace, b.Ref.Namespace),
-			cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name), a.archivedAt.Compare(b.archivedAt))
+			cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name), a.record.ArchivedAt.Compare(b.record.ArchivedAt))
 	})
 	done, result := map[*Step]bool{}, make([]*Step, 0, len(all))
 	var add func(*Step)

@@ -4,62 +4,81 @@ package restore
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/policy/archive/redact"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, definitions of kinds, and owners
 // before their dependents. It does not change the records.
 func Plan(records []Record, live Live, options Options) []*Step {
-	all := steps(records)
-	p := &planner{live: live, options: options, steps: all, byUID: map[types.UID]*Step{}, defined: definitions(all)}
-	newest := p.newest()
-	for _, s := range all {
-		if s.Why = p.refuse(s, newest); s.Why == "" && s.UID != "" {
-			p.byUID[s.UID] = s
+	p := &planner{live: live, options: options, steps: steps(records), byUID: map[types.UID]*Step{}, defined: map[string]Served{}, namespaces: map[string]bool{}}
+	p.findNewest()
+	for _, first := range []bool{true, false} { // what others need is decided first
+		for _, s := range p.steps {
+			if isNeeded := s.Ref.GroupKind() == namespaces || s.Ref.GroupKind() == definitions; isNeeded == first {
+				p.decide(s)
+			}
 		}
 	}
-	p.refuseOrphans()
-	for _, s := range all {
+	for _, s := range p.steps {
 		if s.Why == "" {
 			p.prepare(s)
 		}
 	}
-	return ordered(all, p.byUID)
+	return ordered(p.steps, p.byUID)
 }
 
 // planner holds what the decisions about one object need to know about the others.
 type planner struct {
-	live    Live
-	options Options
-	steps   []*Step
-	byUID   map[types.UID]*Step // that are restored, by their former UIDs
-	defined map[string]Served   // kinds whose CustomResourceDefinitions are among the records, as APIVERSION/KIND
+	live       Live
+	options    Options
+	steps      []*Step
+	newest     map[Ref]*Step       // the newest record of each name
+	byUID      map[types.UID]*Step // that are restored, by their former UIDs
+	defined    map[string]Served   // kinds whose CustomResourceDefinitions are restored, as APIVERSION/KIND
+	namespaces map[string]bool     // that are restored
 }
 
-// newest returns the newest record of each name. An object of which the archive has several can only be restored once.
-func (p *planner) newest() map[Ref]*Step {
-	newest := map[Ref]*Step{}
+// decide sets why an object is not restored, or remembers what its restoration means for others.
+func (p *planner) decide(s *Step) {
+	if s.Why = p.refuse(s); s.Why != "" {
+		return
+	}
+	if s.UID != "" {
+		p.byUID[s.UID] = s
+	}
+	switch s.Ref.GroupKind() {
+	case namespaces:
+		p.namespaces[s.Ref.Name] = true
+	case definitions:
+		maps.Copy(p.defined, definedBy(s))
+	}
+}
+
+// findNewest finds the newest record of each name: an object of which the archive has several can be restored once.
+func (p *planner) findNewest() {
+	p.newest = map[Ref]*Step{}
 	for _, s := range p.steps {
-		name := s.Ref
-		name.Version = ""
-		if other := newest[name]; other == nil || s.archivedAt.After(other.archivedAt) {
-			newest[name] = s
+		if other := p.newest[s.Ref.withoutVersion()]; other == nil || s.record.ArchivedAt.After(other.record.ArchivedAt) {
+			p.newest[s.Ref.withoutVersion()] = s
 		}
 	}
-	return newest
+}
+
+func (r Ref) withoutVersion() Ref {
+	r.Version = ""
+	return r
 }
 
 // refuse returns why an object cannot be restored; empty if it can.
-func (p *planner) refuse(s *Step, newest map[Ref]*Step) string {
-	name := s.Ref
-	name.Version = ""
+func (p *planner) refuse(s *Step) string {
 	uid, exists := p.live.Objects[s.Ref]
 	_, unknown := p.live.Unknown[s.Ref]
 	served, isServed := p.served(s)
@@ -72,14 +91,14 @@ func (p *planner) refuse(s *Step, newest map[Ref]*Step) string {
 		return "another object of this name exists, and restore never replaces an object; delete or rename that one first"
 	case viewOnly[s.Ref.GroupKind()] != "":
 		return viewOnly[s.Ref.GroupKind()]
-	case newest[name] != s:
+	case p.newest[s.Ref.withoutVersion()] != s:
 		return "the selection has a newer record of an object of this name"
 	case !isServed:
 		return fmt.Sprintf("the cluster does not serve %s %s; install its CustomResourceDefinition first", s.Ref.GroupVersion(), s.Ref.Kind)
 	case unknown:
 		return fmt.Sprintf("cannot tell whether it exists: %v", p.live.Unknown[s.Ref])
-	case len(s.redacted) > 0 && !p.options.Redacted:
-		return fmt.Sprintf("values are not in the archive: %s; to restore it without them, use --redacted", strings.Join(s.redacted, ", "))
+	case len(s.record.Redacted) > 0 && !p.options.Redacted:
+		return fmt.Sprintf("values are not in the archive: %s; to restore it without them, use --redacted", strings.Join(s.record.Redacted, ", "))
 	case served.Namespaced && !p.hasNamespace(s.Ref.Namespace):
 		return fmt.Sprintf("namespace %s does not exist; create it first: kubectl create namespace %[1]s", s.Ref.Namespace)
 	}
@@ -95,35 +114,11 @@ func (p *planner) served(s *Step) (Served, bool) {
 	return served, ok
 }
 
-// hasNamespace reports whether a namespace exists, or is restored too.
+// hasNamespace reports whether a namespace exists or is restored too. If that is unknown, the API server decides.
 func (p *planner) hasNamespace(name string) bool {
-	namespace := namespaceRef(name)
-	if _, exists := p.live.Objects[namespace]; exists {
-		return true
-	}
-	if _, unknown := p.live.Unknown[namespace]; unknown {
-		return true // the API server refuses the object if the namespace does not exist
-	}
-	return slices.ContainsFunc(p.steps, func(s *Step) bool { return s.Ref == namespace })
-}
-
-// refuseOrphans refuses objects whose namespace or definition is among the records, but is not restored.
-func (p *planner) refuseOrphans() {
-	for _, s := range p.steps {
-		if s.Why != "" || s.Ref.Namespace == "" {
-			continue
-		}
-		namespace := namespaceRef(s.Ref.Namespace)
-		if _, exists := p.live.Objects[namespace]; exists {
-			continue
-		}
-		for _, n := range p.steps {
-			if n.Ref == namespace && n.Why != "" {
-				s.Why = fmt.Sprintf("namespace %s is not restored: %s", n.Ref.Name, n.Why)
-				delete(p.byUID, s.UID)
-			}
-		}
-	}
+	_, exists := p.live.Objects[namespaceRef(name)]
+	_, unknown := p.live.Unknown[namespaceRef(name)]
+	return exists || unknown || p.namespaces[name]
 }
 
 // generated are the fields of metadata that only the API server sets.
@@ -139,11 +134,16 @@ func (p *planner) prepare(s *Step) {
 		s.object().SetFinalizers(nil)
 		s.note("finalizers removed: %s; to keep them, use --finalizers", strings.Join(finalizers, ", "))
 	}
+	if len(s.record.Redacted) > 0 {
+		s.note("values are not in the archive, and are %s or missing: %s", redact.Redacted, strings.Join(s.record.Redacted, ", "))
+	}
 	p.setOwners(s)
-	s.setRedacted()
 	s.setStatus(p)
-	for _, change := range []func(*Step, Live){dontRun, prepareVolume, prepareService} {
-		change(s, p.live)
+	s.stop()
+	s.unbind(p.live)
+	s.releaseAddress()
+	if len(s.record.Left) > 0 {
+		s.note("its dependents are only in the record: %s; to view them: kubectl sunset archive get", strings.Join(s.record.Left, ", "))
 	}
 	s.setOrigin()
 }
@@ -156,31 +156,23 @@ func (s *Step) note(format string, values ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, values...))
 }
 
-func (s *Step) setRedacted() {
-	if len(s.redacted) > 0 {
-		s.note("values are not in the archive, and are REDACTED or missing: %s", strings.Join(s.redacted, ", "))
-	}
-}
-
-// setStatus moves the status of a custom resource to a request of its own. Controllers of Kubernetes compute the status of its own
-// kinds; the status of a finished Job would also make the TTL controller delete it.
+// setStatus moves the status of a custom resource to a request of its own. Controllers of Kubernetes compute that of its own kinds.
+// What must not run again has none: its controller would read it, and could delete what has finished.
 func (s *Step) setStatus(p *planner) {
 	status, _ := s.Object["status"].(map[string]any)
 	served, _ := p.served(s)
+	_, stops := stopped[s.Ref.GroupKind()]
 	switch {
 	case len(status) == 0:
-	case isBuiltIn(s.Ref.Group):
+	case stops:
+		delete(s.Object, "status")
+		s.note("its status is only in the record; to view it: kubectl sunset archive get")
+	case served.BuiltIn:
 		delete(s.Object, "status")
 	case served.Status:
 		s.Status = status
 		delete(s.Object, "status")
 	}
-}
-
-// isBuiltIn reports whether Kubernetes itself serves a group. The groups of CustomResourceDefinitions have a dot; those of
-// Kubernetes that have one end in k8s.io, as do some of its SIGs.
-func isBuiltIn(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") && strings.Count(group, ".") == 2
 }
 
 // setOrigin holds the object, and says where it comes from.

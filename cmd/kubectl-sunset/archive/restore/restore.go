@@ -19,12 +19,12 @@ const (
 	UIDAnnotation = "sunset-k8s.io/restored-uid"
 )
 
-// Record is an archived object to restore.
+// Record is one archived object to restore: the object of a record of the archive, or one of its dependents.
 type Record struct {
 	Object     map[string]any
-	Dependents []map[string]any // that were deleted along with the object
-	Redacted   []string         // paths of fields of both whose values are not in the archive
-	From       string           // where the record is: ARCHIVE/SEGMENT#LINE
+	Redacted   []string // paths of fields whose values are not in the archive
+	Left       []string // kinds of dependents that only the record has, since they are not restored
+	From       string   // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
 }
 
@@ -38,6 +38,7 @@ type Ref struct {
 type Served struct {
 	Namespaced bool
 	Status     bool // it has the subresource status
+	BuiltIn    bool // Kubernetes itself serves it; its controllers compute the status
 }
 
 // Live is what lives in the cluster, of what Refs and Kinds name.
@@ -64,9 +65,8 @@ type Step struct {
 	Why      string         // why the object is not restored; empty if it is
 	Notes    []string       // what differs from the archived object, and what else the user must know
 
-	archivedAt time.Time
-	redacted   []string
-	restored   map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
+	record   Record
+	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
 // Refs returns the objects that Plan must know whether they exist: the archived ones, their owners, namespaces and volumes.
@@ -105,17 +105,11 @@ func Kinds(records []Record) []schema.GroupVersionKind {
 	return kinds
 }
 
-// steps returns a Step for each object of the records, without decisions.
+// steps returns a Step for each record, without decisions.
 func steps(records []Record) []*Step {
-	var all []*Step
-	for _, r := range records {
-		add := func(object map[string]any) {
-			all = append(all, &Step{Ref: refOf(object), UID: uidOf(object), Archived: object, From: r.From, archivedAt: r.ArchivedAt, redacted: r.Redacted})
-		}
-		add(r.Object)
-		for _, d := range r.Dependents {
-			add(d)
-		}
+	all := make([]*Step, len(records))
+	for i, r := range records {
+		all[i] = &Step{Ref: refOf(r.Object), UID: uidOf(r.Object), Archived: r.Object, From: r.From, record: r}
 	}
 	return all
 }

@@ -87,7 +87,7 @@ var homes = map[string][]string{
 	"github.com/Azure":                    {"controllers/archives/store"},
 	"google.golang.org/api":               {"controllers/archives/store"},
 	"golang.org/x/oauth2":                 {"controllers/archives/store"},
-	"filippo.io/age":                      {"policy/archive", "controllers/archives", "test"},
+	"filippo.io/age":                      {"policy/archive", "controllers/archives", "cmd/kubectl-sunset/command", "test"},
 	"github.com/klauspost/compress":       {"policy/archive"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},

@@ -54,7 +54,7 @@ func ParseObjects(args []string) ([]Object, error) {
 // Selection selects records. All set fields must match.
 type Selection struct {
 	Objects      []Object // empty: all
-	Namespace    *string  // nil: all. Objects without a namespace match if Objects selects their kind
+	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind
 	Selector     labels.Selector
 	UID, Policy  string
 	Since, Until time.Time
@@ -63,8 +63,12 @@ type Selection struct {
 	// Filter is a further condition; nil for none. Evaluator evaluates it.
 	Filter    *engine.Filter
 	Evaluator *engine.Evaluator
-	// IsNamed reports whether a name in any form that kubectl accepts is that of a kind. The version of the kind may be empty.
+	// Whole selects the Namespace object too, if Namespace is set and Objects is empty.
+	Whole bool
+	// IsNamed reports whether a name in any form that kubectl accepts is that of a kind.
 	IsNamed func(name string, kind schema.GroupVersionKind) bool
+	// Resolve returns the only kind that has a name, and whether its objects are in namespaces. It makes searches faster.
+	Resolve func(name string) (kind schema.GroupKind, namespaced, ok bool)
 
 	kinds map[kindNamed]bool // results of IsNamed
 }
@@ -100,7 +104,7 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 // Find finds the records of a selection. progress is called with the number of records read; it may be nil.
 func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(int)) (*Selected, error) {
 	all, n := &Selected{}, 0
-	query := archive.Query{Selector: s.Selector, UID: s.UID, Policy: s.Policy, Since: s.Since, Until: s.Until, Results: s.Results}
+	query := s.query()
 	query.Match = func(m archive.Meta) bool {
 		if n++; progress != nil {
 			progress(n)
@@ -128,6 +132,33 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(i
 	return all, nil
 }
 
+// query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
+func (s *Selection) query() archive.Query {
+	q := archive.Query{Selector: s.Selector, UID: s.UID, Policy: s.Policy, Since: s.Since, Until: s.Until, Results: s.Results}
+	if len(s.Objects) == 0 {
+		if !s.Whole {
+			q.Namespace = s.Namespace
+		}
+		return q
+	}
+	first := s.Objects[0]
+	if slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Kind != first.Kind }) {
+		return q
+	}
+	kind, namespaced, ok := s.Resolve(first.Kind)
+	if !ok {
+		return q
+	}
+	q.Kind = kind
+	if namespaced {
+		q.Namespace = s.Namespace
+	}
+	if len(s.Objects) == 1 {
+		q.Name = first.Name
+	}
+	return q
+}
+
 func (s *Selection) inNamespace(m archive.Meta) bool {
 	switch {
 	case s.Namespace == nil, m.Namespace == *s.Namespace:
@@ -137,7 +168,7 @@ func (s *Selection) inNamespace(m archive.Meta) bool {
 	case len(s.Objects) > 0:
 		return true
 	}
-	return m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
+	return s.Whole && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
 // matches returns the entries of a record that Objects selects: the object itself, or dependents.

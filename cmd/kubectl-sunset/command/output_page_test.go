@@ -17,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/check"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -43,6 +44,9 @@ var documents = []struct {
 	command, kind string
 	document      any
 }{
+	{"archive get --record", "ArchiveRecord", archive.Document{}},
+	{"archive ls", "ArchivedObjectList", archive.List{}},
+	{"archive verify", "ArchiveVerification", archive.Verification{}},
 	{"check", "InstallationReport", check.Report{}},
 	{"explain", "Explanation", explain.Page{}},
 	{"preview", "Preview", preview.Document{}},
@@ -55,7 +59,7 @@ var documents = []struct {
 
 // TestOutputPage: docs/reference/kubectl-sunset-output.md has the kinds of all documents and their fields.
 func TestOutputPage(t *testing.T) {
-	c := readComments(t, "../check", "../explain", "../preview", "../status", "../who", "../../../policy/audit", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
+	c := readComments(t, "../archive", "../../../policy/archive", "../check", "../explain", "../preview", "../status", "../who", "../../../policy/audit", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
 	var page strings.Builder
 	page.WriteString(outputHead)
 	for _, d := range documents {

@@ -51,7 +51,7 @@ func TestFilterRejects(t *testing.T) {
 		"":                      "missing",
 		"record.kind":           "", // dynamic, so an evaluation decides
 		"'Job'":                 "returns string, but filter must return bool",
-		"record.kind = 'Job'":   "Syntax error",
+		"record.kind = 'Job'":   "syntax error",
 		"references.count == 0": "available only in rules",
 		"recrod.kind == 'Job'":  "recrod",
 	} {

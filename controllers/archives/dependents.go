@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
 var (
@@ -147,7 +150,11 @@ func (w *worker) readDependents(ctx context.Context, q dependentsQuery, seen map
 				continue
 			}
 			if d == nil {
-				d = &dependent{kind: kind, namespace: m.Namespace, name: m.Name, uid: m.UID, data: id.copyOf(kind, data)}
+				whole, err := withKind(kind, data)
+				if err != nil {
+					return err
+				}
+				d = &dependent{kind: kind, namespace: m.Namespace, name: m.Name, uid: m.UID, data: whole}
 			}
 			for _, i := range o.items {
 				if has(i, m.UID) {
@@ -162,6 +169,12 @@ func (w *worker) readDependents(ctx context.Context, q dependentsQuery, seen map
 		}
 		return nil
 	})
+}
+
+// withKind returns a copy of an object of a listing, with apiVersion and kind.
+func withKind(kind schema.GroupVersionKind, data []byte) ([]byte, error) {
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	return archive.WithKind(bytes.Clone(data), apiVersion, name)
 }
 
 func has(i *item, uid types.UID) bool {
@@ -224,7 +237,10 @@ func (w *worker) readEvents(ctx context.Context, namespace string, of map[types.
 		if i == nil {
 			return nil
 		}
-		event := id.copyOf(kind, data)
+		event, err := withKind(kind, data)
+		if err != nil {
+			return err
+		}
 		i.events = append(i.events, event)
 		return w.extend(i, len(event))
 	}

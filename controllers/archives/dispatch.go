@@ -83,6 +83,7 @@ func (k groupKey) everywhere() groupKey {
 func (w *worker) due(key groupKey, g *group, now time.Time, ready *[]retention.Candidate) (due []*request, next time.Time) {
 	kept := g.waiting[:0]
 	for _, r := range g.waiting {
+		r.queued = false
 		switch {
 		case w.requests[r.target.UID] != r || r.underway:
 			continue
@@ -101,6 +102,7 @@ func (w *worker) due(key groupKey, g *group, now time.Time, ready *[]retention.C
 		default:
 			due = append(due, r)
 		}
+		r.queued = true
 		kept = append(kept, r)
 	}
 	clear(g.waiting[len(kept):])
@@ -159,12 +161,7 @@ func (w *worker) putBack(r *request) {
 		delete(w.requests, r.target.UID)
 		return
 	}
-	g := w.groups[r.key]
-	if g == nil {
-		g = &group{most: chunkMost}
-		w.groups[r.key] = g
-	}
-	g.waiting = append(g.waiting, r)
+	w.queue(r)
 }
 
 // retry has targets read again after a while. The reason is reported, because their candidates are evaluated again now.

@@ -3,7 +3,6 @@
 package archives
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -44,9 +43,7 @@ type dependent struct {
 
 // identity has the fields of an object that say what it is and what it belongs to.
 type identity struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
+	Metadata struct {
 		Namespace       string    `json:"namespace"`
 		Name            string    `json:"name"`
 		UID             types.UID `json:"uid"`
@@ -70,20 +67,6 @@ func identify(data []byte) (id identity, err error) {
 		return id, fmt.Errorf("decode object: %w", err)
 	}
 	return id, nil
-}
-
-// copyOf returns a copy of an object, with apiVersion and kind, which the items of a list often do not have.
-func (id identity) copyOf(kind schema.GroupVersionKind, data []byte) []byte {
-	data = bytes.TrimSpace(data)
-	if id.Kind != "" || len(data) < 2 {
-		return bytes.Clone(data)
-	}
-	apiVersion, name := kind.ToAPIVersionAndKind()
-	separator := ","
-	if bytes.Equal(bytes.TrimSpace(data[1:len(data)-1]), nil) {
-		separator = ""
-	}
-	return append(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q%s`, name, apiVersion, separator), data[1:]...)
 }
 
 // is reports whether an object is the version that a request is for.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
@@ -122,6 +123,32 @@ func (m *Manager) run(w *worker) {
 	ctx, cancel := context.WithCancel(m.running)
 	w.stop = cancel
 	m.group.Go(func() { w.run(ctx) })
+}
+
+// read reads the RetentionArchives, and passes them to their workers.
+func (m *Manager) read(ctx context.Context) {
+	if m.cluster.Load() == nil {
+		m.identify(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	list := &v1alpha1.RetentionArchiveList{}
+	if err := m.Cache.List(ctx, list); err != nil {
+		log.FromContext(ctx).V(1).Info("RetentionArchives not read", "err", err.Error())
+		return
+	}
+	known := map[*worker]bool{}
+	for i := range list.Items {
+		a := &list.Items[i]
+		w := m.workerOf(a)
+		known[w] = true
+		w.use(a)
+	}
+	for _, w := range m.all() {
+		if !known[w] {
+			w.use(nil)
+		}
+	}
 }
 
 // finish waits for the deletions in flight, and writes their results.

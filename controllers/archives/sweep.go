@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -44,7 +44,7 @@ func (w *worker) sweep(ctx context.Context, key groupKey, keys []groupKey) {
 		}
 		w.recordPage(ctx, key, found.items)
 		q.Continue, complete, skipped = page.Continue, page.Continue == "", skipped || found.skipped
-		if left := len(w.stillWaiting(waiting)); !complete && !worthwhile(page, left, len(found.items)) {
+		if left := len(w.stillWaiting(waiting)); !complete && !worthwhile(page, left, found) {
 			w.getInstead(keys)
 			return
 		}
@@ -66,12 +66,12 @@ func (w *worker) sweep(ctx context.Context, key groupKey, keys []groupKey) {
 }
 
 // worthwhile reports whether to read the next page of a listing: it must not be cheaper to request the objects that wait one by one.
-func worthwhile(page Page, waiting, found int) bool {
-	if found > listwatch.PageSize/10 {
+func worthwhile(page Page, waiting int, f *found) bool {
+	if len(f.items) > f.seen/10 {
 		return true
 	}
-	pages := page.Remaining/listwatch.PageSize + 1
-	return waiting > 0 && pages <= int64(worthMost*waiting)
+	pages := page.Remaining/int64(max(1, f.seen)) + 1
+	return pages <= int64(worthMost*waiting)
 }
 
 // recordPage records what a page of a listing has.
@@ -135,16 +135,18 @@ type found struct {
 	worker *worker
 	key    groupKey
 	items  []*item
+	seen   int // objects of the page
 
 	skipped bool // there was no space for all
 }
 
 // visit takes an object of the page. Without space it takes only the first that is needed: another request reads the others.
-func (f *found) visit(kind schema.GroupVersionKind, data []byte) error {
+func (f *found) visit(_ schema.GroupVersionKind, data []byte) error {
 	id, err := identify(data)
 	if err != nil {
 		return err
 	}
+	f.seen++
 	if len(f.items) > 0 && f.worker.isFull() {
 		f.skipped = true
 		return nil
@@ -153,7 +155,7 @@ func (f *found) visit(kind schema.GroupVersionKind, data []byte) error {
 	if r == nil {
 		return nil
 	}
-	i := &item{request: r, object: id.copyOf(kind, data)}
+	i := &item{request: r, object: bytes.Clone(data)} // the Builder adds apiVersion and kind
 	f.worker.grow(i, len(i.object))
 	f.items = append(f.items, i)
 	return nil

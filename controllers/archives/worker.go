@@ -40,6 +40,7 @@ type worker struct {
 	invalid  error            // why the RetentionArchive cannot be used; nil if it can
 	failure  error            // why the store cannot be used; nil if it can
 	probe    store.Probe      // what the store could do at the last attempt
+	stuck    bool             // a segment cannot be written, and the writer retries
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
@@ -78,6 +79,7 @@ type request struct {
 	intent    policy.Intent
 	candidate retention.Candidate // nil if only this process expects the deletion
 
+	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet
 	stale    retention.Result // Changed or Gone: the API server has another version, or none; Failed: neither is known
 	told     bool             // the candidate is evaluated again because of that
@@ -174,13 +176,21 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 func (w *worker) enqueue(i policy.Intent, t policy.Target) *request {
 	r := &request{key: groupKey{kind: t.Kind, namespace: t.Namespace, settings: i.Rule.Archive}, target: t, intent: i}
 	w.requests[t.UID] = r
+	w.queue(r)
+	return r
+}
+
+// queue adds a request to its group.
+func (w *worker) queue(r *request) {
 	g := w.groups[r.key]
 	if g == nil {
 		g = &group{most: chunkMost}
 		w.groups[r.key] = g
 	}
-	g.waiting = append(g.waiting, r)
-	return r
+	if !r.queued {
+		r.queued = true
+		g.waiting = append(g.waiting, r)
+	}
 }
 
 // withdraw forgets a target that is not being recorded. A receipt stays: the version may be deleted later.

@@ -157,7 +157,7 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 		log.FromContext(ctx).Error(err, "segment not written", "archive", w.name, "segment", sealed.Name, "records", len(requests))
 		w.failedToWrite(err)
 		if errors.Is(err, archive.ErrCorrupt) {
-			w.discard(ctx, sealed.Name)
+			w.discard(ctx, sealed.Name) // and the next probe lets the objects be read again
 			w.retry(err, requests...)
 			return
 		}

@@ -98,8 +98,8 @@ var (
 	}, []string{"archive"})
 
 	ArchiveRefused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sunset_archive_refused_objects",
-		Help: "Objects older than retain that the store refused to delete in the last hour.",
+		Name: "sunset_archive_refused_days",
+		Help: "Days with objects older than retain that the store refuses to delete.",
 	}, []string{"archive"})
 
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{

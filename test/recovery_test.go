@@ -41,6 +41,7 @@ var recoveries = map[string]string{
 	"Denied":                        "retention TestDeniedNamespaceIsProbedWithADueObject",
 	"Failing":                       "retention TestRecoveredNamespaceIsThrottledNoMore, retention TestAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	"Refused":                       "retention TestFailuresBackOffAlone, retention TestObstacleThatPassesIsNoDelay",
+	"ArchiveUnavailable":            "retention TestUnavailableArchiveKeepsObjects, status TestEveryReasonIsReported",
 	"OwnerWaits":                    "retention TestOwnerThatWaitsIsADelay",
 	"OwnerKept":                     "retention TestOwnerIsRetriedWithBackoff",
 	"retention.load.throttled":      "retention TestRecoveredNamespaceIsThrottledNoMore",

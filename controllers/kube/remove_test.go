@@ -104,6 +104,24 @@ func ok(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 }
 
+// TestSendNeedsAClearanceForItsTarget: nothing is sent without a clearance, or with one for another version or object.
+func TestSendNeedsAClearanceForItsTarget(t *testing.T) {
+	c, requests := serve(t, ok)
+	later, other := nightly, nightly
+	later.ResourceVersion, other.UID = "18", "uid-2"
+	_, prepared := prepare(t, c)
+	for name, s := range map[string]*policy.Subject{"none": nil, "another version": &later, "another object": &other} {
+		var cleared policy.Clearance
+		if s != nil {
+			cleared = fixture.Clear(t, permit(t, fixture.Jobs, *s, metav1.DeletePropagationBackground), policy.TargetOf(fixture.Jobs, *s))
+		}
+		if o := prepared.Send(t.Context(), cleared, time.Now()); o.Result != retention.Refused || !o.Unsent || o.Err == nil {
+			t.Errorf("%s: %s, unsent %v, %v", name, o.Result, o.Unsent, o.Err)
+		}
+	}
+	expect.Equal(t, "requests", 0, len(*requests))
+}
+
 func TestRequestThatDeletes(t *testing.T) {
 	tests := map[string]struct {
 		kind        schema.GroupVersionKind

@@ -83,12 +83,13 @@ var homes = map[string][]string{
 	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd"},
 	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},
 	"gocloud.dev":                         {"controllers/archives", "test"},
-	"github.com/aws":                      {"controllers/archives/store"},
+	"github.com/aws":                      {"controllers/archives/store", "test/stores"},
 	"github.com/Azure":                    {"controllers/archives/store"},
 	"google.golang.org/api":               {"controllers/archives/store"},
 	"golang.org/x/oauth2":                 {"controllers/archives/store"},
 	"filippo.io/age":                      {"policy/archive", "controllers/archives", "cmd/kubectl-sunset/command", "test"},
-	"github.com/klauspost/compress":       {"policy/archive"},
+	"github.com/klauspost/compress":       {"policy/archive", "test/faults/history"},
+	"github.com/parquet-go":               {"cmd/kubectl-sunset/archive/compact"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},
 	"github.com/chromedp":                 {"test/playground"},
@@ -157,9 +158,13 @@ var pure = map[string][]string{
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/report":     {},
-	"cmd/kubectl-sunset/status":     {"k8s.io/apimachinery"},
-	"cmd/kubectl-sunset/text":       {},
-	"cmd/kubectl-sunset/who":        {"k8s.io/apimachinery"},
+
+	"cmd/kubectl-sunset/archive":         {"k8s.io/apimachinery", "sigs.k8s.io/json"},
+	"cmd/kubectl-sunset/archive/restore": {"k8s.io/apimachinery", "sigs.k8s.io/json"},
+
+	"cmd/kubectl-sunset/status": {"k8s.io/apimachinery"},
+	"cmd/kubectl-sunset/text":   {},
+	"cmd/kubectl-sunset/who":    {"k8s.io/apimachinery"},
 }
 
 // io are the packages of the standard library that do I/O.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -61,10 +62,19 @@ func (c *Cluster) SecretData(ctx context.Context, namespace, name string) (map[s
 }
 
 // Serving returns a kind as the cluster serves it in exactly this version, and whether it has the subresource status. ok is false if
-// the cluster does not serve it.
+// the cluster does not serve it. Discovery documents may be cached, and lack new kinds: Serving then reads them again.
 func (c *Cluster) Serving(kind schema.GroupVersionKind) (served Kind, status, ok bool, err error) {
+	served, status, ok, err = c.serving(kind)
+	if !ok && err == nil && !c.kinds.Fresh() {
+		c.Rediscover()
+		return c.serving(kind)
+	}
+	return served, status, ok, err
+}
+
+func (c *Cluster) serving(kind schema.GroupVersionKind) (served Kind, status, ok bool, err error) {
 	resources, err := c.kinds.ServerResourcesForGroupVersion(kind.GroupVersion().String())
-	if apierrors.IsNotFound(err) || resources == nil && err == nil {
+	if apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) || resources == nil && err == nil {
 		return Kind{}, false, false, nil
 	}
 	if err != nil {
@@ -90,23 +100,23 @@ func (c *Cluster) Rediscover() {
 	meta.MaybeResetRESTMapper(c.mapper)
 }
 
-// UID returns the UID of an object; empty if the object or its kind does not exist.
-func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
+// UID returns the UID of an object. exists is false if the object or its kind does not exist.
+func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (uid types.UID, exists bool, err error) {
 	served, _, ok, err := c.Serving(kind)
 	if err != nil || !ok {
-		return "", err
+		return "", false, err
 	}
 	if !served.Namespaced {
 		namespace = ""
 	}
 	object, err := c.GetMetadata(ctx, served, namespace, name)
-	if apierrors.IsNotFound(err) {
-		return "", nil
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
 	}
-	if err != nil {
-		return "", err
-	}
-	return object.UID, nil
+	return object.UID, true, nil
 }
 
 // SetStatus writes the subresource status of an object.

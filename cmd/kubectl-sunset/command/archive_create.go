@@ -40,7 +40,7 @@ func (r *archiveRestore) look(ctx context.Context, c *cluster.Cluster, records [
 	group.SetLimit(inFlight)
 	for _, ref := range restore.Refs(records) {
 		group.Go(func() error {
-			uid, err := c.UID(ctx, ref.GroupVersionKind, ref.Namespace, ref.Name)
+			uid, exists, err := c.UID(ctx, ref.GroupVersionKind, ref.Namespace, ref.Name)
 			mu.Lock()
 			defer mu.Unlock()
 			n++
@@ -48,7 +48,7 @@ func (r *archiveRestore) look(ctx context.Context, c *cluster.Cluster, records [
 			switch {
 			case err != nil:
 				live.Unknown[ref] = err
-			case uid != "":
+			case exists:
 				live.Objects[ref] = uid
 			}
 			return ctx.Err()

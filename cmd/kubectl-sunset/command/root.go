@@ -90,14 +90,15 @@ const program = "kubectl-sunset"
 const exitCodesHelp = "\n\nExit codes: 0 success; 2 wrong usage."
 
 const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer needs, at the time that a policy sets. Use this command to
-check policies before they delete anything: validate them, preview what they would delete and when, explain why an object
-is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval of a policy,
-suspend and resume set the mode of policies, hold and unhold set an annotation of objects, unmark removes the annotation
-that Sunset sets on objects, and archive restore creates archived objects again. Flags for the connection, for the output format (-o) and for logs (-v) are those
-of kubectl. In JSON and YAML, results have apiVersion cli.sunset-k8s.io/v1alpha1 and a kind.
+check policies before they delete anything: validate them, preview what they would delete and when, explain why an
+object is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval of a
+policy, suspend and resume set the mode of policies, hold and unhold set an annotation of objects, unmark removes the
+annotation that Sunset sets on objects, and archive restore creates archived objects again. Flags for the connection,
+for the output format (-o) and for logs (-v) are those of kubectl. In JSON and YAML, results have apiVersion
+cli.sunset-k8s.io/v1alpha1 and a kind.
 
-Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test);
-2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test); 2
+wrong usage, or a file or cluster that cannot be read.`
 
 const rootExamples = `  # Is this policy valid?
   kubectl sunset validate -f policy.yaml

@@ -35,6 +35,8 @@ type Compactor struct {
 	From     *archive.Reader
 	To       archive.Bucket
 	Progress func(records int) // called with the number of records that were copied; may be nil
+	// RowsOfFile is the maximum number of rows of a file; 0 means 100,000.
+	RowsOfFile int
 
 	done int
 }
@@ -107,7 +109,7 @@ func (c *Compactor) day(ctx context.Context, day time.Time, left parts) (files [
 	slices.SortFunc(metas, func(a, b archive.Meta) int {
 		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))
 	})
-	split := splitRows(metas)
+	split := splitRows(metas, cmp.Or(c.RowsOfFile, mostRows))
 	for i, rows := range split {
 		at := part{day: day, number: i + 1, of: len(split)}
 		if _, isThere := left[at]; isThere {
@@ -135,11 +137,11 @@ func (c *Compactor) day(ctx context.Context, day time.Time, left parts) (files [
 }
 
 // splitRows splits the records of a day into files.
-func splitRows(metas []archive.Meta) [][]archive.Meta {
+func splitRows(metas []archive.Meta, most int) [][]archive.Meta {
 	var split [][]archive.Meta
 	first, size := 0, 0
 	for i, m := range metas {
-		if i > first && (size+m.Bytes > mostBytes || i-first == mostRows) {
+		if i > first && (size+m.Bytes > mostBytes || i-first == most) {
 			split = append(split, metas[first:i])
 			first, size = i, 0
 		}

@@ -54,6 +54,9 @@ type harness struct {
 	answer   func(*subject) *retention.Outcome // of a DELETE; nil for success
 }
 
+// retryAfter is when the reconciler retries what cannot be recorded.
+const retryAfter = 5 * time.Second
+
 // subject is an object that a rule deletes. It implements retention.Candidate.
 type subject struct {
 	*harness
@@ -197,6 +200,10 @@ func (s *subject) attempt() {
 		s.mu.Lock()
 		s.outcome = o
 		s.mu.Unlock()
+		if o != nil && o.Result == retention.Failed {
+			s.Withdraw(i)
+			time.AfterFunc(retryAfter, s.attempt)
+		}
 		return
 	}
 	if !receipt.Covers(s.target, s.rule.Archive) {

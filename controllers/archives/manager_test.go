@@ -189,7 +189,7 @@ func TestStoreFails(t *testing.T) {
 					expect.Equal(t, "writable", test.writable, h.condition("history", v1alpha1.ArchiveWritable))
 					expect.Equal(t, "readable", test.readable, h.condition("history", v1alpha1.ArchiveReadable))
 				}
-				if s.ready < 2 || !strings.Contains(s.lastProblem(), test.says) {
+				if s.ready < 1 || !strings.Contains(s.lastProblem(), test.says) {
 					t.Errorf("ready %d times, %q", s.ready, s.lastProblem())
 				}
 				b.set(func() { test.repairs(b) })

@@ -219,13 +219,16 @@ type bucket struct {
 	slow    time.Duration
 	// refuse is called for each request; done reports whether a write that fails has an effect, and lies whether the store then has
 	// other bytes.
-	refuse  func(verb, name string) (err error, done bool)
-	lies    bool
-	wants   string // credentials; empty for any
-	present string
+	refuse func(verb, name string) (err error, done bool)
+	lies   bool
+	wants  string // credentials; empty for any
+
+	read       map[string]contents
+	unreadable bool // it is encrypted, so that the test cannot read the records
+	present    string
 }
 
-func newBucket() *bucket { return &bucket{data: map[string][]byte{}} }
+func newBucket() *bucket { return &bucket{data: map[string][]byte{}, read: map[string]contents{}} }
 
 func (b *bucket) as(credentials map[string][]byte) *bucket {
 	b.mu.Lock()
@@ -334,15 +337,39 @@ func (b *bucket) Close() error { return nil }
 
 // has returns an error unless the bucket has the record that a receipt names, of exactly this version.
 func (b *bucket) has(t policy.Target, receipt policy.Receipt) error {
-	for f, err := range (&archive.Reader{Bucket: b}).Records(context.Background(), receipt.Segment) {
-		if err != nil {
-			return err
-		}
-		if f.Line == receipt.Line && f.UID == t.UID && f.ResourceVersion == t.ResourceVersion && strings.Contains(string(f.Record.Object), `"resourceVersion":"`+t.ResourceVersion+`"`) {
-			return nil
-		}
+	b.mu.Lock()
+	data, known := b.data[receipt.Segment], b.read[receipt.Segment]
+	b.mu.Unlock()
+	if b.unreadable {
+		return nil
 	}
-	return fmt.Errorf("line %d of %s is not its record", receipt.Line, receipt.Segment)
+	if len(data) == 0 {
+		return fmt.Errorf("%s does not exist", receipt.Segment)
+	}
+	if known.of != &data[0] { // read each segment once
+		known = contents{of: &data[0]}
+		for f, err := range (&archive.Reader{Bucket: b}).Records(context.Background(), receipt.Segment) {
+			if err != nil {
+				return err
+			}
+			text := ""
+			if strings.Contains(string(f.Record.Object), fmt.Sprintf(`"uid":%q,"resourceVersion":%q`, f.UID, f.ResourceVersion)) {
+				text = string(f.UID) + " " + f.ResourceVersion
+			}
+			known.lines = append(known.lines, text)
+		}
+		b.set(func() { b.read[receipt.Segment] = known })
+	}
+	if want := string(t.UID) + " " + t.ResourceVersion; receipt.Line >= len(known.lines) || known.lines[receipt.Line] != want {
+		return fmt.Errorf("line %d of %s is not its record", receipt.Line, receipt.Segment)
+	}
+	return nil
+}
+
+// contents are the versions in the lines of a segment.
+type contents struct {
+	of    *byte
+	lines []string
 }
 
 // segments are the names of the segments.

@@ -16,7 +16,6 @@ import (
 
 const (
 	tickEvery    = 5 * time.Second
-	remindEvery  = 10 * time.Second // while nothing can be recorded: between two reminders of the candidates, which report why
 	probeEvery   = 5 * time.Minute
 	probeFirst   = 2 * time.Second // between probes while the store fails; it doubles each time
 	probeMost    = 30 * time.Second
@@ -28,10 +27,10 @@ const (
 // upkeep is what a worker does beside recording, and when it last did it. Only its own goroutine uses it.
 type upkeep struct {
 	*worker
-	probed, flushed, reminded, statusAt time.Time
-	probePause                          time.Duration
-	generation                          int64
-	trimmer                             trimmer
+	probed, flushed, statusAt time.Time
+	probePause                time.Duration
+	generation                int64
+	trimmer                   trimmer
 }
 
 // upkeep probes the store, writes the index, deletes what retain says and writes the status, until ctx ends.
@@ -47,10 +46,6 @@ func (u *upkeep) tick(ctx context.Context) {
 	s, invalid, failure := u.spec, u.invalid, u.failure
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
-	if (invalid != nil || failure != nil) && now.Sub(u.reminded) >= remindEvery {
-		u.reminded = now
-		callReady(u.candidates())
-	}
 	u.report()
 	if s.object == nil {
 		return

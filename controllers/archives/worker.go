@@ -121,8 +121,11 @@ func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
 		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.invalid)
 	}
 	var namespace policy.Namespace
-	if rules := w.manager.rules.Load(); rules != nil {
-		namespace, _ = rules.Namespace(r.Namespace)
+	if rules := w.manager.rules.Load(); rules != nil && r.Namespace != "" {
+		var known bool
+		if namespace, known = rules.Namespace(r.Namespace); !known {
+			return fmt.Errorf("namespace %s is not known yet", r.Namespace)
+		}
 	}
 	if err := policy.MayArchive(r, w.spec.object, namespace, also...); err != nil {
 		return err

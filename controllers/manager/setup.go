@@ -243,7 +243,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		},
 	}
 	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done()}
-	reporter.State, reporter.Ledgers = reconciler, ledgerManager
+	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager
 	discover, err := c.discover(mgr)
 	if err != nil {
 		return err

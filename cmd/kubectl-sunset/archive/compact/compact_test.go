@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
-	"gocloud.dev/blob/memblob"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/compact"
@@ -24,6 +23,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
+
+// open opens an empty archive.
+func open(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	expect.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
 
 // write writes a segment of Jobs that were archived at a time.
 func write(t *testing.T, to archive.Bucket, at time.Time, names ...string) {
@@ -54,7 +62,7 @@ func rows(t *testing.T, from archive.Bucket, name string) []compact.Row {
 
 // TestRun: each day that is over is copied once, with all records.
 func TestRun(t *testing.T) {
-	bucket := store.New(memblob.OpenBucket(nil))
+	bucket := open(t)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day.Add(time.Hour), "a", "b")
 	write(t, bucket, day.Add(23*time.Hour), "c")
@@ -104,7 +112,7 @@ func (f *failing) Write(ctx context.Context, name string, data []byte) error {
 
 // TestRunAfterFailure: a day that was interrupted is completed, and has each record once.
 func TestRunAfterFailure(t *testing.T) {
-	bucket := store.New(memblob.OpenBucket(nil))
+	bucket := open(t)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day, "a", "b", "c")
 	at := day.Add(48 * time.Hour)
@@ -121,7 +129,7 @@ func TestRunAfterFailure(t *testing.T) {
 
 // TestRunReplacesOtherParts: files of an interrupted copy that divides the day in another way are deleted.
 func TestRunReplacesOtherParts(t *testing.T) {
-	bucket := store.New(memblob.OpenBucket(nil))
+	bucket := open(t)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day, "a", "b", "c")
 	at := day.Add(48 * time.Hour)

@@ -18,6 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -50,6 +52,8 @@ type harness struct {
 	statuses map[string]v1alpha1.ArchiveStatus
 	subjects map[types.UID]*subject
 	deleted  []string                          // names, in order
+	unknown  map[string]any                    // fields of specs that this version does not know
+	unlisted error                             // why RetentionArchives cannot be listed
 	unlead   error                             // why this process does not lead
 	answer   func(*subject) *retention.Outcome // of a DELETE; nil for success
 }
@@ -267,14 +271,19 @@ func (h *harness) Check() error {
 func (h *harness) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	into := list.(*v1alpha1.RetentionArchiveList)
+	into := list.(*unstructured.UnstructuredList)
 	into.Items = nil
 	for i := range h.archives {
 		a := h.archives[i].DeepCopy()
 		a.Status = *new(h.statuses[a.Name]).DeepCopy()
-		into.Items = append(into.Items, *a)
+		o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a)
+		if err != nil {
+			return err
+		}
+		maps.Copy(o["spec"].(map[string]any), h.unknown)
+		into.Items = append(into.Items, unstructured.Unstructured{Object: o})
 	}
-	return nil
+	return h.unlisted
 }
 
 // Get implements client.Reader for Secrets and the namespace kube-system.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 )
@@ -76,11 +77,10 @@ func (id identity) is(r *request) bool {
 }
 
 // recordOf makes the record of an item, after redaction.
-func recordOf(i *item, paths []redact.Path, cluster string, now time.Time) (archive.Record, error) {
-	intent := i.request.intent
+func recordOf(i *item, intent policy.Intent, paths []redact.Path, cluster string, now time.Time) (archive.Record, error) {
 	r := archive.Record{
-		ArchivedAt: now.UTC(), Cluster: cluster, Policy: intent.Rule.ID.Policy, PolicyUID: intent.Rule.PolicyUID, Rule: intent.Rule.ID.Rule,
-		Due: intent.Due.UTC(), Reason: string(intent.Reason), Outcome: intent.Outcome, Events: i.events, Logs: i.logs,
+		ArchivedAt: now, Cluster: cluster, Policy: intent.Rule.ID.Policy, PolicyUID: intent.Rule.PolicyUID, Rule: intent.Rule.ID.Rule,
+		Due: intent.Due, Reason: string(intent.Reason), Outcome: intent.Outcome, Events: i.events, Logs: i.logs,
 	}
 	matched := map[string]bool{}
 	redacted := func(data []byte) (json.RawMessage, error) {

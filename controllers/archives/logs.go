@@ -24,7 +24,9 @@ func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, item
 	for _, i := range items {
 		pods, invalid := podsOf(i)
 		if invalid != nil {
+			mu.Lock()
 			failed[i] = invalid
+			mu.Unlock()
 		}
 		for _, pod := range pods {
 			for _, c := range pod.containers {

@@ -5,12 +5,16 @@ package archives
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -71,6 +75,7 @@ type Decider struct {
 
 const (
 	readEvery   = 5 * time.Second  // between two readings of the RetentionArchives
+	absentPause = time.Minute      // before another attempt, if the API server does not have the kind
 	readTimeout = 4 * time.Second  // of reading them from the cache, which waits for the first list
 	removalsEnd = 22 * time.Second // how long to wait at the end for deletions in flight
 	finishTime  = 5 * time.Second  // of writing their results
@@ -98,8 +103,8 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.run(w)
 	}
 	m.mu.Unlock()
-	for pause := time.Duration(0); m.reads.Wait(ctx, m.Clock, pause); pause = readEvery {
-		m.read(ctx)
+	for pause := time.Duration(0); m.reads.Wait(ctx, m.Clock, pause); {
+		pause = m.read(ctx)
 	}
 	m.mu.Lock()
 	m.running = ctx // it has ended: run starts nothing from now on
@@ -125,30 +130,46 @@ func (m *Manager) run(w *worker) {
 	m.group.Go(func() { w.run(ctx) })
 }
 
-// read reads the RetentionArchives, and passes them to their workers.
-func (m *Manager) read(ctx context.Context) {
+// read reads the RetentionArchives and passes them to their workers. It returns when to read them again.
+func (m *Manager) read(ctx context.Context) time.Duration {
 	if m.cluster.Load() == nil {
 		m.identify(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	list := &v1alpha1.RetentionArchiveList{}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RetentionArchiveKind.Kind + "List"))
 	if err := m.Cache.List(ctx, list); err != nil {
 		log.FromContext(ctx).V(1).Info("RetentionArchives not read", "err", err.Error())
-		return
+		for _, w := range m.all() {
+			w.unread(fmt.Errorf("cannot be read; check the CustomResourceDefinition and the permission to list and watch it: %w", err))
+		}
+		if meta.IsNoMatchError(err) {
+			return absentPause
+		}
+		return readEvery
 	}
 	known := map[*worker]bool{}
 	for i := range list.Items {
-		a := &list.Items[i]
+		a, err := parse(&list.Items[i])
 		w := m.workerOf(a)
 		known[w] = true
-		w.use(a)
+		w.use(a, err)
 	}
 	for _, w := range m.all() {
 		if !known[w] {
-			w.use(nil)
+			w.missing()
 		}
 	}
+	return readEvery
+}
+
+// parse reads a RetentionArchive. The error says which fields this version does not know: such a field could say how to encrypt.
+func parse(o *unstructured.Unstructured) (*v1alpha1.RetentionArchive, error) {
+	a := &v1alpha1.RetentionArchive{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, a, true)
+	a.Name, a.UID, a.Generation = o.GetName(), o.GetUID(), o.GetGeneration()
+	return a, err
 }
 
 // finish waits for the deletions in flight, and writes their results.

@@ -231,6 +231,54 @@ func TestArchiveDoesNotExist(t *testing.T) {
 	})
 }
 
+func TestArchiveThatCannotBeUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*harness)
+		says   string
+	}{
+		"newer": {func(h *harness) { h.unknown = map[string]any{"keyManagement": "kms"} }, `unknown field "spec.keyManagement"`},
+		"wrong recipient": {func(h *harness) {
+			h.archives[0].Spec.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{"age1nothing"}}
+		}, "spec.encryption.recipients"},
+		"wrong duration": {func(h *harness) { h.archives[0].Spec.Retain = "90x" }, "spec.retain"},
+		"not listed":     {func(h *harness) { h.unlisted = errDenied }, "cannot be read"},
+		"no Secret": {func(h *harness) {
+			h.archives[0].Spec.Credentials = &v1alpha1.SecretReference{Namespace: "sunset-system", Name: "store"}
+		}, `with the chart, add its name to archive.secrets`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				r := h.rule("p")
+				h.add(r, "one")
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "deleted", nil, h.names())
+				if err := h.Problem(r); err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("problem %v, want %q", err, test.says)
+				}
+				if name != "not listed" {
+					expect.Equal(t, "ready", "False", strings.Split(h.condition("history", v1alpha1.ArchiveReady), " ")[0])
+				}
+			}, test.change)
+		})
+	}
+}
+
+func TestCredentialsRotate(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		h.add(h.rule("p"), "one")
+		bubble.Pass(time.Second)
+		h.set(func() { h.server.credentials = "second" })
+		b.set(func() { b.wants = "second" })
+		h.add(h.rule("p"), "two")
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "deleted", []string{"one", "two"}, h.names())
+	}, func(h *harness) {
+		h.archives[0].Spec.Credentials = &v1alpha1.SecretReference{Namespace: "sunset-system", Name: "store"}
+		h.server.credentials, h.stores["mem://history"].wants = "first", "first"
+	})
+}
+
 func TestReceiptsEndWithTheirArchive(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		s := h.know(h.rule("p"), "one")

@@ -60,25 +60,37 @@ func (c *written) resume(s v1alpha1.ArchiveStatus) {
 
 var errMissing = errors.New("it does not exist")
 
-// use sets the RetentionArchive as last read; nil if there is none.
-func (w *worker) use(a *v1alpha1.RetentionArchive) {
-	if a == nil {
-		w.mu.Lock()
-		w.invalid = errMissing
-		w.mu.Unlock()
-		for _, m := range metrics.OfArchives {
-			m.DeleteLabelValues(w.name)
-		}
-		return
-	}
+// missing notes that the RetentionArchive does not exist.
+func (w *worker) missing() {
 	w.mu.Lock()
-	same := w.spec.object != nil && w.spec.object.Generation == a.Generation && w.invalid == nil
-	if same {
-		w.spec.object = a
+	w.invalid = errMissing
+	w.mu.Unlock()
+	for _, m := range metrics.OfArchives {
+		m.DeleteLabelValues(w.name)
+	}
+}
+
+// unread notes why RetentionArchives cannot be read. One that was read before stays in use.
+func (w *worker) unread(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.spec.object == nil {
+		w.invalid = err
+	}
+}
+
+// use sets the RetentionArchive as last read. The error says why it cannot be used.
+func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
+	w.mu.Lock()
+	if w.spec.object != nil && w.spec.object.Generation == a.Generation && w.invalid == nil {
+		w.spec.object = a // with a newer status
 		w.mu.Unlock()
 		return
 	}
-	s, err := specOf(a)
+	s := spec{object: a}
+	if err == nil {
+		s, err = specOf(a)
+	}
 	w.spec, w.invalid = s, err
 	w.written.resume(a.Status)
 	w.mu.Unlock()

@@ -58,7 +58,10 @@ func (s *segment) turn() {
 // add adds the record of an item to the segment. It waits while the segment is full.
 func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	s, now := &w.segment, w.manager.Clock.Now()
-	record, err := recordOf(i, paths, w.manager.clusterID(), now)
+	w.mu.Lock()
+	intent := i.request.intent
+	w.mu.Unlock()
+	record, err := recordOf(i, intent, paths, w.manager.clusterID(), now)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,11 @@ func decodeRecord(segment string, line []byte) (Record, Meta, error) {
 		return r, Meta{}, fmt.Errorf("object %q has records of format version %d, and this program reads versions up to %d; use a newer version",
 			segment, r.Version, Version)
 	}
-	m, err := metaOf(r)
+	h, err := readHeader(r.Object)
+	if err != nil {
+		return r, Meta{}, corrupt(segment, err)
+	}
+	m, err := metaOf(r, h)
 	if err != nil {
 		return r, m, corrupt(segment, err)
 	}

@@ -48,10 +48,14 @@ func NewBuilder(recipients ...age.Recipient) *Builder {
 func (b *Builder) Add(version audit.Object, r Record) (line int, err error) {
 	r.Version = Version
 	r.ArchivedAt, r.Due = r.ArchivedAt.UTC(), r.Due.UTC()
-	if r.Object, err = WithKind(r.Object, version.APIVersion, version.Kind); err != nil {
-		return 0, fmt.Errorf("archive %s: %w", version, err)
+	h, err := readHeader(r.Object)
+	if err == nil {
+		r.Object, err = h.complete(r.Object, version.APIVersion, version.Kind)
 	}
-	m, err := metaOf(r)
+	var m Meta
+	if err == nil {
+		m, err = metaOf(r, h)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("archive %s: %w", version, err)
 	}

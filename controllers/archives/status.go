@@ -3,7 +3,6 @@
 package archives
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,17 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// The reasons of the conditions of a RetentionArchive.
+// The reasons of the conditions of a RetentionArchive, besides retention.ArchiveUnavailable.
 const (
-	Succeeded   = "Succeeded"
-	Failed      = "Failed"
-	Available   = "Available"
-	Unavailable = "ArchiveUnavailable"
-	Invalid     = "Invalid"
+	Succeeded = "Succeeded"
+	Failed    = "Failed"
+	Available = "Available"
+	Invalid   = "Invalid"
 )
 
 const (
@@ -126,42 +125,42 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	if !w.written.last.IsZero() {
 		s.LastRecordTime = &metav1.Time{Time: w.written.last.UTC().Truncate(time.Second)}
 	}
-	set := func(of string, ok bool, reason, message string) {
-		c := metav1.Condition{
-			Type: of, Status: metav1.ConditionFalse, Reason: reason, Message: policy.Shorten(message, policy.MaxConditionMessage),
-			ObservedGeneration: generation, LastTransitionTime: metav1.Time{Time: now.UTC().Truncate(time.Second)},
-		}
-		if ok {
-			c.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&s.Conditions, c)
-	}
-	for _, c := range []struct {
+	for _, does := range []struct {
 		of   string
 		err  error
-		does string
+		what string
 	}{
-		{v1alpha1.ArchiveWritable, w.probe.Write, "Sunset can write objects to the store"},
-		{v1alpha1.ArchiveReadable, w.probe.Read, "Sunset can read back what it has written"},
-		{v1alpha1.ArchiveDeletable, w.probe.Delete, "Sunset can delete objects from the store"},
+		{v1alpha1.ArchiveWritable, w.probe.Write, "write objects to the store"},
+		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
+		{v1alpha1.ArchiveDeletable, w.probe.Delete, "delete objects from the store"},
 	} {
-		switch err := cmp.Or(w.invalid, c.err); {
+		c := metav1.Condition{Type: does.of, Status: metav1.ConditionFalse}
+		switch {
 		case w.invalid != nil:
-			set(c.of, false, Invalid, "spec is invalid: "+err.Error())
-		case err != nil:
-			set(c.of, false, Failed, err.Error())
+			c.Reason, c.Message = Invalid, w.invalid.Error()
+		case does.err != nil:
+			c.Reason, c.Message = Failed, does.err.Error()
 		default:
-			set(c.of, true, Succeeded, c.does)
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, Succeeded, "Sunset can "+does.what
 		}
+		setCondition(s, c, generation, now)
 	}
+	ready := metav1.Condition{Type: v1alpha1.ArchiveReady, Status: metav1.ConditionFalse}
 	switch {
 	case w.invalid != nil:
-		set(v1alpha1.ArchiveReady, false, Invalid, "rules that archive here keep all objects: "+w.invalid.Error())
+		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
 	case w.failure != nil:
-		set(v1alpha1.ArchiveReady, false, Unavailable, "rules that archive here keep all objects until this ends: "+w.failure.Error())
+		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.failure.Error()
 	default:
-		set(v1alpha1.ArchiveReady, true, Available, "rules can archive here")
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, Available, "rules can archive here"
 	}
+	setCondition(s, ready, generation, now)
+}
+
+func setCondition(s *v1alpha1.ArchiveStatus, c metav1.Condition, generation int64, now time.Time) {
+	c.Message, c.ObservedGeneration = policy.Shorten(c.Message, policy.MaxConditionMessage), generation
+	c.LastTransitionTime = metav1.Time{Time: now.UTC().Truncate(time.Second)}
+	meta.SetStatusCondition(&s.Conditions, c)
 }
 
 // patch writes a status, unless this process no longer leads.

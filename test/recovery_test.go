@@ -127,6 +127,7 @@ var others = map[string]string{
 	"referrers.State.Why":                 "see referrers.source.why",
 	"status.statusInput.preflightErr":     "made for each count",
 	"status.statusInput.throttled":        "made for each count",
+	"status.statusInput.archives":         "made for each count",
 	"status.write.err":                    "one request, which is sent again",
 	"status.nodesNow.unread":              "made for each status",
 	"status.nodesNow.unwritten":           "made for each status",
@@ -141,7 +142,7 @@ var others = map[string]string{
 
 	// States without a problem.
 	"Ready": "no problem", "AsExpected": "no problem", "Valid": "no problem", "Watching": "no problem", "Enforcing": "no problem",
-	"Permitted": "no problem", "ReferencesKnown": "no problem",
+	"Permitted": "no problem", "ReferencesKnown": "no problem", "Archiving": "no problem",
 	"Expired": "it is deleted", "OverCapacity": "it is deleted",
 
 	// Known facts, which last until the object or the time changes.

@@ -50,7 +50,7 @@ var archiveTable = map[string]Mutant{
 		New: "receipt = policy.Receipt{Target: f.target, Archive: i.Rule.Archive, Segment: \"s\"}",
 	},
 	"archive: a deletion does not wait for its record": {
-		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestRecordComesFirst",
+		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
 		Old: "ok = ok && p.archived(ctx, it, j.Expected, target, before)",
 		New: "ok = ok && (j.Permit.Valid() || p.archived(ctx, it, j.Expected, target, before))",
 	},

@@ -35,9 +35,12 @@ func TestArchive(t *testing.T) {
 	// recorded deletes an object after adjust has recorded it.
 	recorded := func(ruled string, record func(*past, *history.State)) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", ruled)
+			of := p.policy("p", "Enforce", "", ruled)
 			x := p.configMap("x", "labels: {a: b}")
 			p.wait(2 * time.Minute)
+			if ruled != "" {
+				p.ledger(of, 0, 0, x)
+			}
 			record(p, x)
 			p.wait(time.Second)
 			p.sunset(x)
@@ -81,9 +84,10 @@ func TestArchive(t *testing.T) {
 func TestResultsOfAnArchive(t *testing.T) {
 	deleted := func(result ...string) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", archives)
+			of := p.policy("p", "Enforce", "", archives)
 			x := p.configMap("x")
 			p.wait(2 * time.Minute)
+			p.ledger(of, 0, 0, x)
 			p.record(x)
 			p.wait(time.Second)
 			p.sunset(x)

@@ -76,7 +76,7 @@ type Document struct {
 	metav1.TypeMeta `json:",inline"`
 	Segment         string         `json:"segment"` // name of the object in the bucket that has the record
 	Line            int            `json:"line"`    // of the segment; the first is 0
-	Result          string         `json:"result"`  // deleted, gone (another client deleted it), kept, unknown, or none if it is not known yet
+	Result          string         `json:"result"`  // deleted, gone (after a request without a definite answer, it did not exist), kept (Sunset did not delete this version), unknown, or none
 	ResultTime      time.Time      `json:"resultTime,omitzero"`
 	Record          archive.Record `json:"record"`
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +38,7 @@ type ArchivedObject struct {
 	RecordOf        string            `json:"recordOf,omitempty"`        // the object of the record, if this is a dependent that was deleted along with it
 	Labels          map[string]string `json:"labels,omitempty"`
 	ArchivedAt      time.Time         `json:"archivedAt"`
-	Result          string            `json:"result"`              // deleted, gone (another client deleted it), kept, unknown, or none if it is not known yet
+	Result          string            `json:"result"`              // deleted, gone (after a request without a definite answer, it did not exist), kept (Sunset did not delete this version), unknown, or none
 	ResultTime      time.Time         `json:"resultTime,omitzero"` // the deletion was no later than this
 	Policy          string            `json:"policy"`
 	Rule            string            `json:"rule"`
@@ -114,4 +116,19 @@ func (l *List) Page(at time.Time) *report.Page {
 		Row:     func(i int) []string { return l.Items[i].row(preview.FormatTime(l.Items[i].ArchivedAt)) },
 	}})
 	return p
+}
+
+// numbers counts the objects and bytes of each group.
+func (l *List) numbers(what string, of func(*ArchivedObject) string) report.Table {
+	type number struct{ objects, bytes int }
+	count := map[string]number{}
+	for i := range l.Items {
+		n := count[of(&l.Items[i])]
+		count[of(&l.Items[i])] = number{n.objects + 1, n.bytes + l.Items[i].Bytes}
+	}
+	names := slices.Sorted(maps.Keys(count))
+	return report.Table{Columns: report.Columns(what, ">Objects", ">Bytes"), Len: len(names), Row: func(i int) []string {
+		n := count[names[i]]
+		return []string{names[i], strconv.Itoa(n.objects), strconv.Itoa(n.bytes)}
+	}}
 }

@@ -269,7 +269,7 @@ func anyList(texts []string) []any {
 	return all
 }
 
-// The names of results on the command line.
+// resultNames are the names of results on the command line.
 var resultNames = map[string]archive.Result{
 	"deleted": archive.Deleted, "gone": archive.Gone, "kept": archive.Kept, "unknown": archive.Unknown, "none": "",
 }

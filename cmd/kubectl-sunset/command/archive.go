@@ -63,7 +63,7 @@ func (a *archiveCommand) addSelection(c *cobra.Command) {
 	flags.StringVar(&a.uid, "uid", "", "only the object with this UID")
 	flags.StringVar(&a.policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
 	flags.StringSliceVar(&a.results, "result", []string{"deleted", "gone", "unknown", "none"},
-		"only records with these results: deleted, gone (another client deleted the object), kept (it was not deleted), unknown, none (not known yet)")
+		"only records with these results: deleted; gone (after a request without a definite answer, the object did not exist); kept (Sunset did not delete this version); unknown; none (not known yet)")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
 	a.addTimes(c)
 }

@@ -25,8 +25,8 @@ const archiveSelectionHelp = `
 
 Arguments name kinds and objects as in kubectl get. Without -n or -A, the command selects objects in the namespace of
 the kubeconfig; with --url, it selects those of all namespaces. If a rule archives dependents, you can name these too: a
-Pod is in the record of its Job. The command leaves out records of objects that were not deleted; --result selects
-others.
+Pod is in the record of its Job. The command leaves out records of versions that Sunset did not delete; --result
+selects others.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The

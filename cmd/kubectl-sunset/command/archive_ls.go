@@ -4,7 +4,7 @@ package command
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"time"
 
@@ -15,6 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // archiveLs is the command archive ls.
@@ -98,9 +100,9 @@ func (v *archiveVerify) run(ctx context.Context) error {
 		return err
 	}
 	defer from.Close()
-	progress := startCount(v.streams.ErrOut, "verified")
+	progress := terminal.StartProgress(v.streams.ErrOut, "objects of the archive verified")
 	defer progress.Stop()
-	found, err := from.Verify(ctx, progress.Show)
+	found, err := from.Verify(ctx, func(p records.Progress) { progress.Set(p.Done) })
 	if err != nil {
 		return err
 	}
@@ -126,9 +128,9 @@ func (v *archiveVerify) run(ctx context.Context) error {
 // addToIndex adds the segments to the index that are not in it.
 func (v *archiveVerify) addToIndex(ctx context.Context, from *openArchive, segment string) (int, error) {
 	if isEncrypted(segment) && len(from.Recipients) == 0 {
-		return 0, fmt.Errorf("the archive is encrypted, and --url does not tell for whom; use --archive")
+		return 0, errors.New("the archive is encrypted, and --url does not tell for whom; use --archive")
 	}
-	progress := startCount(v.streams.ErrOut, "indexed")
+	progress := terminal.StartProgress(v.streams.ErrOut, "segments indexed")
 	defer progress.Stop()
-	return from.Reindex(ctx, from.Recipients, v.now, progress.Show)
+	return from.Reindex(ctx, from.Recipients, v.now, func(p records.Progress) { progress.Set(p.Done) })
 }

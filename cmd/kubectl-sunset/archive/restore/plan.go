@@ -182,6 +182,9 @@ func (s *Step) setOrigin() {
 		annotations = map[string]string{}
 	}
 	delete(annotations, v1alpha1.EligibleSinceAnnotation) // its time to live would go on from before
+	if annotations[lastApplied] == redact.Redacted {
+		delete(annotations, lastApplied)
+	}
 	annotations[v1alpha1.HoldAnnotation] = "restored from an archive"
 	annotations[FromAnnotation] = s.From
 	if s.UID != "" {

@@ -180,6 +180,10 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {sunset-k8s.io/eligible-since: x, team: a}}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {team: a, ` + origin + `}}}`,
 		},
+		"a redacted copy of the object in an annotation is dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {kubectl.kubernetes.io/last-applied-configuration: REDACTED}}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+		},
 		"values that the archive lacks keep an object from being restored": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}, data: {k: REDACTED}}`,
 			change: func(r *restore.Record) { r.Redacted = []string{"data.k"} },

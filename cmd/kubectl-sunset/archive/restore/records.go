@@ -41,11 +41,20 @@ func Records(name string, found archive.Found) ([]Record, error) {
 	return all, nil
 }
 
+// lastApplied is the annotation with kubectl's copy of an object. Where a rule redacts anything, the copy is redacted as a whole.
+const (
+	lastApplied     = "kubectl.kubernetes.io/last-applied-configuration"
+	lastAppliedPath = "metadata.annotations['" + lastApplied + "']"
+)
+
 // redactedIn returns, for each document, the paths whose values it lacks. A record does not say which document a path is about: it is
 // about those that it matches or, since values that are no strings are removed, about all if it matches none.
 func redactedIn(documents []json.RawMessage, paths []string) ([][]string, error) {
 	in := make([][]string, len(documents))
 	for _, text := range paths {
+		if text == lastAppliedPath {
+			continue // a restored object does not need this copy of itself
+		}
 		path, err := redact.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("redacted path %s: %w", text, err)

@@ -21,7 +21,7 @@ func TestRecords(t *testing.T) {
 			json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"token":"REDACTED"}}`),
 			json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"}}`),
 		},
-		Redacted: []string{"spec.token", "data.token", "spec.number"},
+		Redacted: []string{"spec.token", "data.token", "spec.number", "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},
 	}}
 	records, err := restore.Records("history", found)
 	expect.NoError(t, err)

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	window    = 1 << 20         // of compression: bounds the memory of writers and of readers
+	window    = 512 << 10       // bytes of compression: bounds the memory of writers
+	maxWindow = 8 << 20         // bytes that readers accept: zstd without options uses at most this
 	maxObject = 2 * MaxRecord   // bytes of an object in the bucket
 	maxLine   = MaxRecord + 512 // bytes
 )
 
-// newEncoder compresses in one goroutine, in blocks that decoders with little memory can read.
+// newEncoder compresses in one goroutine, with about 1.5 MB. Slower levels need twice the memory and save no more than a twentieth.
 func newEncoder() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(window),
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window),
 		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(err) // an option that is not valid
@@ -81,7 +82,7 @@ func lines(object string, data []byte, identities []age.Identity) iter.Seq2[[]by
 			yield(nil, err)
 			return
 		}
-		d, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8*window))
+		d, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			yield(nil, corrupt(object, err))
 			return

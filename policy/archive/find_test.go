@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -263,24 +265,36 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestSearch100000: all of 100,000 records are found, and one of them.
-func TestSearch100000(t *testing.T) {
-	store := newBucket()
+// manySegments indexes segments with 500 records each, which all have results, and flushes now and then.
+func manySegments(t *testing.T, store *bucket, n int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 1))
 	x := archive.NewIndexer(store)
-	for s := range 200 {
+	for s := range n {
 		data := []byte(fmt.Sprint("segment ", s))
 		segment := archive.Segment{Name: "segments/2026/11/27/20261127T120000Z-" + sha(data) + ".jsonl.zst"}
-		for line := range 500 {
+		for line := range archive.MaxRecords {
 			o, _ := subject("shop", fmt.Sprintf("job-%d-%d", s, line), "7")
+			o.UID = types.UID(fmt.Sprintf("%016x-%016x", random.Uint64(), random.Uint64()))
 			segment.Meta = append(segment.Meta, archive.Meta{Segment: segment.Name, Line: line, Object: o, Policy: "batch", Rule: "jobs", ArchivedAt: noon.Add(time.Duration(s) * time.Second)})
 			x.Finish(segment.Name, line, archive.Deleted, noon)
 		}
 		x.Add(segment)
 		store.objects[segment.Name] = data
+		if s%10 == 9 {
+			expect.NoError(t, x.Flush(t.Context(), noon))
+		}
 	}
-	expect.NoError(t, x.Flush(t.Context(), noon))
+}
+
+// TestSearch100000: all of 100,000 records are found, and one of them, and no search reads a segment.
+func TestSearch100000(t *testing.T) {
+	store := newBucket()
+	manySegments(t, store, 200)
 	r := &archive.Reader{Bucket: store}
+	start := time.Now()
 	expect.Equal(t, "found", "job-123-456@7:deleted", find(t, r, archive.Query{Name: "job-123-456"}))
+	t.Logf("found one of 100,000 records in %s", time.Since(start))
 	n := 0
 	for _, err := range r.Find(t.Context(), archive.Query{Until: noon.Add(day)}) {
 		expect.NoError(t, err)

@@ -3,14 +3,13 @@
 package faults_test
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
@@ -81,8 +80,10 @@ func always(f stores.Fault) func(*scenario.Archive) stores.Fault {
 // halved is a store that loses the second half of what it writes.
 func halved(a *scenario.Archive) stores.Fault {
 	return stores.Keeping(func(name string, data []byte) {
-		path := filepath.Join(a.Store.Dir, filepath.FromSlash(name))
-		_ = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data[:len(data)/2], 0o644)) // reading it back fails
+		if whole, err := store.Open(context.Background(), a.Store.URL(""), a.Store.Credentials); err == nil {
+			_ = whole.Write(context.Background(), name, data[:len(data)/2]) // reading it back fails
+			_ = whole.Close()
+		}
 	})
 }
 

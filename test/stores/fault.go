@@ -48,7 +48,8 @@ func Swallowing(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Keeping answers a write with success, and calls keep with what it was to write instead of asking the store.
+// Keeping answers a write with success, and calls keep with what it was to write instead of asking the store. To write an object that the
+// store treats as its own, keep must use the store, without the proxy.
 func Keeping(keep func(name string, data []byte)) Fault {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		keep(nameIn(r.URL.Path), drain(r))

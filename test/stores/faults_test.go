@@ -7,8 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,10 +35,10 @@ func behind(t *testing.T, s *stores.Store) (archive.Bucket, *stores.Proxy) {
 // same write succeeds, unless the store has other bytes under the name.
 func TestFaults(t *testing.T) {
 	s := stores.S3(t)
+	whole := opened(t, s, "")
 	keep := func(change func([]byte) []byte) stores.Fault {
 		return stores.Keeping(func(name string, data []byte) {
-			path := filepath.Join(s.Dir, filepath.FromSlash(name))
-			_ = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, change(data), 0o644)) // the comparison says so
+			_ = whole.Write(context.Background(), name, change(data)) // the comparison says so
 		})
 	}
 	for name, test := range map[string]struct {

@@ -33,7 +33,7 @@ type Entry struct {
 	Method   string
 	Name     string // of the object in the bucket, with the prefix of the archive; empty for the bucket itself
 	At       time.Time
-	Done     time.Time // when the whole answer was sent; zero while the request runs
+	Done     time.Time // right before the last bytes of the answer were sent; zero while the request runs
 	Code     int       // of the answer; 0 without one
 	Digest   string    // SHA-256 of the body of the answer that was sent, in hexadecimal digits
 	Affected bool      // by a fault
@@ -161,11 +161,11 @@ func Deletes(text string) func(method, name string) bool {
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	e, struck := p.begin(r)
-	counted := &counting{ResponseWriter: w, digest: sha256.New()}
+	counted := &counting{ResponseWriter: w, digest: sha256.New(), last: time.Now()}
 	defer func() { // also when the handler aborts the connection
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		e.Done, e.Code, e.Digest = time.Now(), counted.code, hex.EncodeToString(counted.digest.Sum(nil))
+		e.Done, e.Code, e.Digest = counted.last, counted.code, hex.EncodeToString(counted.digest.Sum(nil))
 	}()
 	if struck == nil {
 		p.forward.ServeHTTP(counted, r)
@@ -203,10 +203,11 @@ type counting struct {
 	http.ResponseWriter
 	code   int
 	digest hash.Hash
+	last   time.Time // of the last bytes
 }
 
 func (c *counting) WriteHeader(code int) {
-	c.code = code
+	c.code, c.last = code, time.Now()
 	c.ResponseWriter.WriteHeader(code)
 }
 
@@ -214,6 +215,7 @@ func (c *counting) Write(data []byte) (int, error) {
 	if c.code == 0 {
 		c.code = http.StatusOK
 	}
+	c.last = time.Now() // the client may act on the bytes before Write returns
 	n, err := c.ResponseWriter.Write(data)
 	c.digest.Write(data[:n])
 	return n, err

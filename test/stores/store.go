@@ -105,8 +105,7 @@ func s3Store(s *Store, root string, port int) {
 	s.Dir = filepath.Join(root, Bucket)
 	s.Credentials = map[string][]byte{"AWS_ACCESS_KEY_ID": []byte(AccessKey), "AWS_SECRET_ACCESS_KEY": []byte(SecretKey)}
 	s.program.Env = []string{"ROOT_ACCESS_KEY_ID=" + AccessKey, "ROOT_SECRET_ACCESS_KEY=" + SecretKey}
-	s.program.Args = []string{fmt.Sprintf("--port=127.0.0.1:%d", port), "--region=" + Region, "--keep-alive", "--quiet", "posix",
-		"--default-etag=" + emptyETag, root} // also files that Keeping has written exist
+	s.program.Args = []string{fmt.Sprintf("--port=127.0.0.1:%d", port), "--region=" + Region, "--keep-alive", "--quiet", "posix", root}
 	s.ready = s.serves(func(r *http.Response) bool { return strings.Contains(r.Header.Get("Server"), "VERSITYGW") })
 }
 

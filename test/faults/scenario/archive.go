@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
-// archiveRecovers is how long after a fault of its store an archive may still wait before it tries again.
-const archiveRecovers = 40 * time.Second
+// archiveRecovers is how long after a fault of its store an archive may still wait: for the timeout of a write, and before it tries again.
+const archiveRecovers = 100 * time.Second
 
 // archivePrefix is the prefix of an archive in its bucket.
 const archivePrefix = "cluster"

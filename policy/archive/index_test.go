@@ -45,7 +45,7 @@ func TestFlushReplaces(t *testing.T) {
 // TestFlushBounds: an index object that is large enough is complete, and the next lines begin another.
 func TestFlushBounds(t *testing.T) {
 	store := newBucket()
-	manySegments(t, store, 60)
+	manySegments(t, store, 150)
 	index := store.names("index/")
 	if len(index) < 2 {
 		t.Fatalf("%d index objects", len(index))

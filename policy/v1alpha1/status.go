@@ -89,7 +89,7 @@ type RetentionPolicyStatus struct {
 	// storage adds up the sizes of objects; absent if no rule gives sizes.
 	// +optional
 	Storage *StorageStatus `json:"storage,omitempty"`
-	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits or an outcome have one. After
+	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits, an outcome or an archive have one. After
 	// Sunset has recorded a ledger here, the policy deletes nothing while the ledger is missing.
 	// +optional
 	Ledger *LedgerStatus `json:"ledger,omitempty"`

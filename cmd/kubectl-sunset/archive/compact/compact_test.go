@@ -54,7 +54,7 @@ func rows(t *testing.T, from archive.Bucket, name string) []compact.Row {
 	r, err := from.Read(t.Context(), name)
 	expect.NoError(t, err)
 	data, err := io.ReadAll(r)
-	expect.NoError(t, err)
+	expect.NoError(t, errors.Join(err, r.Close()))
 	all, err := parquet.Read[compact.Row](bytes.NewReader(data), int64(len(data)))
 	expect.NoError(t, err)
 	return all

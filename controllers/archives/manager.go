@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -34,13 +36,13 @@ type Manager struct {
 	Options
 	Decider
 	cluster atomic.Pointer[string] // UID of the cluster; nil until it is known
-	reads   wake.Signal            // has the RetentionArchives read
 	rules   atomic.Pointer[policy.Snapshot]
 	done    chan struct{}
 
 	mu      sync.Mutex
 	running context.Context    // nil until Start
 	workers map[string]*worker // by the name of the RetentionArchive
+	unread  error              // why the RetentionArchives are not known; nil if they are
 	group   sync.WaitGroup
 }
 
@@ -88,8 +90,11 @@ func New(o Options) *Manager {
 			return store.Open(ctx, url, credentials)
 		}
 	}
-	return &Manager{Options: o, done: make(chan struct{}), workers: map[string]*worker{}}
+	return &Manager{Options: o, done: make(chan struct{}), workers: map[string]*worker{}, unread: errUnread}
 }
+
+// errUnread is why RetentionArchives are not known until they are first read.
+var errUnread = errors.New("RetentionArchives have not been read yet")
 
 // NeedLeaderElection returns true: only the leader writes.
 func (m *Manager) NeedLeaderElection() bool { return true }
@@ -99,11 +104,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	defer close(m.done)
 	m.mu.Lock()
 	m.running = ctx
-	for _, w := range m.workers {
-		m.run(w)
-	}
 	m.mu.Unlock()
-	for pause := time.Duration(0); m.reads.Wait(ctx, m.Clock, pause); {
+	var tick wake.Signal
+	for pause := time.Duration(0); tick.Wait(ctx, m.Clock, pause); {
 		pause = m.read(ctx)
 	}
 	m.mu.Lock()
@@ -120,16 +123,6 @@ func (m *Manager) Done() <-chan struct{} { return m.done }
 // Use sets the policies as they apply now, with their namespaces.
 func (m *Manager) Use(snapshot *policy.Snapshot) { m.rules.Store(snapshot) }
 
-// run runs a worker. The caller holds mu.
-func (m *Manager) run(w *worker) {
-	if m.running == nil || m.running.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(m.running)
-	w.stop = cancel
-	m.group.Go(func() { w.run(ctx) })
-}
-
 // read reads the RetentionArchives and passes them to their workers. It returns when to read them again.
 func (m *Manager) read(ctx context.Context) time.Duration {
 	if m.cluster.Load() == nil {
@@ -141,27 +134,36 @@ func (m *Manager) read(ctx context.Context) time.Duration {
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RetentionArchiveKind.Kind + "List"))
 	if err := m.Cache.List(ctx, list); err != nil {
 		log.FromContext(ctx).V(1).Info("RetentionArchives not read", "err", err.Error())
-		for _, w := range m.all() {
-			w.unread(fmt.Errorf("cannot be read; check the CustomResourceDefinition and the permission to list and watch it: %w", err))
-		}
+		m.fail(fmt.Errorf("RetentionArchives cannot be read; check their CustomResourceDefinition and the permission to list and watch them: %w", err))
 		if meta.IsNoMatchError(err) {
 			return absentPause
 		}
 		return readEvery
 	}
-	known := map[*worker]bool{}
+	known := map[string]bool{}
 	for i := range list.Items {
 		a, err := parse(&list.Items[i])
-		w := m.workerOf(a)
-		known[w] = true
-		w.use(a, err)
+		known[a.Name] = true
+		m.workerOf(a).use(a, err)
 	}
-	for _, w := range m.all() {
-		if !known[w] {
-			w.missing()
+	for name := range m.names() {
+		if !known[name] {
+			m.end(name)
 		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unread = nil
 	return readEvery
+}
+
+// fail notes why the RetentionArchives are not known. Those that were read before stay in use.
+func (m *Manager) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unread != nil {
+		m.unread = err
+	}
 }
 
 // parse reads a RetentionArchive. The error says which fields this version does not know: such a field could say how to encrypt.
@@ -195,45 +197,64 @@ func (m *Manager) all() []*worker {
 	return slices.Collect(maps.Values(m.workers))
 }
 
-// worker returns the worker of a RetentionArchive. It creates one if there is none, which waits until the RetentionArchive is read.
-func (m *Manager) worker(name string) *worker {
+func (m *Manager) names() map[string]*worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.workers[name]
-	if w == nil {
-		w = newWorker(m, name)
-		m.workers[name] = w
-		m.run(w)
-		m.reads.Send()
+	return maps.Clone(m.workers)
+}
+
+// workerOf returns the worker of a RetentionArchive as it was read, and starts one if there is none. If the RetentionArchive has
+// replaced another of the same name, the earlier worker ends, and its receipts with it.
+func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
+	m.mu.Lock()
+	w := m.workers[a.Name]
+	m.mu.Unlock()
+	if w != nil && w.uid == a.UID {
+		return w
+	}
+	m.end(a.Name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w = newWorker(m, a)
+	m.workers[a.Name] = w
+	if ctx := m.running; ctx.Err() == nil {
+		own, cancel := context.WithCancel(ctx)
+		w.stop = cancel
+		m.group.Go(func() { w.run(own); w.leave(ctx) })
 	}
 	return w
 }
 
-// workerOf returns the worker of a RetentionArchive as it was read. If it has replaced another of the same name, the earlier worker
-// ends, and its receipts with it.
-func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
-	w := m.worker(a.Name)
-	if w.isOf(a.UID) {
-		return w
-	}
+// end ends the worker of a RetentionArchive that no longer exists.
+func (m *Manager) end(name string) {
 	m.mu.Lock()
+	w := m.workers[name]
+	delete(m.workers, name)
+	m.mu.Unlock()
+	if w == nil {
+		return
+	}
 	if w.stop != nil {
 		w.stop()
 	}
-	delete(m.workers, a.Name)
-	m.mu.Unlock()
+	for _, metric := range metrics.OfArchives {
+		metric.DeleteLabelValues(name)
+	}
 	callReady(w.candidates())
-	return m.worker(a.Name)
 }
 
-// known returns the worker of a rule's archive; nil if there is none.
-func (m *Manager) known(i policy.Intent) *worker {
+// workerFor returns the worker of a rule's archive. The error says why there is none.
+func (m *Manager) workerFor(r *policy.Rule) (*worker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if i.Rule == nil || i.Rule.Archive == nil {
-		return nil
+	if r == nil || r.Archive == nil {
+		return nil, errUnread
 	}
-	return m.workers[i.Rule.Archive.To]
+	w := m.workers[r.Archive.To]
+	if w == nil {
+		return nil, cmp.Or(m.unread, policy.NoArchive(r.Archive.To))
+	}
+	return w, nil
 }
 
 // Open implements retention.Archive: it forgets all receipts and all waiting targets.
@@ -245,7 +266,7 @@ func (m *Manager) Open() {
 
 // Lookup implements retention.Archive.
 func (m *Manager) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool) {
-	if w := m.known(i); w != nil {
+	if w, err := m.workerFor(i.Rule); err == nil {
 		return w.lookup(i, t)
 	}
 	return policy.Receipt{}, false
@@ -253,19 +274,23 @@ func (m *Manager) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool
 
 // Record implements retention.Archive.
 func (m *Manager) Record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
-	return m.worker(i.Rule.Archive.To).record(i, t, c)
+	w, err := m.workerFor(i.Rule)
+	if err != nil {
+		return &retention.Outcome{Err: err, Unsent: true}
+	}
+	return w.record(i, t, c)
 }
 
 // Withdraw implements retention.Archive.
 func (m *Manager) Withdraw(i policy.Intent) {
-	if w := m.known(i); w != nil {
+	if w, err := m.workerFor(i.Rule); err == nil {
 		w.withdraw(i)
 	}
 }
 
 // Finish implements retention.Archive.
 func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) {
-	if w := m.known(i); w != nil {
+	if w, err := m.workerFor(i.Rule); err == nil {
 		w.finished(t, o)
 	}
 }
@@ -275,11 +300,14 @@ func (m *Manager) Problem(r *policy.Rule) error {
 	if r.Archive == nil {
 		return nil
 	}
-	w := m.worker(r.Archive.To)
+	w, err := m.workerFor(r)
+	switch {
+	case err == errUnread:
+		return nil
+	case err != nil:
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if errors.Is(w.invalid, errUnread) {
-		return nil
-	}
 	return w.mayArchive(r)
 }

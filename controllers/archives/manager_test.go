@@ -223,7 +223,6 @@ func TestArchiveDoesNotExist(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		s := h.add(h.rule("p", func(r *policy.Rule) { r.Archive = &policy.Archive{To: "later"} }), "one")[0]
 		bubble.Pass(12 * time.Second)
-		s.attempt()
 		expect.Equal(t, "problem", `RetentionArchive "later" does not exist; create it, or correct archive.to of the rule`, s.problem())
 		h.addArchive("later")
 		bubble.Pass(20 * time.Second)
@@ -276,6 +275,19 @@ func TestCredentialsRotate(t *testing.T) {
 	}, func(h *harness) {
 		h.archives[0].Spec.Credentials = &v1alpha1.SecretReference{Namespace: "sunset-system", Name: "store"}
 		h.server.credentials, h.stores["mem://history"].wants = "first", "first"
+	})
+}
+
+func TestArchiveIsDeleted(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		b.set(func() { b.slow = 10 * time.Second })
+		s := h.add(h.rule("p"), "one")[0]
+		bubble.Pass(time.Second)
+		h.set(func() { h.archives = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "deleted", nil, h.names())
+		expect.Equal(t, "problem", `RetentionArchive "history" does not exist; create it, or correct archive.to of the rule`, s.problem())
 	})
 }
 

@@ -19,8 +19,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// spec is a RetentionArchive as the worker uses it. The zero value is one that was not read yet.
+// spec is a RetentionArchive as the worker uses it.
 type spec struct {
+	known     bool // use has read it
 	object    *v1alpha1.RetentionArchive
 	retention archive.Retention
 	encryption
@@ -84,9 +85,6 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	w.mu.Lock()
 	s, failure, o := w.spec, w.failure, &w.opened
 	w.mu.Unlock()
-	if s.object == nil {
-		return nil, errUnread
-	}
 	same := o.store != nil && o.url == s.object.Spec.URL && slices.Equal(o.recipients, s.recipients)
 	if same && failure == nil && w.manager.Clock.Since(o.at) < credentialsLife {
 		return o.store, nil

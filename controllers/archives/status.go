@@ -5,7 +5,6 @@ package archives
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -57,45 +55,27 @@ func (c *written) resume(s v1alpha1.ArchiveStatus) {
 	}
 }
 
-var errMissing = errors.New("it does not exist")
-
-// missing notes that the RetentionArchive does not exist.
-func (w *worker) missing() {
-	w.mu.Lock()
-	w.invalid = errMissing
-	w.mu.Unlock()
-	for _, m := range metrics.OfArchives {
-		m.DeleteLabelValues(w.name)
-	}
-}
-
-// unread notes why RetentionArchives cannot be read. One that was read before stays in use.
-func (w *worker) unread(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.spec.object == nil {
-		w.invalid = err
-	}
-}
-
 // use sets the RetentionArchive as last read. The error says why it cannot be used.
 func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
 	w.mu.Lock()
-	if w.spec.object != nil && w.spec.object.Generation == a.Generation && w.invalid == nil {
+	if w.spec.known && w.spec.object.Generation == a.Generation && w.invalid == nil {
 		w.spec.object = a // with a newer status
 		w.mu.Unlock()
 		return
 	}
-	s := spec{object: a}
+	s, news := spec{object: a}, w.invalid == nil
 	if err == nil {
 		s, err = specOf(a)
 	}
+	s.known = true
 	w.spec, w.invalid = s, err
 	w.written.resume(a.Status)
 	w.mu.Unlock()
 	if err == nil {
 		w.segment.use(s.encryption)
 		w.wake.Send()
+	} else if news {
+		callReady(w.candidates())
 	}
 	w.attend.Send()
 }

@@ -47,7 +47,7 @@ func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
-	if s.object == nil {
+	if !s.known {
 		return
 	}
 	u.writeStatus(ctx, s) // at once: the rest can take long
@@ -162,6 +162,15 @@ func (w *worker) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	return index.Flush(ctx, w.manager.Clock.Now())
+}
+
+// leave writes what is left if the RetentionArchive no longer exists, while the process goes on.
+func (w *worker) leave(ctx context.Context) {
+	if ctx.Err() == nil {
+		if err := w.flush(ctx); err != nil {
+			log.FromContext(ctx).Info("index of a deleted RetentionArchive not written", "archive", w.name, "err", err.Error())
+		}
+	}
 }
 
 // finish writes the results of the last deletions. If all of them have ended, the objects of all other receipts were not deleted.

@@ -19,12 +19,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // worker records objects in one RetentionArchive.
 type worker struct {
 	manager *Manager
 	name    string
+	uid     types.UID   // of the RetentionArchive
 	stop    func()      // ends run; nil until it runs
 	wake    wake.Signal // of dispatch
 	attend  wake.Signal // of upkeep
@@ -35,7 +37,7 @@ type worker struct {
 	opened  opened // the store; held while it is opened
 
 	mu       sync.Mutex
-	spec     spec             // as last read; zero until it is known
+	spec     spec             // as last read
 	index    *archive.Indexer // nil until the store is known
 	invalid  error            // why the RetentionArchive cannot be used; nil if it can
 	failure  error            // why the store cannot be used; nil if it can
@@ -48,12 +50,9 @@ type worker struct {
 	written  written
 }
 
-// errUnread is the failure of a worker until its RetentionArchive is read.
-var errUnread = errors.New("it has not been read yet")
-
-func newWorker(m *Manager, name string) *worker {
+func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
-		manager: m, name: name, invalid: errUnread, slots: newSlots(),
+		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newSlots(),
 		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(),
 	}
 	w.segment.space = make(chan struct{})
@@ -104,20 +103,10 @@ func (w *worker) reset() {
 	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts()
 }
 
-// isOf reports whether the worker records in the RetentionArchive with this UID, or has read none yet.
-func (w *worker) isOf(uid types.UID) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.spec.object == nil || w.spec.object.UID == uid
-}
-
 // mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
 // caller holds mu.
 func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
-	switch {
-	case w.invalid == errMissing:
-		return policy.NoArchive(w.name)
-	case w.invalid != nil:
+	if w.invalid != nil {
 		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.invalid)
 	}
 	var namespace policy.Namespace
@@ -152,8 +141,7 @@ func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	unread := errors.Is(w.invalid, errUnread)
-	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil && !unread {
+	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil {
 		return &retention.Outcome{Err: err, Unsent: true}
 	}
 	r := w.requests[t.UID]

@@ -79,6 +79,16 @@ var recoveries = map[string]string{
 	"ledgers.State.ReadError":                      "ledgers TestEntryStaysInDoubtWithoutReadPermission",
 	"EntriesUnread":                                "ledgers TestEntryStaysInDoubtWithoutReadPermission, ledgers TestObjectThatCannotBeReadStopsNoOther",
 
+	// Archives.
+	"archives.worker.failure": "archives TestStoreFails",
+	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
+	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
+	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
+	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",
+	"store.Probe.Write":       "archives TestStoreFails",
+	"store.Probe.Read":        "archives TestStoreFails",
+	"store.Probe.Delete":      "archives TestStoreRefusesToDelete",
+
 	// References.
 	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
 	"references.failure.err":     "kube/referrers TestObjectThatCannotBeRead",

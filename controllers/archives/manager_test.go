@@ -262,6 +262,17 @@ func TestArchiveThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+func TestArchivesAreReadAgain(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.add(h.rule("p"), "one")
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted", nil, h.names())
+		h.set(func() { h.unlisted = nil })
+		bubble.Pass(15 * time.Second)
+		expect.Equal(t, "deleted", []string{"one"}, h.names())
+	}, func(h *harness) { h.unlisted = errDenied })
+}
+
 func TestCredentialsRotate(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		b := h.stores["mem://history"]

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/sunset-k8s/sunset/controllers/archives"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/controllers/node/hub"
@@ -25,6 +26,14 @@ func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*re
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x, OnStandby: c.warm(),
 	})
 	return x, w, err
+}
+
+// archives creates the loop that records objects in archives before they are deleted.
+func (c *Config) archives(mgr manager.Manager, lock *lease.TrackedLock) (*archives.Manager, error) {
+	objects, err := archives.NewCluster(c.Rest, mgr.GetHTTPClient(), mgr.GetRESTMapper())
+	return archives.New(archives.Options{
+		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: objects, Leadership: lock, Clock: c.Clock,
+	}), err
 }
 
 // nodes creates the loops that communicate with the agents on nodes.

@@ -40,8 +40,8 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 			page = append(page, "\n---\napiVersion: "+text...)
 		}
 	}
-	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true,openReports.enabled=true"))
-	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references", "sunset-reports"} {
+	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true,openReports.enabled=true,archive.dependents={pods},archive.events=true,archive.logs=true"))
+	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references", "sunset-archive", "sunset-reports"} {
 		kind := "ClusterRole"
 		if name == "sunset-lease" {
 			kind = "Role"

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/sunset-k8s/sunset/policy/archive"
+)
+
+// Store is an archive.Bucket in an object store. It is safe for concurrent use.
+type Store struct {
+	bucket *blob.Bucket
+	dir    string // of files; empty for other stores
+}
+
+var _ archive.Bucket = (*Store)(nil)
+
+// New is a Store in a bucket that is already open. Close closes the bucket.
+func New(bucket *blob.Bucket) *Store { return &Store{bucket: bucket} }
+
+// Close releases what the bucket uses. Calls that run fail.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+// Read opens an object.
+func (s *Store) Read(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := s.bucket.NewReader(ctx, name, nil)
+	switch {
+	case err == nil:
+		return r, nil
+	case isNotFound(err):
+		return nil, fmt.Errorf("read object %q: %w", name, archive.ErrNotFound)
+	default:
+		return nil, fmt.Errorf("read object %q: %w", name, err)
+	}
+}
+
+// List yields objects in the order of their names.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[archive.Entry, error] {
+	return func(yield func(archive.Entry, error) bool) {
+		for list := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
+			o, err := list.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(archive.Entry{}, fmt.Errorf("list objects %q: %w", prefix, err))
+				return
+			}
+			if !yield(archive.Entry{Name: o.Key, Size: o.Size}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Write writes an object that does not exist, reads it back and compares.
+//
+// A crash or an error between these steps leaves an object without a receipt. Nothing was deleted because of it: the caller
+// succeeds later, by writing the same bytes again or a segment with another name.
+func (s *Store) Write(ctx context.Context, name string, data []byte) error {
+	ctx, cancel := context.WithCancel(ctx) // ends a writer that did not end
+	defer cancel()
+	err := s.bucket.WriteAll(ctx, name, data, &blob.WriterOptions{
+		ContentType: "application/octet-stream", DisableContentTypeDetection: true, IfNotExist: true, MaxConcurrency: 1,
+	})
+	if exists := isExisting(err); err != nil && !exists {
+		return fmt.Errorf("write object %q: %w", name, err)
+	}
+	if err := s.sync(name); err != nil {
+		return fmt.Errorf("write object %q to the disk: %w", name, err)
+	}
+	return s.compare(ctx, name, data)
+}
+
+// compare reads an object and compares it with what was written.
+func (s *Store) compare(ctx context.Context, name string, data []byte) error {
+	r, err := s.Read(ctx, name)
+	if errors.Is(err, archive.ErrNotFound) {
+		return fmt.Errorf("object %q: %w: the store reported success for the write, and does not have the object; check the store", name, archive.ErrCorrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("verify after the write: %w", err)
+	}
+	same, err := equal(r, data)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return fmt.Errorf("verify object %q after the write: %w", name, err)
+	}
+	if !same {
+		return fmt.Errorf("object %q: %w: the store has other bytes; check the store, and whether another program writes to it", name, archive.ErrCorrupt)
+	}
+	return nil
+}
+
+// equal reads r to its end, and at most one buffer more than data.
+func equal(r io.Reader, data []byte) (bool, error) {
+	buffer := make([]byte, min(len(data)+1, 64<<10))
+	for {
+		n, err := r.Read(buffer)
+		rest, ok := bytes.CutPrefix(data, buffer[:n])
+		if !ok {
+			return false, nil
+		}
+		data = rest
+		if errors.Is(err, io.EOF) {
+			return len(data) == 0, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// Delete deletes an object.
+func (s *Store) Delete(ctx context.Context, name string) error {
+	err := s.bucket.Delete(ctx, name)
+	switch {
+	case err == nil || isNotFound(err):
+		return nil
+	case isRefused(err):
+		return fmt.Errorf("delete object %q: %w, because of object lock, a hold or a missing permission: %w", name, archive.ErrRefused, err)
+	default:
+		return fmt.Errorf("delete object %q: %w", name, err)
+	}
+}
+
+// isExisting reports whether an object was not written because it exists.
+func isExisting(err error) bool {
+	return gcerrors.Code(err) == gcerrors.FailedPrecondition || gcerrors.Code(err) == gcerrors.AlreadyExists
+}

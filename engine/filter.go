@@ -33,9 +33,7 @@ func (c *Compiler) Filter(text, path string) (*Filter, []policy.Problem) {
 	}
 	for _, at := range program.at {
 		if at != nil {
-			f := *at
-			f.Message, f.Hint = f.Message+"rules", "conditions about archives can read only record and object"
-			return nil, diagnose.Problems(path, text, []diagnose.Finding{f})
+			return nil, diagnose.Problems(path, text, []diagnose.Finding{at.onlyIn("rules", "conditions about archives can read only record and object")})
 		}
 	}
 	return &Filter{program}, nil

@@ -238,8 +238,12 @@ func TestKilledBetweenRecordAndDelete(t *testing.T) {
 			}
 			w.recorded(s, g)
 
-			next := w.view(p)
+			former, next := w.holderOf(p), w.view(p)
 			second := controller(t, next, "--leader-elect=false")
+			cluster.Eventually(t, patience, func() error {
+				holder := w.holderOf(p)
+				return cluster.Want(holder != former, "%q still holds the ledger", holder)
+			})
 			w.counted(p, hasInAll(n))
 			second.stop(t)
 			w.recorded(s, g, next)

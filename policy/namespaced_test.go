@@ -97,7 +97,7 @@ func TestRetentionPolicyProblemsOfEachRule(t *testing.T) {
 		"a negative ttl": {
 			override(`{"policy": "p", "rule": "jobs", "ttl": "-1h"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
 		"a negative keepNewest": {
-			override(`{"policy": "p", "rule": "jobs", "keepNewest": -1}`), []string{"spec.overrides[0].keepNewest"}, concerned{jobs: true}},
+			override(`{"policy": "p", "rule": "jobs", "keepNewest": {"count": -1}}`), []string{"spec.overrides[0].keepNewest.count"}, concerned{jobs: true}},
 		"an override that changes nothing": {
 			override(`{"policy": "p", "rule": "jobs"}`), []string{"spec.overrides[0]"}, concerned{jobs: true}},
 		"a rule name that cannot be read may mean any rule": {

@@ -189,7 +189,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	// The ledger has a common counter, which may contain deletions in the namespace.
 	cluster.Ledger = &v1alpha1.RetentionLedger{Namespaces: []v1alpha1.LedgerNamespace{{Name: "*", LedgerCount: counted(95, 9)}}}
-	c, _ = d.Compose(digest.Input{Now: now, Sources: []digest.Source{cluster}, Stats: stats, Last: before})
+	c, _ = d.Compose(digest.Input{Now: now, Sources: []digest.Source{cluster}, Stats: stats, Last: last(v1alpha1.DigestCount{PolicyUID: "uid-p"})})
 	expect.Equal(t, "not known", int64(1), c.Uncounted)
 }
 

@@ -17,7 +17,7 @@ var digestsTable = map[string]Mutant{
 	"deletions are known without a counter of the namespace": {
 		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",
 		Old: "return total, !hasRest || own == d.namespaces.Len()",
-		New: "return total, true",
+		New: "return total, true || hasRest",
 	},
 	"a digest counts the deletions before it selected a policy": {
 		File: "policy/digest/compose.go", Test: "./policy/digest TestDeletions",

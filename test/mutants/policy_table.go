@@ -30,9 +30,9 @@ var policyTable = map[string]Mutant{
 		New: "case r.isUnmarked():",
 	},
 	"a keepNewest of zero in an override is ignored": {
-		File: "policy/override.go", Test: "./policy TestRetentionPolicyProblemsOfEachRule",
+		File: "policy/override.go", Test: "./policy TestLoadOfARetentionPolicy",
 		Old: "\tif spec.KeepNewest != nil {\n",
-		New: "\tif spec.KeepNewest != nil && *spec.KeepNewest > 0 {\n",
+		New: "\tif spec.KeepNewest != nil && spec.KeepNewest.Count > 0 {\n",
 	},
 	"a mark from before marks were kept is trusted": {
 		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesOfMarks",

@@ -32,7 +32,7 @@ var reportsTable = map[string]Mutant{
 	"an attempt of another policy fails a dry run": {
 		File: "policy/report/builder.go", Test: "./policy/report TestResults",
 		Old: "f.Rule.Mode == v1alpha1.Enforce && obstacle",
-		New: "obstacle",
+		New: "f.Rule.Mode != v1alpha1.Suspend && obstacle",
 	},
 	"a report that no policy can have takes a place": {
 		File: "controllers/reports/round.go", Test: "./controllers/reports TestReportsThatNoPolicyCanHave",

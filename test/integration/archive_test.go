@@ -184,7 +184,11 @@ func TestArchiveWithoutItsStoreKeeps(t *testing.T) {
 	}
 	w.gone(w.configMap("plain", map[string]string{"env": "plain"}))
 	w.expect(p, v1alpha1.ConditionArchiving, "ArchiveUnavailable", a.Name)
-	w.expect(p, v1alpha1.ConditionEnforcing, "ArchiveUnavailable")
+	w.expect(p, v1alpha1.ConditionReady, "ArchiveUnavailable", a.Name)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, v1alpha1.ConditionDelayed)
+		return cluster.Want(c.Status == metav1.ConditionTrue && c.Reason == "ArchiveUnavailable", "Delayed is %s, %s", c.Status, c.Reason)
+	})
 	w.archiveReady(a, metav1.ConditionFalse, "ArchiveUnavailable")
 	w.gone(w.configMap("later", map[string]string{"env": "plain"}))
 	w.stays(3*time.Second, kept...)

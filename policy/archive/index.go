@@ -3,9 +3,7 @@
 package archive
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -14,8 +12,6 @@ import (
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 const (
@@ -25,26 +21,34 @@ const (
 
 // Indexer writes index objects. It keeps the lines of the current index object of each day, compressed and at most some MiB, and
 // each Flush writes the object again with the lines that were added, and deletes the one that it replaces. It never reads: it also
-// works if the archive is encrypted. Its methods may be called concurrently; Flush takes its time outside the lock.
+// works if the archive is encrypted. Its methods may be called concurrently, but only one Flush at a time.
 type Indexer struct {
 	bucket     Bucket
 	recipients []age.Recipient
 	encoder    *zstd.Encoder
 
-	mu          sync.Mutex
-	days        map[string]*dayIndex
-	stale       []string // replaced objects that could not be deleted
-	incremental bool     // the store refuses to delete: write each line once
+	mu   sync.Mutex
+	days map[string]*dayIndex
 }
 
 // dayIndex is the current index object of one day. Its lines are compressed in frames, which form one file when put together.
 type dayIndex struct {
-	name    string // in the bucket; empty if it does not exist
-	written []byte // frames of the object
-	frames  []byte // that the object does not have
-	raw     []byte // lines that are not compressed
-	pending int    // records and results in frames, raw and results
-	results pendingResults
+	name     string // in the bucket; empty if it does not exist
+	content  []byte // frames of the object, and those that are pending
+	lines    []byte // pending, not compressed
+	finished map[finishing]finishedLines
+	pending  int // records and results that the object does not have
+}
+
+// finishing is what one Finished is about.
+type finishing struct {
+	segment string
+	result  Result
+}
+
+type finishedLines struct {
+	lines []int
+	at    time.Time
 }
 
 // NewIndexer makes an Indexer without lines.
@@ -54,13 +58,9 @@ func NewIndexer(bucket Bucket, recipients ...age.Recipient) *Indexer {
 
 // Add adds the metadata of a segment that was written.
 func (x *Indexer) Add(s Segment) {
-	n, ok := parseName(SegmentPrefix, s.Name)
-	if !ok {
-		return
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d := x.day(n.day)
+	d := x.day(s.Name)
 	for _, m := range s.Meta {
 		x.add(d, m)
 	}
@@ -69,66 +69,53 @@ func (x *Indexer) Add(s Segment) {
 
 // Finish adds the result of the record in a line of a segment. It combines with earlier results of that record.
 func (x *Indexer) Finish(segment string, line int, r Result, at time.Time) {
-	n, ok := parseName(SegmentPrefix, segment)
-	if !ok || line < 0 || line >= MaxRecords {
-		return
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.day(segment)
+	f := d.finished[finishing{segment, r}]
+	if f.lines = append(f.lines, line); at.After(f.at) {
+		f.at = at.UTC()
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	d := x.day(n.day)
-	d.results.addLine(place{segment, line}, known{r, at.UTC()})
-	d.pending++
-}
-
-// FinishVersion adds the result of a record that an earlier process wrote, whose segment is not known. Find finds it if it is at
-// most LateResult after the record.
-func (x *Indexer) FinishVersion(o audit.Object, r Result, at time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	d := x.day(dayOf(at))
-	d.results.addVersion(version{o.UID, o.ResourceVersion}, known{r, at.UTC()})
+	d.finished[finishing{segment, r}] = f
 	d.pending++
 }
 
 // Pending is the number of records and results that no Flush has written.
-func (x *Indexer) Pending() int {
+func (x *Indexer) Pending() (n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := 0
 	for _, d := range x.days {
 		n += d.pending
 	}
 	return n
 }
 
-func (x *Indexer) day(day string) *dayIndex {
-	if x.days[day] == nil {
-		x.days[day] = &dayIndex{}
+// day is the index of the day of a segment.
+func (x *Indexer) day(segment string) *dayIndex {
+	n, _ := parseName(segment)
+	if x.days[n.day] == nil {
+		x.days[n.day] = &dayIndex{finished: map[finishing]finishedLines{}}
 	}
-	return x.days[day]
+	return x.days[n.day]
 }
 
 // add adds a line.
 func (x *Indexer) add(d *dayIndex, line any) {
-	text, err := marshal(line)
-	if err != nil {
-		return // Meta and Finished are always valid
-	}
-	d.raw = append(d.raw, text...)
-	if len(d.raw) >= frameBytes {
+	text, _ := marshal(line) // Meta and Finished are always valid
+	if d.lines = append(d.lines, text...); len(d.lines) >= frameBytes {
 		x.compress(d)
 	}
 }
 
 func (x *Indexer) compress(d *dayIndex) {
-	if len(d.raw) > 0 {
-		d.frames = x.encoder.EncodeAll(d.raw, d.frames)
-		d.raw = d.raw[:0]
+	if len(d.lines) > 0 {
+		d.content = x.encoder.EncodeAll(d.lines, d.content)
+		d.lines = d.lines[:0]
 	}
 }
 
 // Flush writes what is pending. After an error, what was not written is still pending. A deletion that the store refuses is no
-// error: the object stays, and the Indexer then writes each line once. Only one Flush may run at a time.
+// error: the object stays, and the next Flush begins another.
 func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
 	x.mu.Lock()
 	days := slices.Sorted(maps.Keys(x.days))
@@ -137,94 +124,72 @@ func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
 	for _, day := range days {
 		all = append(all, x.flush(ctx, day, now))
 	}
-	return errors.Join(append(all, x.deleteStale(ctx))...)
+	return errors.Join(all...)
 }
 
-// flush writes the index object of a day: first the new one, then it deletes the one that it replaces.
+// flush writes the index object of a day, and then deletes the one that it replaces.
 func (x *Indexer) flush(ctx context.Context, day string, now time.Time) error {
-	frames, pending, content := x.take(day, now)
-	if len(frames) == 0 {
+	content, pending := x.take(day, now)
+	if pending == 0 {
 		return nil
 	}
 	data, err := encrypt(content, x.recipients)
-	object := ""
-	if err == nil {
-		object = nameOf(IndexPrefix, day, now, data, len(x.recipients) > 0)
-		err = x.bucket.Write(ctx, object, data)
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	d := x.day(day)
 	if err != nil {
-		d.frames = append(frames, d.frames...)
-		d.pending += pending
 		return err
 	}
-	if d.name != "" && d.name != object {
-		x.stale = append(x.stale, d.name)
+	object := nameOf(IndexPrefix, day, now, data, len(x.recipients) > 0)
+	if err := x.bucket.Write(ctx, object, data); err != nil {
+		return err
 	}
-	d.name, d.written = object, content
-	if len(content) >= indexBytes || x.incremental {
-		d.name, d.written = "", nil
+	replaced := x.wrote(day, object, len(content), pending)
+	if replaced == "" || replaced == object {
+		return nil
 	}
-	return nil
+	if err = x.bucket.Delete(ctx, replaced); err != nil {
+		x.complete(day, len(content))
+	}
+	if errors.Is(err, ErrRefused) {
+		return nil
+	}
+	return err
 }
 
-// take moves the pending lines of a day out of it: their frames, their number, and the object with them and what was written. It
-// forgets a past day without pending lines.
-func (x *Indexer) take(day string, now time.Time) (frames []byte, pending int, content []byte) {
+// take compresses the pending lines of a day and returns the content of its object with them, and their number. It forgets a past
+// day without pending lines.
+func (x *Indexer) take(day string, now time.Time) (content []byte, pending int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.days[day]
-	for _, f := range d.results.list() {
-		x.add(d, f)
+	for of, f := range d.finished {
+		x.add(d, Finished{Result: of.result, At: f.at, Of: of.segment, Lines: ranges(f.lines)})
 	}
+	clear(d.finished)
 	x.compress(d)
-	if len(d.frames) == 0 && day < dayOf(now) {
+	if d.pending == 0 && day < dayOf(now) {
 		delete(x.days, day)
-		return nil, 0, nil
 	}
-	frames, pending = d.frames, d.pending
-	d.frames, d.raw, d.pending, d.results = nil, nil, 0, pendingResults{}
-	return frames, pending, slices.Concat(d.written, frames)
+	return d.content, d.pending
 }
 
-// deleteStale deletes replaced objects.
-func (x *Indexer) deleteStale(ctx context.Context) error {
+// wrote notes that an object with the first n bytes of the content was written. It returns the object that it replaces.
+func (x *Indexer) wrote(day, object string, n, pending int) (replaced string) {
 	x.mu.Lock()
-	names := x.stale
-	x.stale = nil
-	x.mu.Unlock()
-	for i, object := range names {
-		err := x.bucket.Delete(ctx, object)
-		if err == nil {
-			continue
-		}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if errors.Is(err, ErrRefused) {
-			x.refused()
-			return nil
-		}
-		x.stale = names[i:]
-		return err
+	defer x.mu.Unlock()
+	d := x.days[day]
+	replaced, d.name = d.name, object
+	if d.pending -= pending; n >= indexBytes {
+		d.complete(n)
 	}
-	return nil
+	return replaced
 }
 
-// refused begins an object for each Flush, since the objects that it would replace stay.
-func (x *Indexer) refused() {
-	x.incremental = true
-	for _, d := range x.days {
-		d.name, d.written = "", nil
+// complete begins another object, since the one with the first n bytes of the content cannot be replaced.
+func (x *Indexer) complete(day string, n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if d := x.days[day]; d.name != "" {
+		d.complete(n)
 	}
 }
 
-// marshal writes a value as a line of JSON without white space, and with <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return line.Bytes(), err
-}
+func (d *dayIndex) complete(n int) { d.name, d.content = "", slices.Clone(d.content[n:]) }

@@ -103,25 +103,22 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 
 // Find finds the records of a selection. progress is called with the number of records read; it may be nil.
 func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(int)) (*Selected, error) {
+	found, err := r.Find(ctx, s.query())
+	if err != nil {
+		return nil, err
+	}
 	all, n := &Selected{}, 0
-	query := s.query()
-	query.Match = func(m archive.Meta) bool {
+	found = slices.DeleteFunc(found, func(m archive.Meta) bool {
 		if n++; progress != nil {
 			progress(n)
 		}
-		return s.inNamespace(m) && len(s.matches(m)) > 0
-	}
-	var found []archive.Meta
-	for m, err := range r.Find(ctx, query) {
-		if err != nil {
-			return nil, err
+		hasResult := len(s.Results) == 0 || slices.Contains(s.Results, m.Result)
+		if !hasResult || !s.inNamespace(m) || len(s.matches(m)) == 0 {
+			return true
 		}
-		if s.Filter == nil || s.Filter.ReadsObject() || all.keeps(s.filter(m, nil)) {
-			found = append(found, m)
-		}
-	}
+		return s.Filter != nil && !s.Filter.ReadsObject() && !all.keeps(s.filter(m, nil))
+	})
 	if s.Filter != nil && s.Filter.ReadsObject() {
-		var err error
 		if found, err = s.filterObjects(ctx, r, found, all); err != nil {
 			return nil, err
 		}
@@ -134,7 +131,7 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(i
 
 // query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
 func (s *Selection) query() archive.Query {
-	q := archive.Query{Selector: s.Selector, UID: s.UID, Policy: s.Policy, Since: s.Since, Until: s.Until, Results: s.Results}
+	q := archive.Query{Selector: s.Selector, UID: s.UID, Policy: s.Policy, Since: s.Since, Until: s.Until}
 	if len(s.Objects) == 0 {
 		if !s.Whole {
 			q.Namespace = s.Namespace

@@ -51,7 +51,7 @@ func (v *Verification) WriteText(w io.Writer) error {
 		fmt.Fprintf(w, "%s segment %q: the index has its records, but the store does not have it; restore it from a copy of the bucket\n", style.Bad("missing:"), name)
 	}
 	if n := len(v.NotIndexed); n > 0 {
-		fmt.Fprintf(w, "%s not in the index: searches read them, which takes longer; to add them: kubectl sunset archive verify --reindex\n", preview.Count(n, "segment"))
+		fmt.Fprintf(w, "%s not in the index: searches read them, which takes longer\n", preview.Count(n, "segment"))
 	}
 	if n := len(v.Unrelated); n > 0 {
 		fmt.Fprintf(w, "%s not part of the archive, such as %q\n", preview.Count(n, "object"), v.Unrelated[0])

@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // archiveCompact is the command archive compact.
@@ -72,7 +73,7 @@ func (p *archiveCompact) run(ctx context.Context) error {
 
 // mayCopyInto returns an error if the archive is encrypted: Parquet files are not.
 func (p *archiveCompact) mayCopyInto(ctx context.Context, from *openArchive) error {
-	for e, err := range from.Segments(ctx, p.since.time, p.until.time) {
+	for e, err := range from.Bucket.List(ctx, records.SegmentPrefix) {
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -13,10 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
-	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // archiveLs is the command archive ls.
@@ -73,8 +70,7 @@ func (l *archiveLs) run(ctx context.Context, args []string) error {
 // archiveVerify is the command archive verify.
 type archiveVerify struct {
 	*archiveCommand
-	reindex bool
-	output  outputFlags
+	output outputFlags
 }
 
 func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -87,7 +83,6 @@ func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return explainArchive(v.run(c.Context())) },
 	}
-	c.Flags().BoolVar(&v.reindex, "reindex", false, "also add the segments to the index that are not in it; this writes to the archive")
 	v.output.add(c)
 	v.addConnection(c)
 	c.ValidArgsFunction = cobra.NoFileCompletions
@@ -102,17 +97,9 @@ func (v *archiveVerify) run(ctx context.Context) error {
 	defer from.Close()
 	progress := terminal.StartProgress(v.streams.ErrOut, "objects of the archive verified")
 	defer progress.Stop()
-	found, err := from.Verify(ctx, func(p records.Progress) { progress.Set(p.Done) })
+	found, err := from.Verify(ctx, progress.Set)
 	if err != nil {
 		return err
-	}
-	if v.reindex && len(found.NotIndexed) > 0 {
-		n, err := v.addToIndex(ctx, from, found.NotIndexed[0])
-		if err != nil {
-			return err
-		}
-		notes{v.streams.ErrOut}.note("%s added to the index", preview.Count(n, "segment"))
-		found.NotIndexed = nil
 	}
 	progress.Stop()
 	result := archive.NewVerification(from.Name, found)
@@ -123,14 +110,4 @@ func (v *archiveVerify) run(ctx context.Context) error {
 		return errFindings
 	}
 	return nil
-}
-
-// addToIndex adds the segments to the index that are not in it.
-func (v *archiveVerify) addToIndex(ctx context.Context, from *openArchive, segment string) (int, error) {
-	if isEncrypted(segment) && len(from.Recipients) == 0 {
-		return 0, errors.New("the archive is encrypted, and --url does not tell for whom; use --archive")
-	}
-	progress := terminal.StartProgress(v.streams.ErrOut, "segments indexed")
-	defer progress.Stop()
-	return from.Reindex(ctx, from.Recipients, v.now, func(p records.Progress) { progress.Set(p.Done) })
 }

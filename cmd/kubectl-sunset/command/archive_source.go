@@ -44,10 +44,9 @@ func (s *archiveSource) add(c *cobra.Command) {
 // openArchive is an archive that can be read.
 type openArchive struct {
 	*records.Reader
-	Name       string          // of the RetentionArchive, or the URL without its parameters
-	Recipients []age.Recipient // for whom the archive is encrypted; nil for none, and with a URL
-	store      *store.Store
-	cluster    *cluster.Cluster // nil with a URL
+	Name    string // of the RetentionArchive, or the URL without its parameters
+	store   *store.Store
+	cluster *cluster.Cluster // nil with a URL
 }
 
 // Close releases connections.
@@ -91,11 +90,6 @@ func (s *archiveSource) ask(ctx context.Context, o *openArchive) (url string, cr
 		return "", nil, err
 	}
 	o.Name, o.cluster = found.Name, c
-	if found.Spec.Encryption != nil {
-		if o.Recipients, err = records.ParseRecipients(found.Spec.Encryption.Recipients); err != nil {
-			return "", nil, fmt.Errorf("RetentionArchive %q: spec.encryption: %w", found.Name, err)
-		}
-	}
 	if found.Spec.Credentials != nil {
 		credentials, err = s.askSecret(ctx, c, found.Spec.Credentials)
 	}

@@ -78,7 +78,7 @@ func (c *Compactor) Run(ctx context.Context, since, until, now time.Time) (r Res
 // days returns the days that may have records, in order. A segment may have records of the day before it was written.
 func (c *Compactor) days(ctx context.Context, since, until time.Time) ([]time.Time, error) {
 	var days []time.Time
-	for e, err := range c.From.Segments(ctx, since, until) {
+	for e, err := range c.From.Bucket.List(ctx, archive.SegmentPrefix) {
 		if err != nil {
 			return nil, err
 		}
@@ -99,12 +99,9 @@ func (c *Compactor) days(ctx context.Context, since, until time.Time) ([]time.Ti
 
 // day copies one day, and deletes files that an interrupted copy of it has left, if they do not belong to this one.
 func (c *Compactor) day(ctx context.Context, day time.Time, left parts) (files []string, err error) {
-	var metas []archive.Meta
-	for m, err := range c.From.Find(ctx, archive.Query{Since: day, Until: day.AddDate(0, 0, 1)}) {
-		if err != nil {
-			return nil, err
-		}
-		metas = append(metas, m)
+	metas, err := c.From.Find(ctx, archive.Query{Since: day, Until: day.AddDate(0, 0, 1)})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(metas, func(a, b archive.Meta) int {
 		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))

@@ -186,9 +186,9 @@ func (s *Step) setOrigin() {
 		delete(annotations, lastApplied)
 	}
 	annotations[v1alpha1.HoldAnnotation] = "restored from an archive"
-	annotations[FromAnnotation] = s.From
+	annotations[v1alpha1.RestoredFromAnnotation] = s.From
 	if s.UID != "" {
-		annotations[UIDAnnotation] = string(s.UID)
+		annotations[v1alpha1.RestoredUIDAnnotation] = string(s.UID)
 	}
 	s.object().SetAnnotations(annotations)
 }

@@ -156,7 +156,7 @@ func (w *worker) flush(ctx context.Context) error {
 	w.mu.Lock()
 	index := w.index
 	w.mu.Unlock()
-	if index == nil || index.Pending() == 0 {
+	if index == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)

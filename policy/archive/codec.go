@@ -19,7 +19,7 @@ import (
 const (
 	window    = 512 << 10       // bytes of compression: bounds the memory of writers
 	maxWindow = 8 << 20         // bytes that readers accept: zstd without options uses at most this
-	maxObject = 2 * MaxRecord   // bytes of an object in the bucket
+	maxObject = 2 * MaxRecord   // bytes of an object in the bucket that are read
 	maxLine   = MaxRecord + 512 // bytes
 )
 
@@ -95,9 +95,15 @@ func (r *Reader) open(ctx context.Context, object string) (io.Reader, error) {
 	if !ok {
 		return nil, fmt.Errorf("object %q is not part of an archive: its name is not that of a segment or of an index object", object)
 	}
-	data, err := fetch(ctx, r.Bucket, object, n.digest)
-	if err != nil || !n.encrypted {
-		return bytes.NewReader(data), err
+	data, err := fetch(ctx, r.Bucket, object)
+	if err != nil {
+		return nil, err
+	}
+	if got := digest(data); got != n.digest {
+		return nil, corrupt(object, fmt.Errorf("its SHA-256 is %s; restore it from a copy of the bucket", got))
+	}
+	if !n.encrypted {
+		return bytes.NewReader(data), nil
 	}
 	if len(r.Identities) == 0 {
 		return nil, fmt.Errorf("object %q: %w; give the private key of a recipient", object, ErrEncrypted)
@@ -112,21 +118,15 @@ func (r *Reader) open(ctx context.Context, object string) (io.Reader, error) {
 	return plain, nil
 }
 
-// fetch reads an object and verifies its digest, so that no caller sees other bytes than were written.
-func fetch(ctx context.Context, b Bucket, object, want string) ([]byte, error) {
+// fetch reads an object.
+func fetch(ctx context.Context, b Bucket, object string) ([]byte, error) {
 	r, err := b.Read(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxObject))
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fmt.Errorf("read object %q: %w", object, err)
-	}
-	if len(data) > maxObject {
-		return nil, corrupt(object, fmt.Errorf("it is longer than %d bytes", maxObject))
-	}
-	if got := digest(data); got != want {
-		return nil, corrupt(object, fmt.Errorf("its SHA-256 is %s; restore it from a copy of the bucket", got))
 	}
 	return data, nil
 }

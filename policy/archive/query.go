@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
 // Query selects records. The zero Query selects all. All set fields must match.
@@ -56,30 +55,21 @@ func (q Query) matchesObject(m Meta) bool {
 type filter [][]byte
 
 func (q Query) filter() (f filter) {
-	parts := []string{q.Kind.Kind, q.Name} // also in names of dependents
-	quoted := []string{q.UID, q.Policy}
+	texts := []string{q.Kind.Kind, q.Name, q.UID, q.Policy}
 	if q.Namespace != nil {
-		quoted = append(quoted, *q.Namespace)
+		texts = append(texts, *q.Namespace)
 	}
 	if q.Selector != nil {
 		requirements, _ := q.Selector.Requirements()
 		for _, r := range requirements {
-			equals := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In
-			if values := r.Values().UnsortedList(); equals && len(values) == 1 {
-				quoted = append(quoted, values[0])
+			if values := r.Values().UnsortedList(); len(values) == 1 && r.Matches(labels.Set{r.Key(): values[0]}) {
+				texts = append(texts, values[0])
 			}
 		}
 	}
-	for i, text := range append(parts, quoted...) {
-		if text == "" {
-			continue
-		}
-		value, _ := marshal(text) // as in the line
-		value = bytes.TrimSuffix(value, []byte("\n"))
-		if i < len(parts) {
-			value = bytes.Trim(value, `"`)
-		}
-		f = append(f, value)
+	for _, text := range texts {
+		escaped, _ := marshal(text) // as in the line
+		f = append(f, bytes.Trim(escaped, "\"\n"))
 	}
 	return f
 }

@@ -200,7 +200,6 @@ func TestKeys(t *testing.T) {
 		"no key":           {"x"},
 		"a private key":    {key.String()},
 		"empty":            {""},
-		"a comment":        {"# comment\n" + key.Recipient().String()},
 		"the second":       {key.Recipient().String(), "age1x"},
 		"two keys in one":  {key.Recipient().String() + "\n" + key.Recipient().String()},
 		"an ssh key":       {"ssh-ed25519 AAAA"},

@@ -35,13 +35,19 @@ type encryption struct {
 	indexer    func(archive.Bucket) *archive.Indexer
 }
 
-// specOf reads a RetentionArchive. The error says what is invalid.
+// retainLeast is the minimum of spec.retain: a record must not expire before Sunset deletes its object.
+const retainLeast = 24 * time.Hour
+
+// specOf reads a RetentionArchive. The error says what is invalid; then the spec is not complete.
 func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
-	s := spec{object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
+	s := spec{known: true, object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
 	if a.Spec.Retain != "" {
 		retain, err := policy.ParseTTL(a.Spec.Retain)
 		if err != nil {
 			return s, fmt.Errorf("spec.retain: %w", err)
+		}
+		if retain < retainLeast {
+			return s, fmt.Errorf("spec.retain: %s is shorter than a day; write 1d or more", a.Spec.Retain)
 		}
 		s.retention.Retain = retain
 	}

@@ -63,11 +63,13 @@ func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
 		w.mu.Unlock()
 		return
 	}
-	s, news := spec{object: a}, w.invalid == nil
+	s, news := spec{}, w.invalid == nil
 	if err == nil {
 		s, err = specOf(a)
 	}
-	s.known = true
+	if err != nil { // what is left to write is encrypted as before
+		s = spec{known: true, object: a, encryption: w.spec.encryption}
+	}
 	w.spec, w.invalid = s, err
 	w.written.resume(a.Status)
 	w.mu.Unlock()

@@ -95,9 +95,13 @@ func (r *Reader) open(ctx context.Context, object string) (io.Reader, error) {
 	if !ok {
 		return nil, fmt.Errorf("object %q is not part of an archive: its name is not that of a segment or of an index object", object)
 	}
-	data, err := fetch(ctx, r.Bucket, object)
+	in, err := r.Bucket.Read(ctx, object)
 	if err != nil {
 		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxObject))
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, fmt.Errorf("read object %q: %w", object, err)
 	}
 	if got := digest(data); got != n.digest {
 		return nil, corrupt(object, fmt.Errorf("its SHA-256 is %s; restore it from a copy of the bucket", got))
@@ -105,30 +109,14 @@ func (r *Reader) open(ctx context.Context, object string) (io.Reader, error) {
 	if !n.encrypted {
 		return bytes.NewReader(data), nil
 	}
-	if len(r.Identities) == 0 {
-		return nil, fmt.Errorf("object %q: %w; give the private key of a recipient", object, ErrEncrypted)
-	}
 	plain, err := age.Decrypt(bytes.NewReader(data), r.Identities...)
-	if none := new(age.NoIdentityMatchError); errors.As(err, &none) {
-		return nil, fmt.Errorf("object %q: %w; give the private key of another recipient", object, ErrEncrypted)
+	if none := new(age.NoIdentityMatchError); len(r.Identities) == 0 || errors.As(err, &none) {
+		return nil, fmt.Errorf("object %q: %w; give the private key of a recipient", object, ErrEncrypted)
 	}
 	if err != nil {
 		return nil, corrupt(object, err)
 	}
 	return plain, nil
-}
-
-// fetch reads an object.
-func fetch(ctx context.Context, b Bucket, object string) ([]byte, error) {
-	r, err := b.Read(ctx, object)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxObject))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read object %q: %w", object, err)
-	}
-	return data, nil
 }
 
 func corrupt(object string, err error) error {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"filippo.io/age"
@@ -170,6 +171,27 @@ func TestFindWithoutSegment(t *testing.T) {
 	w.flush(noon)
 	delete(store.objects, s.Name)
 	expect.Equal(t, "found", "b@7:", find(t, &archive.Reader{Bucket: store}, archive.Query{}))
+}
+
+// TestFindFails: after an error, all reads have ended.
+func TestFindFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newBucket()
+		w := newWriter(t, store)
+		for i := range 40 {
+			w.write(noon.Add(time.Duration(i)*time.Second), "shop", []string{"a"})
+		}
+		damaged := store.names("segments/")[3]
+		store.objects[damaged] = nil
+		store.onRead = func(name string) {
+			if name != damaged {
+				time.Sleep(time.Second)
+			}
+		}
+		if found, err := (&archive.Reader{Bucket: store}).Find(t.Context(), archive.Query{}); !errors.Is(err, archive.ErrCorrupt) || found != nil {
+			t.Errorf("found %v, error %v", found, err)
+		}
+	})
 }
 
 func TestEach(t *testing.T) {

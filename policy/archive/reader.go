@@ -47,19 +47,17 @@ func (r *Reader) Records(ctx context.Context, segment string) iter.Seq2[Found, e
 // decode reads a line of a segment.
 func decode(segment string, at int, line []byte) (Found, error) {
 	var r Record
-	if err := json.Unmarshal(line, &r); err != nil {
-		return Found{}, corrupt(segment, err)
-	}
-	if r.Version > Version {
+	err := json.Unmarshal(line, &r)
+	if err == nil && r.Version > Version {
 		return Found{}, fmt.Errorf("object %q: %w: it has records of format version %d, and this program reads versions up to %d; use a newer version",
 			segment, errNewer, r.Version, Version)
 	}
-	h, err := readHeader(r.Object)
-	if err != nil {
-		return Found{}, corrupt(segment, err)
+	var h header
+	if err == nil {
+		h, err = readHeader(r.Object)
 	}
-	m, err := metaOf(r, h)
-	if err != nil {
+	m, metaErr := metaOf(r, h)
+	if err = cmp.Or(err, metaErr); err != nil {
 		return Found{}, corrupt(segment, err)
 	}
 	m.Segment, m.Line, m.Bytes = segment, at, len(line)

@@ -101,9 +101,6 @@ func (s scheme) check(u *url.URL, secret credentials) error {
 		if !slices.Contains(s.parameters, name) {
 			return fmt.Errorf("url has the parameter %q, and %s has only: %s", name, u.Scheme, strings.Join(s.parameters, ", "))
 		}
-		if len(q[name]) > 1 {
-			return fmt.Errorf("url has the parameter %q twice", name)
-		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(secret)) {
 		if !slices.Contains(s.credentials, key) {

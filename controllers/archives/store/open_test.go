@@ -72,7 +72,6 @@ func TestOpenRefuses(t *testing.T) {
 		"no scheme":                          {"bucket", nil, "use s3, gs, azblob or file"},
 		"a user":                             {"s3://user:" + private + "@bucket", nil, "write credentials into a Secret"},
 		"a fragment":                         {"s3://bucket#x", nil, "fragment"},
-		"a parameter twice":                  {"s3://bucket?region=a&region=b", nil, "twice"},
 		"parameters that cannot be read":     {"s3://bucket?a;b", nil, "cannot be read"},
 		"a URL that cannot be read":          {"s3://user:" + private + "%zz@bucket", nil, "cannot be read"},
 		"a directory that does not exist":    {"file:///does/not/exist", nil, "no such file"},

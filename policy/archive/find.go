@@ -137,7 +137,7 @@ type indexPart struct {
 
 // readIndex reads an index object. It decodes only lines that may match.
 func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter) (part indexPart, err error) {
-	var start []byte // of lines of the same segment as the line before
+	segment := ""
 	for line, err := range r.lines(ctx, object) {
 		if err != nil {
 			return part, err
@@ -150,13 +150,13 @@ func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter
 			part.finished = append(part.finished, f)
 			continue
 		}
-		if start == nil || !bytes.HasPrefix(line, start) {
-			segment, err := segmentOf(object, line)
-			if err != nil {
-				return part, err
+		rest, _ := bytes.CutPrefix(line, []byte(`{"segment":"`))
+		if name, _, _ := bytes.Cut(rest, []byte(`"`)); string(name) != segment {
+			segment = string(name)
+			if n, ok := parseName(segment); !ok || n.prefix != SegmentPrefix {
+				return part, corrupt(object, fmt.Errorf("a line begins neither with a segment nor with a result: %.60q", line))
 			}
 			part.segments = append(part.segments, segment)
-			start = []byte(`{"segment":"` + segment + `"`)
 		}
 		if !f.passes(line) {
 			continue
@@ -165,19 +165,9 @@ func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter
 		if err := json.Unmarshal(line, &m); err != nil {
 			return part, corrupt(object, err)
 		}
-		if m.Segment = part.segments[len(part.segments)-1]; q.matches(m) { // one string for all
+		if m.Segment = segment; q.matches(m) { // one string for all
 			part.metas = append(part.metas, m)
 		}
 	}
 	return part, nil
-}
-
-// segmentOf is the segment of a line of metadata.
-func segmentOf(object string, line []byte) (string, error) {
-	rest, _ := bytes.CutPrefix(line, []byte(`{"segment":"`))
-	segment, _, _ := bytes.Cut(rest, []byte(`"`))
-	if n, ok := parseName(string(segment)); ok && n.prefix == SegmentPrefix {
-		return string(segment), nil
-	}
-	return "", corrupt(object, fmt.Errorf("a line begins neither with a segment nor with a result: %.60q", line))
 }

@@ -34,18 +34,13 @@ type dayIndex struct {
 	content  []byte
 	written  int // bytes of content that the bucket has
 	lines    []byte
-	finished map[finishing]finishedLines
+	finished map[finishing]*Finished
 }
 
 // finishing is what one Finished is about.
 type finishing struct {
 	segment string
 	result  Result
-}
-
-type finishedLines struct {
-	lines []int
-	at    time.Time
 }
 
 // NewIndexer makes an Indexer without lines.
@@ -68,18 +63,17 @@ func (x *Indexer) Finish(segment string, line int, r Result, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d, of := x.day(segment), finishing{segment, r}
-	f := d.finished[of]
-	if f.lines = append(f.lines, line); at.After(f.at) {
-		f.at = at.UTC()
+	if d.finished[of] == nil {
+		d.finished[of] = &Finished{Result: r, Of: segment}
 	}
-	d.finished[of] = f
+	d.finished[of].add(line, at.UTC())
 }
 
 // day is the index of the day of a segment.
 func (x *Indexer) day(segment string) *dayIndex {
 	n, _ := parseName(segment)
 	if x.days[n.day] == nil {
-		x.days[n.day] = &dayIndex{finished: map[finishing]finishedLines{}}
+		x.days[n.day] = &dayIndex{finished: map[finishing]*Finished{}}
 	}
 	return x.days[n.day]
 }
@@ -111,8 +105,8 @@ func (x *Indexer) take(day string, now time.Time) []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.days[day]
-	for of, f := range d.finished {
-		d.add(Finished{Result: of.result, At: f.at, Of: of.segment, Lines: ranges(f.lines)})
+	for _, f := range d.finished {
+		d.add(f.joined())
 	}
 	clear(d.finished)
 	if len(d.lines) > 0 {

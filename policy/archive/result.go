@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -32,8 +33,30 @@ type Finished struct {
 	Lines  [][2]int  `json:"lines"`      // first and last line of each range
 }
 
+// add adds a line.
+func (f *Finished) add(line int, at time.Time) {
+	f.Lines = append(f.Lines, [2]int{line, line})
+	if at.After(f.At) {
+		f.At = at
+	}
+}
+
+// joined has the same lines in as few ranges as possible.
+func (f *Finished) joined() Finished {
+	slices.SortFunc(f.Lines, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	j := Finished{Result: f.Result, At: f.At, Of: f.Of}
+	for _, r := range f.Lines {
+		if n := len(j.Lines); n > 0 && j.Lines[n-1][1] >= r[0]-1 {
+			j.Lines[n-1][1] = r[1]
+		} else {
+			j.Lines = append(j.Lines, r)
+		}
+	}
+	return j
+}
+
 // has reports whether it is about a line.
-func (f Finished) has(line int) bool {
+func (f *Finished) has(line int) bool {
 	return slices.ContainsFunc(f.Lines, func(r [2]int) bool { return r[0] <= line && line <= r[1] })
 }
 
@@ -43,16 +66,4 @@ func (m *Meta) combine(r Result, at time.Time) {
 	if new > old || new == old && at.After(m.ResultAt) {
 		m.Result, m.ResultAt = r, at
 	}
-}
-
-// ranges joins lines to ranges.
-func ranges(lines []int) (all [][2]int) {
-	for _, line := range slices.Sorted(slices.Values(lines)) {
-		if n := len(all); n > 0 && all[n-1][1] >= line-1 {
-			all[n-1][1] = line
-		} else {
-			all = append(all, [2]int{line, line})
-		}
-	}
-	return all
 }

@@ -38,6 +38,7 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	flags.BoolVar(&r.diff, "diff", false, "show how the objects to create differ from the archived ones")
 	flags.BoolVar(&r.options.Finalizers, "finalizers", false, "keep finalizers; their controllers must run, or the objects cannot be deleted")
 	flags.BoolVar(&r.options.Redacted, "redacted", false, "restore objects although values were redacted and are not in the archive")
+	flags.BoolVar(&r.options.Finished, "finished", false, "restore custom resources that ran to completion, although their controllers may run them again")
 	c.MarkFlagsMutuallyExclusive("yes", "diff")
 	r.addSelection(c)
 	r.output.add(c, asNames)

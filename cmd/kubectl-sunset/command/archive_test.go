@@ -5,6 +5,8 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,6 +197,20 @@ func TestArchiveRestore(t *testing.T) {
 		"1 object restored, 3 not")
 	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
 	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+}
+
+// TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
+func TestArchiveRestorePruned(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	var created []string
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		created = append(created, r.URL.Query().Get("dryRun")+" "+r.URL.Query().Get("fieldValidation"))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.Replace(string(sent), `"suspend":true`, `"other":1`, 1))
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings, "not restored: the API server would not keep spec.suspend: true")
+	expect.Equal(t, "requests", []string{"All Strict"}, created)
 }
 
 func TestArchiveDiff(t *testing.T) {

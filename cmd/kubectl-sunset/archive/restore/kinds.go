@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 var viewOnly = map[schema.GroupKind]string{
 	{Kind: "Pod"}:                                "a Pod would run again; to view it: kubectl sunset archive get",
 	{Group: "tekton.dev", Kind: "TaskRun"}:       "a TaskRun would run again; to view it: kubectl sunset archive get",
+	{Group: "tekton.dev", Kind: "CustomRun"}:     "a CustomRun would run again; to view it: kubectl sunset archive get",
 	{Kind: "Event"}:                              "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "events.k8s.io", Kind: "Event"}:      "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "node.sunset-k8s.io", Kind: "Image"}: "a kubelet pulls an image again when a Pod needs it",
@@ -72,6 +74,21 @@ func (s *Step) stop() {
 	if s.Ref.GroupKind() == jobs {
 		s.removeSelector()
 	}
+}
+
+// RunsToCompletion reports whether the object would run again without a field that keeps it from running.
+func (s *Step) RunsToCompletion() bool {
+	_, ok := stopped[s.Ref.GroupKind()]
+	return ok
+}
+
+// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again.
+func (s *Step) Confirm(answer map[string]any) error {
+	stop := stopped[s.Ref.GroupKind()]
+	if value, _, _ := unstructured.NestedFieldNoCopy(answer, strings.Split(stop.path, ".")...); value != stop.value {
+		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
+	}
+	return nil
 }
 
 // removeSelector removes what the Job controller has generated, unless the user has written the selector.

@@ -99,6 +99,8 @@ func (p *planner) refuse(s *Step) string {
 		return fmt.Sprintf("cannot tell whether it exists: %v", p.live.Unknown[s.Ref])
 	case len(s.record.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the archive: %s; to restore it without them, use --redacted", strings.Join(s.record.Redacted, ", "))
+	case !served.BuiltIn && !s.RunsToCompletion() && finishedBy(s.Archived) != "" && !p.options.Finished:
+		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", finishedBy(s.Archived))
 	case served.Namespaced && !p.hasNamespace(s.Ref.Namespace):
 		return fmt.Sprintf("namespace %s does not exist; create it first: kubectl create namespace %[1]s", s.Ref.Namespace)
 	}
@@ -161,10 +163,9 @@ func (s *Step) note(format string, values ...any) {
 func (s *Step) setStatus(p *planner) {
 	status, _ := s.Object["status"].(map[string]any)
 	served, _ := p.served(s)
-	_, stops := stopped[s.Ref.GroupKind()]
 	switch {
 	case len(status) == 0:
-	case stops:
+	case s.RunsToCompletion():
 		delete(s.Object, "status")
 		s.note("its status is only in the record; to view it: kubectl sunset archive get")
 	case served.BuiltIn:

@@ -32,7 +32,8 @@ func cluster(objects map[string]types.UID) restore.Live {
 		"v1/Service": {Namespaced: true, BuiltIn: true, Status: true}, "v1/PersistentVolumeClaim": {Namespaced: true, BuiltIn: true, Status: true},
 		"v1/PersistentVolume": {BuiltIn: true, Status: true}, "batch/v1/Job": {Namespaced: true, BuiltIn: true, Status: true},
 		"batch/v1/CronJob": {Namespaced: true, BuiltIn: true, Status: true}, "kueue.x-k8s.io/v1beta1/Workload": {Namespaced: true, Status: true},
-		"example.com/v1/Database": {Namespaced: true, Status: true}, "example.com/v1/Old": {Namespaced: true},
+		"batch.volcano.sh/v1/Job": {Namespaced: true, Status: true}, "tekton.dev/v1/CustomRun": {Namespaced: true, Status: true},
+		"velero.io/v1/Restore": {Namespaced: true}, "example.com/v1/Database": {Namespaced: true, Status: true}, "example.com/v1/Old": {Namespaced: true},
 		"apiextensions.k8s.io/v1/CustomResourceDefinition": {BuiltIn: true, Status: true},
 	} {
 		live.Served[kind(text)] = served
@@ -115,6 +116,37 @@ func TestPlan(t *testing.T) {
 		"a Pod is for viewing only": {
 			object: `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop, uid: u1}}`,
 			why:    "a Pod would run again; to view it: kubectl sunset archive get",
+		},
+		"a custom resource that completed is not restored, since its controller may run it again": {
+			object: `{apiVersion: batch.volcano.sh/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1}, status: {state: {phase: Completed}}}`,
+			why:    "it ran to completion (status.state.phase Completed), and its controller may run it again; to restore it nevertheless, use --finished",
+		},
+		"so is one with the phase of a failure": {
+			object: `{apiVersion: velero.io/v1, kind: Restore, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: PartiallyFailed}}`,
+			why:    "status.phase PartiallyFailed",
+		},
+		"so is one with a time of completion": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: "2026-01-01T00:00:00Z"}}`,
+			why:    "status.completionTime",
+		},
+		"so is one with a condition that says so": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {conditions: [{type: Ready, status: "True"}, {type: Succeeded, status: "False"}]}}`,
+			why:    "condition Succeeded",
+		},
+		"a custom resource that completed is restored if asked": {
+			object:  `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: Completed}}`,
+			options: restore.Options{Finished: true},
+			want:    `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			status:  `{phase: Completed}`,
+		},
+		"a custom resource that has not completed is restored": {
+			object: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+			want: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, annotations: {` + origin + `}},
+				status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+		},
+		"a CustomRun is for viewing only": {
+			object: `{apiVersion: tekton.dev/v1, kind: CustomRun, metadata: {name: a, namespace: shop, uid: u1}}`,
+			why:    "a CustomRun would run again",
 		},
 		"the status of a custom resource is written after it was created": {
 			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, spec: {size: 1}, status: {phase: Ready}}`,

@@ -44,6 +44,7 @@ type Live struct {
 type Options struct {
 	Finalizers bool // keep finalizers
 	Redacted   bool // restore objects although values of fields are not in the archive
+	Finished   bool // restore custom resources that ran to completion, although their controllers may run them again
 }
 
 // Step is what happens with one archived object.

@@ -140,6 +140,3 @@ func (o *openArchive) resolve(name string) (kind schema.GroupKind, namespaced, o
 	found, err := o.cluster.Kind(name)
 	return found.GroupKind(), found.Namespaced, err == nil
 }
-
-// isEncrypted reports whether an object of an archive is encrypted.
-func isEncrypted(name string) bool { return strings.HasSuffix(name, ".age") }

@@ -240,6 +240,6 @@ func TestArchiveChoice(t *testing.T) {
 func TestArchiveCompact(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "compact", "--url", url)
-	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1of1-", "4 records of 1 day copied into 1 file.")
-	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records of 0 days copied into 0 files.")
+	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1-", "4 records copied into 1 file.")
+	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
 }

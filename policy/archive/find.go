@@ -34,6 +34,7 @@ func (r *Reader) find(ctx context.Context, q Query) ([]Meta, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.Reverse(objects) // the newest may be replaced soon
 	f := q.filter()
 	parts, err := inParallel(ctx, objects, func(ctx context.Context, object string) (indexPart, error) { return r.readIndex(ctx, object, q, f) })
 	if err != nil {

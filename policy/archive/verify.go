@@ -34,6 +34,7 @@ func (r *Reader) Verify(ctx context.Context, progress func(objects int)) (Verifi
 	if err != nil {
 		return v.found, err
 	}
+	slices.Reverse(objects) // the newest may be replaced soon
 	parts, err := inParallel(ctx, objects, v.index)
 	if err != nil {
 		return v.found, err

@@ -55,6 +55,7 @@ type harness struct {
 	unknown  map[string]any                    // fields of specs that this version does not know
 	unlisted error                             // why RetentionArchives cannot be listed
 	unlead   error                             // why this process does not lead
+	skewed   error                             // why the clock may be wrong
 	answer   func(*subject) *retention.Outcome // of a DELETE; nil for success
 }
 
@@ -106,7 +107,7 @@ func (h *harness) begin() {
 	ctx, cancel := context.WithCancel(log.IntoContext(h.Context(), logr.Discard()))
 	m, ended := h.Manager, make(chan struct{})
 	h.cancel, h.ended, h.stop = cancel, ended, make(chan struct{})
-	m.Decider = archives.Decider{Expected: h.expected, Stopped: h.stop}
+	m.Decider = archives.Decider{Expected: h.expected, Stopped: h.stop, Check: h.check}
 	m.Use(policy.NewSnapshot(nil, nil, policy.DefaultProtection()))
 	m.Open()
 	go func() {

@@ -350,6 +350,7 @@ func TestResults(t *testing.T) {
 		"unsure":   {Result: retention.Failed, Unsure: true, Err: errDown},
 		"unsent":   {Result: retention.Failed, Unsent: true, Err: errDown},
 		"then":     {Result: retention.Failed, Unsure: true, Err: errDown}, // and then not found
+		"conflict": {Result: retention.Failed, Unsure: true, Err: errDown}, // and then changed, such as by the beginning of its deletion
 		"accepted": nil,
 	}
 	inBubble(t, func(h *harness) {
@@ -357,15 +358,18 @@ func TestResults(t *testing.T) {
 		all := h.add(h.rule("p"), keys(answers)...)
 		bubble.Pass(time.Second)
 		for _, s := range all {
-			if s.target.Name == "then" {
-				i, _ := s.Intent()
+			i, _ := s.Intent()
+			switch s.target.Name {
+			case "then":
 				h.Finish(i, s.target, retention.Outcome{Result: retention.Gone})
+			case "conflict":
+				h.Finish(i, s.target, retention.Outcome{Result: retention.Changed})
 			}
 		}
 		h.end()
 		expect.Equal(t, "results", map[string]archive.Result{
-			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "gone": archive.Kept, "then": archive.Gone,
-			"unsent": archive.Kept, "unsure": archive.Unknown,
+			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "conflict": archive.Unknown, "gone": archive.Gone,
+			"then": archive.Gone, "unsent": archive.Kept, "unsure": archive.Unknown,
 		}, h.results(h.stores["mem://history"]))
 		h.begin()
 	})

@@ -112,8 +112,8 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.index == nil || !slices.Equal(o.recipients, s.recipients) || o.url != s.object.Spec.URL {
-		w.index = s.indexer(current{w})
+	if w.index.current == nil || !slices.Equal(o.recipients, s.recipients) {
+		w.index.turn(s.indexer(current{w}))
 	}
 	o.store, o.url, o.recipients, o.credentials = opened, s.object.Spec.URL, s.recipients, credentials
 	return opened, nil
@@ -140,6 +140,14 @@ func (m *Manager) mayWrite() error {
 		return nil
 	}
 	return m.Leadership.Check()
+}
+
+// mayRecord returns an error unless this process certainly leads and its clock is right.
+func (m *Manager) mayRecord(ctx context.Context) error {
+	if err := m.mayWrite(); err != nil || m.Decider.Check == nil {
+		return err
+	}
+	return m.Decider.Check(ctx)
 }
 
 // clusterID is the UID of the namespace kube-system, which identifies the cluster in records; empty until it is known.

@@ -5,7 +5,6 @@ package archives
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -37,12 +35,13 @@ type worker struct {
 	opened  opened // the store; held while it is opened
 
 	mu       sync.Mutex
-	spec     spec             // as last read
-	index    *archive.Indexer // nil until the store is known
-	invalid  error            // why the RetentionArchive cannot be used; nil if it can
-	failure  error            // why the store cannot be used; nil if it can
-	probe    store.Probe      // what the store could do at the last attempt
-	stuck    bool             // a segment cannot be written, and the writer retries
+	closed   bool // the RetentionArchive no longer exists
+	spec     spec // as last read
+	index    index
+	invalid  error       // why the RetentionArchive cannot be used; nil if it can
+	failure  error       // why the store cannot be used; nil if it can
+	probe    store.Probe // what the store could do at the last attempt
+	stuck    bool        // a segment cannot be written, and the writer retries
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
@@ -53,7 +52,7 @@ type worker struct {
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
 		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newSlots(),
-		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(),
+		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
 	return w
@@ -73,10 +72,11 @@ func (w *worker) run(ctx context.Context) {
 
 // request is a target that waits to be recorded, or is being recorded.
 type request struct {
-	key       groupKey
-	target    policy.Target
-	intent    policy.Intent
-	candidate retention.Candidate // nil if only this process expects the deletion
+	key        groupKey
+	target     policy.Target
+	intent     policy.Intent
+	candidate  retention.Candidate // nil if only this process expects the deletion
+	recipients []string            // of the segment that has the record
 
 	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet
@@ -96,16 +96,37 @@ func (r *request) same(t policy.Target, a *policy.Archive) bool {
 // isStale reports whether the API server has another version, or none.
 func (r *request) isStale() bool { return r.stale != retention.Failed }
 
+// close refuses everything except results from now on, since the RetentionArchive no longer exists.
+func (w *worker) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
+
 // reset forgets what waits, and all receipts.
 func (w *worker) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts()
+	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts(w.manager.Clock.Now, w.spec.recipients)
 }
 
 // mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
 // caller holds mu.
 func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
+	if err := w.permits(r, also...); err != nil {
+		return err
+	}
+	if err := w.trouble(); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", w.name, err)
+	}
+	return nil
+}
+
+// permits is mayArchive for records that the store already has.
+func (w *worker) permits(r *policy.Rule, also ...schema.GroupKind) error {
+	if w.closed {
+		return policy.NoArchive(w.name)
+	}
 	if w.invalid != nil {
 		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.invalid)
 	}
@@ -116,13 +137,7 @@ func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
 			return fmt.Errorf("namespace %s is not known yet", r.Namespace)
 		}
 	}
-	if err := policy.MayArchive(r, w.spec.object, namespace, also...); err != nil {
-		return err
-	}
-	if w.failure != nil {
-		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.failure)
-	}
-	return nil
+	return policy.MayArchive(r, w.spec.object, namespace, also...)
 }
 
 // lookup returns the receipt for a version of a target. A store that fails does not end it.
@@ -130,11 +145,11 @@ func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.receipts.of(t)
-	if !ok || !r.Covers(t, i.Rule.Archive) {
+	if !ok || !r.Covers(t, i.Rule.Archive) || w.permits(i.Rule, t.Kind.GroupKind()) != nil {
 		return policy.Receipt{}, false
 	}
-	why := w.mayArchive(i.Rule, t.Kind.GroupKind())
-	return r, why == nil || w.failure != nil && errors.Is(why, w.failure)
+	w.receipts.use(t)
+	return r, true
 }
 
 // record queues a target, unless it is queued. The Outcome says why there is no record; nil if nothing is known to be wrong.
@@ -202,16 +217,13 @@ func (w *worker) withdraw(i policy.Intent) {
 // finished takes the result of a DELETE. Only a final result ends the use of the receipt.
 func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	w.mu.Lock()
-	index := w.index
+	defer w.mu.Unlock()
 	r, result := w.receipts.finish(t, o)
-	w.mu.Unlock()
-	if result != "" && index != nil {
-		index.Finish(r.segment, r.line, result, w.manager.Clock.Now())
-	}
+	w.index.finish(&r, result, w.manager.Clock.Now())
 }
 
 // trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
-func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure) }
+func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
 
 // failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
 func (w *worker) failed(err error) {

@@ -30,13 +30,14 @@ const (
 type segment struct {
 	wake wake.Signal // of the writer
 
-	mu        sync.Mutex
-	builder   *archive.Builder // nil until the RetentionArchive is read
-	encrypted bool             // builder encrypts
-	next      *encryption      // to use from the next segment on; nil for the same
-	requests  []*request       // by line
-	began     time.Time        // when the first record was added
-	space     chan struct{}    // closed and replaced when a full segment is sealed
+	mu         sync.Mutex
+	builder    *archive.Builder // nil until the RetentionArchive is read
+	encrypted  bool             // builder encrypts
+	recipients []string         // for whom
+	next       *encryption      // to use from the next segment on; nil for the same
+	requests   []*request       // by line
+	began      time.Time        // when the first record was added
+	space      chan struct{}    // closed and replaced when a full segment is sealed
 }
 
 // use has segments encrypted in this way from now on.
@@ -51,7 +52,7 @@ func (s *segment) use(e encryption) {
 // turn changes the encryption if the segment is empty. The caller holds mu.
 func (s *segment) turn() {
 	if s.next != nil && len(s.requests) == 0 {
-		s.builder, s.encrypted, s.next = s.next.builder(), s.next.encrypted, nil
+		s.builder, s.encrypted, s.recipients, s.next = s.next.builder(), s.next.encrypted, s.next.recipients, nil
 	}
 }
 
@@ -84,6 +85,7 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	if _, err := s.builder.Add(audit.ObjectOf(i.request.target), record); err != nil {
 		return err
 	}
+	i.request.recipients = s.recipients
 	if s.requests = append(s.requests, i.request); len(s.requests) == 1 {
 		s.began = now
 		s.wake.Send()
@@ -176,11 +178,11 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 
 // storeOnce writes a segment and reads it back.
 func (w *worker) storeOnce(ctx context.Context, sealed archive.Segment) error {
-	if err := w.manager.mayWrite(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	if err := w.manager.mayRecord(ctx); err != nil {
+		return err
+	}
 	bucket, err := w.open(ctx)
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		if !isLine(sealed, line, r) {
 			continue
 		}
-		new := &receipt{target: r.target, archive: r.key.settings, segment: sealed.Name, line: line, at: now}
+		new := &receipt{target: r.target, archive: r.key.settings, recipients: r.recipients, segment: sealed.Name, line: line, at: now}
 		if old := w.receipts.add(new); old != nil {
 			replaced = append(replaced, old)
 		}
@@ -219,27 +221,15 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		}
 	}
 	w.written.add(len(requests), len(sealed.Data), now)
-	index := w.index
+	w.index.add(sealed)
+	w.index.kept(replaced, now)
 	w.mu.Unlock()
 	callReady(ready)
 	metrics.ArchiveRecords.WithLabelValues(w.name).Add(float64(len(requests)))
 	metrics.ArchiveBytes.WithLabelValues(w.name).Add(float64(len(sealed.Data)))
-	if index != nil {
-		index.Add(sealed)
-		w.kept(index, replaced, now)
-	}
 }
 
 // isLine reports whether a line of a segment is the record of a request.
 func isLine(s archive.Segment, line int, r *request) bool {
 	return line < len(s.Meta) && s.Meta[line].Line == line && s.Meta[line].UID == r.target.UID && s.Meta[line].ResourceVersion == r.target.ResourceVersion
-}
-
-// kept notes that nothing deleted the objects of some receipts. Of unsure ones that is not known.
-func (w *worker) kept(index *archive.Indexer, all []*receipt, now time.Time) {
-	for _, r := range all {
-		if !r.unsure {
-			index.Finish(r.segment, r.line, archive.Kept, now)
-		}
-	}
 }

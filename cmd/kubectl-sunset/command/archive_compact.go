@@ -18,12 +18,13 @@ import (
 
 // archiveCompact is the command archive compact.
 type archiveCompact struct {
-	*archiveCommand
-	to string
+	archiveSource
+	now time.Time
+	to  string
 }
 
 func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &archiveCompact{archiveCommand: newArchiveCommand(streams, now)}
+	p := &archiveCompact{archiveSource: archiveSource{streams: streams}, now: now}
 	c := &cobra.Command{
 		Use:     "compact [--to URL] [--archive NAME | --url URL]",
 		Short:   "Copy records into Parquet files, for query engines",
@@ -33,8 +34,7 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 		RunE:    func(c *cobra.Command, _ []string) error { return explainArchive(p.run(c.Context())) },
 	}
 	c.Flags().StringVar(&p.to, "to", "", "URL for the Parquet files; the default is the archive itself, if it is not encrypted")
-	p.addConnection(c)
-	c.ValidArgsFunction = cobra.NoFileCompletions
+	p.addSource(c)
 	return c
 }
 
@@ -51,9 +51,8 @@ func (p *archiveCompact) run(ctx context.Context) error {
 		}
 		defer func() { _ = to.Close() }()
 	}
-	progress := terminal.StartProgress(p.streams.ErrOut, "records copied")
+	progress, n := terminal.StartProgress(p.streams.ErrOut, "records copied"), 0
 	defer progress.Stop()
-	n := 0
 	c := &compact.Compactor{From: from.Reader, To: to, Progress: func(records int) { n = records; progress.Set(n) }}
 	files, err := c.Run(ctx, p.now)
 	progress.Stop()

@@ -155,36 +155,11 @@ func (s *Step) releaseAddress() {
 	s.note("it gets a new cluster IP")
 }
 
-func kindName(kind schema.GroupVersionKind) string {
-	return kind.GroupVersion().String() + "/" + kind.Kind
-}
-
-// definedBy returns the kinds that a CustomResourceDefinition defines, by kindName.
-func definedBy(s *Step) map[string]Served {
-	defined := map[string]Served{}
-	text := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(s.Archived, path...)
-		return value
-	}
-	versions, _, _ := unstructured.NestedSlice(s.Archived, "spec", "versions")
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		name, _ := version["name"].(string)
-		_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
-		kind := schema.GroupVersionKind{Group: text("spec", "group"), Version: name, Kind: text("spec", "names", "kind")}
-		defined[kindName(kind)] = Served{Namespaced: text("spec", "scope") == "Namespaced", Status: hasStatus}
-	}
-	return defined
-}
-
-var (
-	namespaces  = schema.GroupKind{Kind: "Namespace"}
-	definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-)
+var namespaces = schema.GroupKind{Kind: "Namespace"}
 
 // early lists the kinds that others need, in the order in which they are created.
 var early = []schema.GroupKind{
-	namespaces, definitions, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+	namespaces, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
 	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Kind: "Secret"}, {Kind: "ConfigMap"}, volumes, claims,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},

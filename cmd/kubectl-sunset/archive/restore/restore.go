@@ -42,9 +42,8 @@ type Live struct {
 
 // Options says what else to restore.
 type Options struct {
-	Finalizers bool // keep finalizers
-	Redacted   bool // restore objects although values of fields are not in the archive
-	Finished   bool // restore custom resources that ran to completion, although their controllers may run them again
+	Redacted bool // restore objects although values of fields are not in the archive
+	Finished bool // restore custom resources that ran to completion, although their controllers may run them again
 }
 
 // Step is what happens with one archived object.

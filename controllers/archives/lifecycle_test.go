@@ -232,3 +232,25 @@ func TestIndexThatCannotBeWritten(t *testing.T) {
 		expect.Equal(t, "ready when the index is written", "True Available", h.condition("history", v1alpha1.ArchiveReady))
 	})
 }
+
+func TestLedgerFindsOutWhatHappened(t *testing.T) {
+	for name, test := range map[string]struct {
+		gone bool
+		want archive.Result
+	}{
+		"it is gone":    {true, archive.Gone},
+		"it is changed": {false, archive.Kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				s, i := h.busy(h.rule("p", func(r *policy.Rule) { r.Archive.Events = true }))
+				h.Finish(i, s.target, retention.Outcome{Unsure: true})
+				bubble.Pass(15 * time.Minute)
+				expect.Equal(t, "before", map[string]archive.Result{"one": archive.Unknown}, h.results(h.stores["mem://history"]))
+				h.Settled(s.target, test.gone)
+				bubble.Pass(20 * time.Second)
+				expect.Equal(t, "results", map[string]archive.Result{"one": test.want}, h.results(h.stores["mem://history"]))
+			})
+		})
+	}
+}

@@ -316,6 +316,13 @@ func (m *Manager) Finish(_ policy.Intent, t policy.Target, o retention.Outcome) 
 	}
 }
 
+// Settled takes what the ledger has read of a target whose DELETE had no definite answer, when that DELETE can no longer change it.
+func (m *Manager) Settled(t policy.Target, gone bool) {
+	for _, w := range m.all() {
+		w.settled(t, gone)
+	}
+}
+
 // Problem returns why the objects of a rule that archives cannot be recorded now; nil if they can, or if that is not known yet.
 func (m *Manager) Problem(r *policy.Rule) error {
 	if r.Archive == nil {

@@ -113,8 +113,8 @@ func (s *receipts) finish(t policy.Target, o retention.Outcome) (receipt, archiv
 		result = archive.Deleted
 	case o.Result == retention.Gone: // an earlier request, also of an earlier leader, may have deleted it
 		result = archive.Gone
-	case o.Result == retention.Changed && r.unsure: // or deletion has begun, which is a change
-		result = archive.Unknown
+	case o.Result == retention.Changed && r.unsure: // the change may be the beginning of the deletion; see settle
+		return *r, ""
 	case o.Result == retention.Changed:
 		result = archive.Kept
 	default:
@@ -124,7 +124,21 @@ func (s *receipts) finish(t policy.Target, o retention.Outcome) (receipt, archiv
 	return *r, result
 }
 
-// expire removes the receipts that are too old or too many, except those whose request to delete may have no result yet.
+// settle takes what has become of a target whose DELETE had no definite answer. It returns the receipt and the result to write; an
+// empty result if there is no such receipt.
+func (s *receipts) settle(t policy.Target, gone bool) (receipt, archive.Result) {
+	r := s.by[t.UID]
+	if r == nil || !r.target.Is(t) || !r.unsure {
+		return receipt{}, ""
+	}
+	if r.unsure = false; gone {
+		delete(s.by, t.UID)
+		return *r, archive.Gone
+	}
+	return *r, archive.Kept
+}
+
+// expire removes the receipts that are too old or too many, except those whose request to delete may have a result later.
 func (s *receipts) expire(now time.Time) (expired []*receipt) {
 	var left []*receipt
 	n := 0
@@ -136,7 +150,7 @@ func (s *receipts) expire(now time.Time) (expired []*receipt) {
 		if now.Sub(r.at) < r.life() && len(s.by) <= receiptsMost {
 			break
 		}
-		if r.inFlight(now) {
+		if r.inFlight(now) || r.unsure && now.Sub(r.at) < receiptLife { // the ledger may find out what has become of its target
 			left = append(left, r)
 			continue
 		}

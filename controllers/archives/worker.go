@@ -222,6 +222,14 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	w.index.finish(&r, result, w.manager.Clock.Now())
 }
 
+// settled takes what a read has shown of a target whose DELETE had no definite answer.
+func (w *worker) settled(t policy.Target, gone bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, result := w.receipts.settle(t, gone)
+	w.index.finish(&r, result, w.manager.Clock.Now())
+}
+
 // trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
 func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
 

@@ -239,7 +239,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		_, err := policies.Check(ctx, "")
 		return err
 	}
-	ledgerManager.Decider = ledgers.Decider{Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(), Check: check}
+	ledgerManager.Decider = ledgers.Decider{
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(), Check: check, Settled: archiveManager.Settled,
+	}
 	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done(), Check: check}
 	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager
 	discover, err := c.discover(mgr)

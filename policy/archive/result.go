@@ -18,7 +18,7 @@ type Result string
 const (
 	Unknown Result = "unknown" // the request had no definite answer
 	Kept    Result = "kept"    // Sunset did not delete this version
-	Gone    Result = "gone"    // it no longer existed after a request without a definite answer
+	Gone    Result = "gone"    // it no longer existed when Sunset asked to delete it, or after a request without a definite answer
 	Deleted Result = "deleted" // the API server accepted the request
 )
 

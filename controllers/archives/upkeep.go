@@ -76,12 +76,12 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 		p.Delete = u.trimmer.problem()
 	}
 	u.mu.Lock()
-	if u.stuck { // the writer retries, and knows more
+	if u.stuck && failure != nil { // the writer retries, and knows more
 		u.probe.Read, u.probe.Delete = p.Read, p.Delete
 		u.mu.Unlock()
 		return
 	}
-	u.probe = p
+	u.probe, u.stuck = p, false
 	u.mu.Unlock()
 	if err := cmp.Or(p.Write, p.Read); err != nil {
 		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
@@ -92,14 +92,15 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	u.works()
 }
 
-func (u *upkeep) probeNow(ctx context.Context) store.Probe {
+// probeNow tests the store.
+func (w *worker) probeNow(ctx context.Context) store.Probe {
 	all := func(err error) store.Probe { return store.Probe{Write: err, Read: err, Delete: err} }
-	if err := u.manager.mayWrite(); err != nil {
+	if err := w.manager.mayWrite(); err != nil {
 		return all(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	bucket, err := u.open(ctx)
+	bucket, err := w.open(ctx)
 	if err != nil {
 		return all(err)
 	}

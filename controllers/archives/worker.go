@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -24,11 +25,13 @@ import (
 type worker struct {
 	manager *Manager
 	name    string
-	uid     types.UID   // of the RetentionArchive
-	stop    func()      // ends run; nil until it runs
-	wake    wake.Signal // of dispatch
-	attend  wake.Signal // of upkeep
-	slots   slots
+	uid     types.UID     // of the RetentionArchive
+	stop    func()        // ends run; nil until it runs
+	wake    wake.Signal   // of dispatch
+	attend  wake.Signal   // of upkeep
+	slots   *shares       // of requests to the API server
+	memory  *shares       // of bytes that were read and are not in a segment yet
+	large   chan struct{} // has room for the one that uses the memory for large records
 
 	segment segment // the one that grows
 	opening sync.Mutex
@@ -41,17 +44,19 @@ type worker struct {
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
 	failure  error       // why the store cannot be used; nil if it can
 	probe    store.Probe // what the store could do at the last attempt
-	stuck    bool        // a segment cannot be written, and the writer retries
+	stuck    bool        // a segment cannot be written: the writer retries, or has given it back, and no other was written since
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
-	read     int64 // bytes of objects that were read and are not in a segment yet
+	settings map[string]*policy.Archive // of groups; see keyOf
+	history  history
 	written  written
 }
 
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
-		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newSlots(),
+		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: make(chan struct{}, 1),
+		settings: map[string]*policy.Archive{}, history: newHistory(),
 		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
@@ -180,7 +185,8 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 
 // enqueue adds a request, instead of an earlier one about the same object.
 func (w *worker) enqueue(i policy.Intent, t policy.Target) *request {
-	r := &request{key: groupKey{kind: t.Kind, namespace: t.Namespace, settings: i.Rule.Archive}, target: t, intent: i}
+	r := &request{key: w.keyOf(t, i.Rule.Archive), target: t, intent: i}
+	r.after, r.err = w.history.next(t.UID, w.manager.Clock.Now())
 	w.requests[t.UID] = r
 	w.queue(r)
 	return r
@@ -219,6 +225,9 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, result := w.receipts.finish(t, o)
+	if result == archive.Deleted || result == archive.Gone {
+		w.history.forget(t.UID)
+	}
 	w.index.finish(&r, result, w.manager.Clock.Now())
 }
 
@@ -264,7 +273,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.trouble() != nil {
+	if w.trouble() != nil || w.stuck {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

@@ -24,6 +24,7 @@ const (
 	segmentAge   = 200 * time.Millisecond // after its first record a segment is written, even if it is not full
 	writeTimeout = time.Minute            // of one attempt to write a segment and to read it back
 	maxRetry     = 30 * time.Second       // between two attempts
+	attemptsMost = 5                      // to write a segment while the store takes other objects
 )
 
 // segment is the segment that grows.
@@ -36,6 +37,7 @@ type segment struct {
 	recipients []string         // for whom
 	next       *encryption      // to use from the next segment on; nil for the same
 	requests   []*request       // by line
+	most       int              // records that it may have; less than a full segment if the store has refused one of them before
 	began      time.Time        // when the first record was added
 	space      chan struct{}    // closed and replaced when a full segment is sealed
 }
@@ -60,14 +62,14 @@ func (s *segment) turn() {
 func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	s, now := &w.segment, w.manager.Clock.Now()
 	w.mu.Lock()
-	intent := i.request.intent
+	intent, most := i.request.intent, w.history.together(i.request.target.UID)
 	w.mu.Unlock()
 	record, err := recordOf(i, intent, paths, w.manager.clusterID(), now)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	for s.builder == nil || s.builder.Full() {
+	for s.builder == nil || s.builder.Full() || len(s.requests) > 0 && len(s.requests) >= min(s.most, most) {
 		space := s.space
 		s.mu.Unlock()
 		s.wake.Send()
@@ -87,9 +89,10 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	}
 	i.request.recipients = s.recipients
 	if s.requests = append(s.requests, i.request); len(s.requests) == 1 {
-		s.began = now
+		s.began, s.most = now, archive.MaxRecords
 		s.wake.Send()
 	}
+	s.most = min(s.most, most)
 	if s.builder.Full() {
 		s.wake.Send()
 	}
@@ -147,9 +150,10 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 }
 
 // store writes a segment until the store has it, and then issues the receipts. If the store has something else, the objects are
-// recorded again.
+// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments.
 func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*request) {
-	for pause := firstBackoff; ; pause = min(2*pause, maxRetry) {
+	again := w.isRefusedAgain(requests)
+	for attempt, pause := 1, firstBackoff; ; attempt, pause = attempt+1, min(2*pause, maxRetry) {
 		began := w.manager.Clock.Now()
 		err := w.storeOnce(ctx, sealed)
 		if err == nil {
@@ -160,12 +164,17 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 			return
 		}
 		log.FromContext(ctx).Error(err, "segment not written", "archive", w.name, "segment", sealed.Name, "records", len(requests))
-		w.failedToWrite(err)
-		if errors.Is(err, archive.ErrCorrupt) {
+		switch {
+		case errors.Is(err, archive.ErrCorrupt):
+			w.failedToWrite(err)
 			w.discard(ctx, sealed.Name) // and the next probe lets the objects be read again
 			w.retry(err, requests...)
 			return
+		case (again || attempt >= attemptsMost) && w.takesOthers(ctx):
+			w.refused(err, again, requests)
+			return
 		}
+		w.failedToWrite(err)
 		select {
 		case <-ctx.Done():
 			return
@@ -174,6 +183,43 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 	}
 	w.wrote()
 	w.issue(sealed, requests)
+}
+
+// isRefusedAgain reports whether a segment has only records that the store has refused, while it has taken others since.
+func (w *worker) isRefusedAgain(requests []*request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range requests {
+		if p := w.history.by[r.target.UID]; p.refusals == 0 || !w.written.last.After(p.refused) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesOthers reports whether the store takes other objects than segments.
+func (w *worker) takesOthers(ctx context.Context) bool {
+	if w.manager.mayRecord(ctx) != nil {
+		return false
+	}
+	p := w.probeNow(ctx)
+	return p.Write == nil && p.Read == nil
+}
+
+// refused gives back the requests of a segment that the store does not take, and lets other segments be written. If the store takes
+// none, the RetentionArchive says why until it takes one.
+func (w *worker) refused(err error, again bool, requests []*request) {
+	w.mu.Lock()
+	now := w.manager.Clock.Now()
+	for _, r := range requests {
+		w.history.refused(r.target.UID, err, now)
+	}
+	if !again {
+		w.probe.Write, w.stuck = err, true
+	}
+	w.mu.Unlock()
+	w.works()
+	w.retry(fmt.Errorf("the store refuses the record: %w", err), requests...)
 }
 
 // storeOnce writes a segment and reads it back.
@@ -209,6 +255,7 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		if !isLine(sealed, line, r) {
 			continue
 		}
+		w.history.recorded(r.target.UID, now)
 		new := &receipt{target: r.target, archive: r.key.settings, recipients: r.recipients, segment: sealed.Name, line: line, at: now}
 		if old := w.receipts.add(new); old != nil {
 			replaced = append(replaced, old)

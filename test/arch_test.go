@@ -134,7 +134,7 @@ var pure = map[string][]string{
 	"policy/audit":    {"k8s.io/apimachinery"},
 	"policy/archive": {"k8s.io/apimachinery", "sigs.k8s.io/json", "filippo.io/age", "github.com/klauspost/compress/zstd",
 		"golang.org/x/sync/errgroup"},
-	"policy/archive/redact": {},
+	"policy/archive/redact": {"github.com/go-json-experiment/json/jsontext"},
 	"policy/digest":         {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"policy/report":         {"k8s.io/apimachinery", "k8s.io/api/core/v1", "github.com/openreports/reports-api"},
 	"engine":                nil, // homes lists them

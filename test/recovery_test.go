@@ -82,6 +82,7 @@ var recoveries = map[string]string{
 	// Archives.
 	"archives.worker.failure": "archives TestStoreFails",
 	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
+	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
 	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
 	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
 	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",

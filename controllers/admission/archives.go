@@ -5,6 +5,8 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,11 +27,28 @@ func (r *Reviewer) archives(ctx context.Context, v *review) (warnings []string) 
 			}
 			continue
 		}
+		if missing := unredactedPods(rule.Archive); len(missing) > 0 {
+			warnings = append(warnings, path+"the Pods among the dependents keep the values that redact removes from spec.template; to remove these too, add "+strings.Join(missing, ", "))
+		}
 		if err := r.mayArchive(ctx, rule); err != nil {
 			warnings = append(warnings, path+err.Error()+"; until then the rule deletes nothing")
 		}
 	}
 	return warnings
+}
+
+// unredactedPods returns the paths that redact lacks: a Pod has below spec what the object that creates it has below spec.template.spec.
+func unredactedPods(a *policy.Archive) (missing []string) {
+	if !slices.Contains(a.Dependents, corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()) {
+		return nil
+	}
+	for _, path := range a.Redact {
+		below, isTemplate := strings.CutPrefix(strings.TrimPrefix(path, "."), "spec.template.spec")
+		if pod := "spec" + below; isTemplate && !slices.Contains(a.Redact, pod) && !slices.Contains(a.Redact, "."+pod) {
+			missing = append(missing, pod)
+		}
+	}
+	return missing
 }
 
 // mayArchive returns why a rule may not archive; nil if it may, or if that cannot be found out.

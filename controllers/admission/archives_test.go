@@ -17,6 +17,9 @@ import (
 // later, and warns about them. It also warns if a rule stops to archive.
 func TestReviewWarnsAboutArchives(t *testing.T) {
 	archives := strings.Replace(own, "    ttl: 1h\n", "    ttl: 1h\n    archive: {to: history}\n", 1)
+	redacts := func(paths string) string {
+		return strings.Replace(archives, "{to: history}", `{to: history, dependents: [Pod], redact: [`+paths+`]}`, 1)
+	}
 	named := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": name}}
 	}
@@ -30,9 +33,12 @@ func TestReviewWarnsAboutArchives(t *testing.T) {
 		"one that allows another namespace":            {"", archives, named("other"), false, `RetentionArchive "history" does not allow RetentionPolicies of namespace team`},
 		"one that allows none":                         {"", archives, nil, false, `RetentionArchive "history" allows no RetentionPolicies`},
 		"none":                                         {"", archives, nil, true, `RetentionArchive "history" does not exist`},
-		"the rule no longer archives":                  {archives, own, named("team"), false, "the rule no longer archives"},
-		"the rule never did":                           {own, strings.Replace(own, `"true"`, `"false"`, 1), nil, true, ""},
-		"the rule is removed":                          {archives, strings.Replace(own[:strings.Index(own, "  - name: jobs")]+own[strings.Index(own, "  - name: maps"):], "1h", "2h", 1), nil, true, ""},
+		"paths for the Job, but not for its Pods": {"", redacts(`"spec.template.spec.containers[*].env[*].value"`), named("team"), false,
+			"to remove these too, add spec.containers[*].env[*].value"},
+		"paths for both":              {"", redacts(`"spec.template.spec.containers[*].env[*].value", ".spec.containers[*].env[*].value"`), named("team"), false, ""},
+		"the rule no longer archives": {archives, own, named("team"), false, "the rule no longer archives"},
+		"the rule never did":          {own, strings.Replace(own, `"true"`, `"false"`, 1), nil, true, ""},
+		"the rule is removed":         {archives, strings.Replace(own[:strings.Index(own, "  - name: jobs")]+own[strings.Index(own, "  - name: maps"):], "1h", "2h", 1), nil, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeCluster{allowed: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}

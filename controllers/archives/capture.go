@@ -3,10 +3,12 @@
 package archives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,44 +19,49 @@ import (
 // getsAtOnce is how many objects of one group are read at the same time.
 const getsAtOnce = 8
 
-// errOverflow says that the dependents, Events and logs of some targets are too large to be held together.
-var errOverflow = errors.New("too large to be read together")
+// How long the dependents, Events and logs of some targets may take together, and those of one.
+const (
+	togetherTimeout = time.Minute
+	singleTimeout   = 10 * time.Minute
+)
 
 // capture reads the objects of some requests of one group, one by one, and records them.
-func (w *worker) capture(ctx context.Context, key groupKey, requests []*request) {
-	defer w.release(key)
-	items, unread := w.readEach(ctx, requests)
+func (w *worker) capture(ctx context.Context, key groupKey, l *lease, requests []*request) {
+	items, unread := w.readEach(ctx, l, requests)
 	w.again(unread...)
-	w.recordAll(ctx, key, items)
+	w.recordAll(ctx, key, l, items)
 }
 
-// readEach reads objects. It leaves some unread if there is no space for them.
-func (w *worker) readEach(ctx context.Context, requests []*request) (items []*item, unread []*request) {
-	var (
-		mu    sync.Mutex
-		group sync.WaitGroup
-	)
+// readEach reads objects. It leaves some unread if there is no memory for them.
+func (w *worker) readEach(ctx context.Context, l *lease, requests []*request) (items []*item, unread []*request) {
+	var group sync.WaitGroup
+	var read []*item
 	turns := make(chan struct{}, getsAtOnce)
-	for n, r := range requests {
-		if n > 0 && w.isFull() {
-			unread = append(unread, r)
-			continue
-		}
+	for _, r := range requests {
 		if !w.isExpected(r) {
 			w.changed(retention.Changed, r)
 			continue
 		}
+		i := &item{request: r}
 		turns <- struct{}{}
+		if l.reserve(i, objectBytes) != nil {
+			<-turns
+			unread = append(unread, r)
+			continue
+		}
+		read = append(read, i)
 		group.Go(func() {
 			defer func() { <-turns }()
-			if i := w.readOne(ctx, r); i != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				items = append(items, i)
-			}
+			w.readOne(ctx, i)
+			l.settle(i, objectBytes, int64(len(i.object)))
 		})
 	}
 	group.Wait()
+	for _, i := range read {
+		if i.object != nil {
+			items = append(items, i)
+		}
+	}
 	return items, unread
 }
 
@@ -70,33 +77,28 @@ func (w *worker) isExpected(r *request) bool {
 	return ok && i.Subject.UID == of.Subject.UID && i.Subject.ResourceVersion == of.Subject.ResourceVersion
 }
 
-// readOne reads the object of a request. It returns nil if there is no such version, or if it cannot be read.
-func (w *worker) readOne(ctx context.Context, r *request) *item {
-	if err := w.mayRead(r.key); err != nil {
-		w.retry(err, r)
-		return nil
+// readOne reads the object of an item. The item has none if there is no such version, or if it cannot be read.
+func (w *worker) readOne(ctx context.Context, i *item) {
+	r := i.request
+	err := w.mayRead(r.key)
+	if err == nil {
+		err = w.get(ctx, i)
 	}
-	data, err := w.get(ctx, r.target)
-	if apierrors.IsNotFound(err) {
+	var id identity
+	if err == nil {
+		id, err = identify(i.object)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
 		w.changed(retention.Gone, r)
-		return nil
-	}
-	if err != nil {
+	case err != nil:
 		w.retry(fmt.Errorf("read %s: %w", r.target, err), r)
-		return nil
-	}
-	id, err := identify(data)
-	if err != nil {
-		w.retry(fmt.Errorf("read %s: %w", r.target, err), r)
-		return nil
-	}
-	if !id.is(r) {
+	case !id.is(r):
 		w.changed(retention.Changed, r)
-		return nil
+	default:
+		return
 	}
-	i := &item{request: r, object: data}
-	w.grow(i, len(data))
-	return i
+	i.object = nil
 }
 
 // errPlainSecrets says why Secrets are not read.
@@ -116,101 +118,89 @@ func (w *worker) mayRead(key groupKey) error {
 	return nil
 }
 
-// isFull reports whether no more objects may be read.
-func (w *worker) isFull() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.read >= readMost
-}
-
-// grow counts bytes that were read for an item.
-func (w *worker) grow(i *item, bytes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	i.bytes += int64(bytes)
-	w.read += int64(bytes)
-}
-
-// drop ends the use of the memory of items.
-func (w *worker) drop(items ...*item) {
-	w.mu.Lock()
-	for _, i := range items {
-		w.read -= i.bytes
-		i.bytes = 0
-	}
-	w.mu.Unlock()
-	w.wake.Send()
-}
-
-// recordAll completes items with their dependents, Events and logs, and adds them to the segment. If they are too large together, it
-// does so with one half after the other, and the group has fewer at a time from then on.
-func (w *worker) recordAll(ctx context.Context, key groupKey, items []*item) {
-	if len(items) == 0 {
-		return
-	}
-	together := &chunk{items: len(items)}
-	for _, i := range items {
-		i.chunk = together
-	}
-	failed, err := w.complete(ctx, key.settings, items)
-	if errors.Is(err, errOverflow) && len(items) > 1 {
-		w.fewer(key, len(items)/2)
-		for _, i := range items {
-			w.shrink(i)
+// recordAll completes items with their dependents, Events and logs, and adds them to the segment: as many together as there is memory
+// for. The group has no more at a time from then on.
+func (w *worker) recordAll(ctx context.Context, key groupKey, l *lease, items []*item) {
+	most := w.most(key, chunkMost)
+	for len(items) > 0 && ctx.Err() == nil {
+		some := items[:min(len(items), most)]
+		failed, err := w.complete(ctx, key.settings, l, some)
+		if errors.Is(err, errOverflow) {
+			l.strip(some...)
+			if len(some) > 1 {
+				most = w.most(key, len(some)/2)
+				continue
+			}
+			w.recordLarge(ctx, key, l, some)
+		} else {
+			w.addAll(ctx, key, l, some, failed, err)
 		}
-		w.recordAll(ctx, key, items[:len(items)/2])
-		w.recordAll(ctx, key, items[len(items)/2:])
+		items = items[len(some):]
+	}
+}
+
+// recordLarge completes one item with the memory for large records, and adds it to the segment.
+func (w *worker) recordLarge(ctx context.Context, key groupKey, l *lease, one []*item) {
+	select {
+	case w.large <- struct{}{}:
+	case <-ctx.Done():
 		return
 	}
-	defer w.drop(items...)
+	l.setLarge(true)
+	failed, err := w.complete(ctx, key.settings, l, one)
+	w.addAll(ctx, key, l, one, failed, err)
+	l.setLarge(false)
+	<-w.large
+}
+
+// addAll adds items to the segment, except those that failed. An error is about all.
+func (w *worker) addAll(ctx context.Context, key groupKey, l *lease, items []*item, failed map[*item]error, err error) {
 	paths, pathErr := pathsOf(key.settings.Redact)
 	err = errors.Join(err, pathErr)
 	for _, i := range items {
-		why := err
-		if why == nil {
-			why = failed[i]
-		}
+		why := cmp.Or(err, failed[i])
 		if why == nil {
 			why = w.add(ctx, i, paths)
 		}
 		if why != nil {
 			w.retry(fmt.Errorf("%s: %w", i.request.target, why), i.request)
 		}
-		w.drop(i)
+		l.drop(i)
+		*i = item{request: i.request}
 	}
 }
 
-// fewer lets a group record fewer targets at a time.
-func (w *worker) fewer(key groupKey, most int) {
+// most lets a group record at most as many targets at a time, and returns how many.
+func (w *worker) most(key groupKey, most int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if g := w.groups[key]; g != nil {
 		g.most = max(1, min(g.most, most))
+		return g.most
 	}
-}
-
-// shrink drops everything of an item except its object.
-func (w *worker) shrink(i *item) {
-	i.dependents, i.events, i.logs = nil, nil, nil
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read -= i.bytes - int64(len(i.object))
-	i.bytes = int64(len(i.object))
+	return max(1, most)
 }
 
 // complete reads the dependents, Events and logs of items, as the settings say. failed has the items for which that failed; the error
-// is about all.
-func (w *worker) complete(ctx context.Context, settings *policy.Archive, items []*item) (failed map[*item]error, err error) {
-	if err := w.addDependents(ctx, settings.Dependents, items); err != nil {
-		return nil, err
+// is about all. It is errOverflow if they are too many to be read together.
+func (w *worker) complete(ctx context.Context, settings *policy.Archive, l *lease, items []*item) (failed map[*item]error, err error) {
+	timeout := togetherTimeout
+	if len(items) == 1 {
+		timeout = singleTimeout
 	}
-	if settings.Events {
-		if err := w.addEvents(ctx, items); err != nil {
-			return nil, err
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = w.addDependents(limited, settings.Dependents, l, items)
+	if err == nil && settings.Events {
+		err = w.addEvents(limited, l, items)
+	}
+	if err == nil && settings.Logs != nil {
+		failed, err = w.addLogs(limited, settings.Logs, l, items)
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		if err = fmt.Errorf("its dependents, Events and logs were not read within %s", timeout); len(items) > 1 {
+			err = errOverflow
 		}
 	}
-	if settings.Logs != nil {
-		return w.addLogs(ctx, settings.Logs, items)
-	}
-	return nil, nil
+	return failed, err
 }

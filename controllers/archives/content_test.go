@@ -22,7 +22,7 @@ import (
 var podKind = schema.GroupKind{Kind: "Pod"}
 
 // ran are the fields of a Pod whose containers ran, and one of which has not started.
-const ran = `,"status":{"containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":0}}},{"name":"never","state":{"waiting":{}}}]}`
+const ran = `,"spec":{"containers":[{"name":"main"},{"name":"never"}]},"status":{"containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":0}}},{"name":"never","state":{"waiting":{}}}]}`
 
 // withPods makes a rule archive the Pods of Jobs.
 func withPods(r *policy.Rule) {

@@ -24,9 +24,7 @@ var (
 )
 
 const (
-	depthMost  = 4        // of dependents of dependents, such as CronJob, Job, Pod
-	extraMost  = 16 << 20 // bytes of dependents, Events and logs of the targets that are recorded together
-	recordMost = 28 << 20 // of one target; a record has at most archive.MaxRecord
+	depthMost  = 8 // of dependents of dependents, such as CronJob, Job, Pod
 	ownerLabel = "batch.kubernetes.io/controller-uid"
 )
 
@@ -35,15 +33,19 @@ type owner struct {
 	kind      schema.GroupKind
 	namespace string
 	labelled  bool    // a Job whose Pods all have ownerLabel, by its selector
+	podOfJob  bool    // a Pod of a labelled Job
 	items     []*item // the targets that it belongs to
 }
 
 // owners have UIDs as keys.
 type owners map[types.UID]*owner
 
-func (o owners) add(uid types.UID, kind schema.GroupKind, namespace string, data []byte, i *item) {
+func (o owners) add(uid types.UID, kind schema.GroupKind, namespace string, data []byte, i *item, of *owner) {
 	if o[uid] == nil {
-		o[uid] = &owner{kind: kind, namespace: namespace, labelled: kind == jobKind && isLabelled(data, uid)}
+		o[uid] = &owner{
+			kind: kind, namespace: namespace, labelled: kind == jobKind && isLabelled(data, uid),
+			podOfJob: kind == podKind && of != nil && of.labelled,
+		}
 	}
 	if !slices.Contains(o[uid].items, i) {
 		o[uid].items = append(o[uid].items, i)
@@ -63,21 +65,20 @@ func isLabelled(job []byte, uid types.UID) bool {
 }
 
 // addDependents reads the dependents of items, and their dependents, once for all items.
-func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, items []*item) error {
-	if len(kinds) == 0 {
-		return nil
-	}
+func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, l *lease, items []*item) error {
 	of := owners{}
 	for _, i := range items {
 		t := i.request.target
-		of.add(t.UID, t.Kind.GroupKind(), t.Namespace, i.object, i)
+		of.add(t.UID, t.Kind.GroupKind(), t.Namespace, i.object, i, nil)
 	}
-	seen := map[types.UID]bool{}
-	for depth := 0; depth < depthMost && len(of) > 0; depth++ {
+	for depth := 0; len(of) > 0 && len(kinds) > 0; depth++ {
+		if depth == depthMost {
+			return fmt.Errorf("dependents own dependents more than %d levels deep; archive fewer kinds of dependents", depthMost)
+		}
 		next := owners{}
 		for _, kind := range kinds {
-			for _, q := range queries(kind, of, depth) {
-				if err := w.readDependents(ctx, q, seen, next); err != nil {
+			for _, q := range queries(kind, of) {
+				if err := w.readDependents(ctx, l, q, next); err != nil {
 					return fmt.Errorf("list dependents of kind %s: %w", kind, err)
 				}
 			}
@@ -93,78 +94,73 @@ type dependentsQuery struct {
 	of owners
 }
 
-// queries returns the listings that have the dependents of one kind. Jobs whose Pods have the label of the Job controller share one
-// listing with a selector. A dependent is not expected to own objects of its own kind.
-func queries(kind schema.GroupKind, of owners, depth int) []dependentsQuery {
-	labelled, rest := owners{}, map[string]owners{}
+// queries returns the listings that have the dependents of one kind: one for each namespace. Jobs whose Pods have the label of the Job
+// controller share a listing with a selector. Pods of such Jobs are not expected to own Pods: that would take a listing of all Pods.
+func queries(kind schema.GroupKind, of owners) (all []dependentsQuery) {
+	type scope struct {
+		namespace string
+		labelled  bool
+	}
+	by := map[scope]owners{}
 	for uid, o := range of {
-		switch {
-		case depth > 0 && o.kind == kind:
-		case kind == podKind && o.labelled:
-			labelled[uid] = o
-		default:
-			if rest[o.namespace] == nil {
-				rest[o.namespace] = owners{}
-			}
-			rest[o.namespace][uid] = o
+		if kind == podKind && o.podOfJob {
+			continue
 		}
+		s := scope{o.namespace, kind == podKind && o.labelled}
+		if by[s] == nil {
+			by[s] = owners{}
+		}
+		by[s][uid] = o
 	}
-	var all []dependentsQuery
-	if len(labelled) > 0 {
-		all = append(all, byLabel(kind, labelled))
-	}
-	for namespace, of := range rest {
-		all = append(all, dependentsQuery{Query{Kind: kind.WithVersion(""), Namespace: namespace}, of})
+	for s, of := range by {
+		q := Query{Kind: kind.WithVersion(""), Namespace: s.namespace}
+		if s.labelled {
+			q.Labels = ownerLabel + " in (" + of.uids() + ")"
+		}
+		all = append(all, dependentsQuery{q, of})
 	}
 	return all
 }
 
-func byLabel(kind schema.GroupKind, of owners) dependentsQuery {
-	uids, namespaces := []string{}, map[string]bool{}
-	for uid, o := range of {
-		uids = append(uids, string(uid))
-		namespaces[o.namespace] = true
+// uids are the UIDs of owners, in order and with commas.
+func (o owners) uids() string {
+	var all []string
+	for uid := range o {
+		all = append(all, string(uid))
 	}
-	slices.Sort(uids)
-	q := Query{Kind: kind.WithVersion(""), Labels: ownerLabel + " in (" + strings.Join(uids, ",") + ")"}
-	if len(namespaces) == 1 {
-		for namespace := range namespaces {
-			q.Namespace = namespace
-		}
-	}
-	return dependentsQuery{q, of}
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }
 
-// readDependents adds the objects of a listing to the items of their owners, and to the owners of the next listings.
-func (w *worker) readDependents(ctx context.Context, q dependentsQuery, seen map[types.UID]bool, next owners) error {
-	return w.listAll(ctx, q.Query, func(kind schema.GroupVersionKind, data []byte) error {
+// readDependents adds the objects of a listing to the items of their owners, and to the owners of the next listings. As for garbage
+// collection, an owner with a namespace has dependents only there.
+func (w *worker) readDependents(ctx context.Context, l *lease, q dependentsQuery, next owners) error {
+	return w.listAll(ctx, l, q.Query, func(kind schema.GroupVersionKind, data []byte) error {
 		id, err := identify(data)
 		if err != nil {
 			return err
 		}
 		m := id.Metadata
-		var d *dependent
+		d := dependent{kind: kind, namespace: m.Namespace, name: m.Name, uid: m.UID}
 		for _, ref := range m.OwnerReferences {
 			o := q.of[ref.UID]
-			if o == nil {
+			if o == nil || o.namespace != "" && o.namespace != m.Namespace {
 				continue
-			}
-			if d == nil {
-				whole, err := withKind(kind, data)
-				if err != nil {
-					return err
-				}
-				d = &dependent{kind: kind, namespace: m.Namespace, name: m.Name, uid: m.UID, data: whole}
 			}
 			for _, i := range o.items {
 				if has(i, m.UID) {
 					continue
 				}
-				i.dependents = append(i.dependents, *d)
-				if err := w.extend(i, len(d.data)); err != nil {
+				if err := l.take(i, int64(len(data))); err != nil {
 					return err
 				}
-				next.add(m.UID, kind.GroupKind(), m.Namespace, d.data, i)
+				if d.data == nil {
+					if d.data, err = withKind(kind, data); err != nil {
+						return err
+					}
+				}
+				i.dependents = append(i.dependents, d)
+				next.add(m.UID, kind.GroupKind(), m.Namespace, d.data, i, o)
 			}
 		}
 		return nil
@@ -177,28 +173,13 @@ func withKind(kind schema.GroupVersionKind, data []byte) ([]byte, error) {
 	return archive.WithKind(bytes.Clone(data), apiVersion, name)
 }
 
+// has reports whether an item has a dependent, or is it.
 func has(i *item, uid types.UID) bool {
-	return slices.ContainsFunc(i.dependents, func(d dependent) bool { return d.uid == uid })
-}
-
-// extend counts bytes that were read for an item beside its object. The error is errOverflow if that is too much for the items that
-// are recorded together, or for one record.
-func (w *worker) extend(i *item, bytes int) error {
-	w.grow(i, bytes)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	i.chunk.bytes += int64(bytes)
-	switch {
-	case i.chunk.items > 1 && i.chunk.bytes > extraMost:
-		return errOverflow
-	case i.bytes > recordMost:
-		return fmt.Errorf("the record has more than %d MiB: archive fewer dependents, or set a smaller logs.tailBytes", recordMost>>20)
-	}
-	return nil
+	return i.request.target.UID == uid || slices.ContainsFunc(i.dependents, func(d dependent) bool { return d.uid == uid })
 }
 
 // addEvents reads the Events about items and their dependents.
-func (w *worker) addEvents(ctx context.Context, items []*item) error {
+func (w *worker) addEvents(ctx context.Context, l *lease, items []*item) error {
 	byNamespace := map[string]map[types.UID]*item{}
 	about := func(namespace string, uid types.UID, i *item) {
 		if namespace == "" {
@@ -216,7 +197,7 @@ func (w *worker) addEvents(ctx context.Context, items []*item) error {
 		}
 	}
 	for namespace, of := range byNamespace {
-		if err := w.readEvents(ctx, namespace, of); err != nil {
+		if err := w.readEvents(ctx, l, namespace, of); err != nil {
 			return fmt.Errorf("list Events in namespace %s: %w", namespace, err)
 		}
 	}
@@ -227,7 +208,7 @@ func (w *worker) addEvents(ctx context.Context, items []*item) error {
 const eventsApart = 3
 
 // readEvents adds the Events of one namespace to the items.
-func (w *worker) readEvents(ctx context.Context, namespace string, of map[types.UID]*item) error {
+func (w *worker) readEvents(ctx context.Context, l *lease, namespace string, of map[types.UID]*item) error {
 	visit := func(kind schema.GroupVersionKind, data []byte) error {
 		id, err := identify(data)
 		if err != nil {
@@ -237,20 +218,20 @@ func (w *worker) readEvents(ctx context.Context, namespace string, of map[types.
 		if i == nil {
 			return nil
 		}
-		event, err := withKind(kind, data)
-		if err != nil {
+		if err := l.take(i, int64(len(data))); err != nil {
 			return err
 		}
+		event, err := withKind(kind, data)
 		i.events = append(i.events, event)
-		return w.extend(i, len(event))
+		return err
 	}
 	q := Query{Kind: eventKind, Namespace: namespace}
 	if len(of) > eventsApart {
-		return w.listAll(ctx, q, visit)
+		return w.listAll(ctx, l, q, visit)
 	}
 	for uid := range of {
 		q.Fields = "involvedObject.uid=" + string(uid)
-		if err := w.listAll(ctx, q, visit); err != nil {
+		if err := w.listAll(ctx, l, q, visit); err != nil {
 			return err
 		}
 	}

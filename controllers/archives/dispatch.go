@@ -4,6 +4,7 @@ package archives
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,29 +16,45 @@ import (
 
 const (
 	chunkMost    = 100         // targets that are recorded together: one request reads the dependents of all
-	sweepAt      = 100         // waiting targets of one kind from which on a listing reads them, and not one request for each
+	sweepAt      = 10          // waiting targets of a group from which on a listing reads them, and not one request for each
 	changedPause = time.Second // before a target that has changed is evaluated again, so that the watch can bring the new version
 	firstBackoff = time.Second // after a target could not be read; it doubles each time
 	maxBackoff   = time.Minute
-	readMost     = 8 << 20 // bytes of objects that are not in a segment yet, at which no others are read
-	groupsAtOnce = 32      // groups whose objects are read at the same time
 	idlePause    = time.Minute
+	groupLife    = time.Hour // how long a group is remembered that can record only few targets together
 )
 
 // groupKey identifies the targets that can be recorded together.
 type groupKey struct {
 	kind      schema.GroupVersionKind
 	namespace string
-	settings  *policy.Archive
+	settings  *policy.Archive // one pointer for equal settings; see keyOf
 }
 
-// group has the waiting requests of a groupKey. Only one goroutine reads objects of a group, so that a namespace whose objects are
-// read slowly delays no other.
+// group has the waiting requests of a groupKey. Only one goroutine reads objects of a group.
 type group struct {
 	waiting  []*request // includes some that are no longer needed
 	busy     bool
 	most     int       // targets to record together
+	began    time.Time // when it was last busy
 	getUntil time.Time // until when single requests read the objects, because a listing has too many others
+}
+
+// settingsMost is how many settings keyOf remembers. Rules that are edited have new ones.
+const settingsMost = 1000
+
+// keyOf returns the group of a target. The caller holds mu.
+func (w *worker) keyOf(t policy.Target, a *policy.Archive) groupKey {
+	text := fmt.Sprintf("%+v %q %t %q", a.Logs, a.Dependents, a.Events, a.Redact)
+	if known := w.settings[text]; known.Equal(a) {
+		a = known
+	} else {
+		if len(w.settings) >= settingsMost {
+			clear(w.settings)
+		}
+		w.settings[text] = a
+	}
+	return groupKey{kind: t.Kind, namespace: t.Namespace, settings: a}
 }
 
 // dispatch starts to record what waits, and returns how long nothing more can start.
@@ -45,38 +62,24 @@ func (w *worker) dispatch(ctx context.Context, working *sync.WaitGroup) time.Dur
 	w.mu.Lock()
 	now := w.manager.Clock.Now()
 	next, ready := now.Add(idlePause), []retention.Candidate(nil)
-	due, total, busy := map[groupKey][]*request{}, map[groupKey]int{}, 0
 	for key, g := range w.groups {
 		if g.busy {
-			busy++
 			continue
 		}
 		requests, at := w.due(key, g, now, &ready)
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
-		if len(requests) > 0 {
-			due[key] = requests
-			total[key.everywhere()] += len(requests)
+		if len(requests) == 0 || w.trouble() != nil {
+			continue
 		}
-	}
-	if w.trouble() == nil {
-		for key := range due {
-			if g := w.groups[key]; !g.busy && w.read < readMost && busy < groupsAtOnce {
-				busy++
-				w.begin(ctx, working, key, due, total[key.everywhere()], now)
-			}
+		if l := w.lease(key.namespace); l != nil { // otherwise the end of another lease wakes dispatch
+			w.begin(ctx, working, key, l, requests, now)
 		}
 	}
 	w.mu.Unlock()
 	callReady(ready)
 	return next.Sub(now)
-}
-
-// everywhere is the key of the same targets in all namespaces.
-func (k groupKey) everywhere() groupKey {
-	k.namespace = ""
-	return k
 }
 
 // due drops the requests of a group that are no longer needed, and returns those that may be read now, and when the next may be.
@@ -106,49 +109,32 @@ func (w *worker) due(key groupKey, g *group, now time.Time, ready *[]retention.C
 		kept = append(kept, r)
 	}
 	clear(g.waiting[len(kept):])
-	if g.waiting = kept; len(kept) == 0 {
+	if g.waiting = kept; len(kept) == 0 && (g.most == chunkMost || now.Sub(g.began) > groupLife) {
 		delete(w.groups, key)
 	}
 	return due, next
 }
 
-// begin starts to record the due targets of a group, or of all groups that a listing can read with it. The caller holds mu.
-func (w *worker) begin(ctx context.Context, working *sync.WaitGroup, key groupKey, due map[groupKey][]*request, total int, now time.Time) {
-	g, requests := w.groups[key], due[key]
-	many := !now.Before(g.getUntil)
-	switch {
-	case many && len(requests) >= sweepAt:
-		g.busy = true
-		working.Go(func() { w.sweep(ctx, key, []groupKey{key}) })
-	case many && total >= sweepAt:
-		var keys []groupKey
-		for other := range due {
-			if o := w.groups[other]; other.everywhere() == key.everywhere() && !o.busy {
-				o.busy = true
-				keys = append(keys, other)
-			}
-		}
-		working.Go(func() { w.sweep(ctx, key.everywhere(), keys) })
-	default:
-		g.busy = true
-		requests = requests[:min(len(requests), g.most)]
-		for _, r := range requests {
+// begin starts to record the due targets of a group. The caller holds mu.
+func (w *worker) begin(ctx context.Context, working *sync.WaitGroup, key groupKey, l *lease, due []*request, now time.Time) {
+	g := w.groups[key]
+	g.busy, g.began = true, now
+	record := w.sweep
+	if len(due) < sweepAt || now.Before(g.getUntil) {
+		record, due = w.capture, due[:min(len(due), g.most)]
+		for _, r := range due {
 			r.underway = true
 		}
-		working.Go(func() { w.capture(ctx, key, requests) })
 	}
-}
-
-// release ends the work on groups.
-func (w *worker) release(keys ...groupKey) {
-	w.mu.Lock()
-	for _, key := range keys {
+	working.Go(func() {
+		record(ctx, key, l, due)
+		w.mu.Lock()
 		if g := w.groups[key]; g != nil {
 			g.busy = false
 		}
-	}
-	w.mu.Unlock()
-	w.wake.Send()
+		w.mu.Unlock()
+		l.end()
+	})
 }
 
 // putBack returns a request to its group. The caller holds mu.

@@ -55,6 +55,7 @@ type harness struct {
 	unknown  map[string]any                    // fields of specs that this version does not know
 	unlisted error                             // why RetentionArchives cannot be listed
 	unlead   error                             // why this process does not lead
+	skewed   error                             // why the clock may be wrong
 	answer   func(*subject) *retention.Outcome // of a DELETE; nil for success
 }
 
@@ -106,7 +107,7 @@ func (h *harness) begin() {
 	ctx, cancel := context.WithCancel(log.IntoContext(h.Context(), logr.Discard()))
 	m, ended := h.Manager, make(chan struct{})
 	h.cancel, h.ended, h.stop = cancel, ended, make(chan struct{})
-	m.Decider = archives.Decider{Expected: h.expected, Stopped: h.stop}
+	m.Decider = archives.Decider{Expected: h.expected, Stopped: h.stop, Check: h.check}
 	m.Use(policy.NewSnapshot(nil, nil, policy.DefaultProtection()))
 	m.Open()
 	go func() {
@@ -357,11 +358,11 @@ func (s *subject) problem() string {
 // results are the results of all records in a bucket, by name.
 func (h *harness) results(b *bucket) map[string]archive.Result {
 	all := map[string]archive.Result{}
-	for m, err := range (&archive.Reader{Bucket: b}).Find(h.Context(), archive.Query{}) {
-		if err != nil {
-			h.Error(err)
-			break
-		}
+	found, err := (&archive.Reader{Bucket: b}).Find(h.Context(), archive.Query{})
+	if err != nil {
+		h.Error(err)
+	}
+	for _, m := range found {
 		all[m.Name] = m.Result
 	}
 	return all
@@ -371,15 +372,15 @@ func (h *harness) results(b *bucket) map[string]archive.Result {
 func (h *harness) record(b *bucket, name string) archive.Record {
 	h.Helper()
 	r := &archive.Reader{Bucket: b}
-	for m, err := range r.Find(h.Context(), archive.Query{Name: name}) {
+	found, err := r.Find(h.Context(), archive.Query{Name: name})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for record, err := range r.Each(h.Context(), found[:min(1, len(found))]) {
 		if err != nil {
 			h.Fatal(err)
 		}
-		record, err := r.Get(h.Context(), m)
-		if err != nil {
-			h.Fatal(err)
-		}
-		return record
+		return record.Record
 	}
 	h.Fatalf("no record of %s", name)
 	return archive.Record{}

@@ -5,6 +5,7 @@ package archives
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -24,14 +25,8 @@ type item struct {
 	dependents []dependent
 	events     []json.RawMessage
 	logs       []archive.Log
-	bytes      int64 // of all of these
-	chunk      *chunk
-}
-
-// chunk is some items that are recorded together.
-type chunk struct {
-	items int
-	bytes int64 // of their dependents, Events and logs
+	bytes      int64 // of all of these in the share of the namespace; below the lease's mu
+	extra      int64 // bytes in the memory for large records
 }
 
 // dependent is an object that garbage collection deletes along with a target.
@@ -112,14 +107,14 @@ func recordOf(i *item, intent policy.Intent, paths []redact.Path, cluster string
 	return r, nil
 }
 
-// lastApplied is an annotation with a copy of the object, and so of the values to redact.
-const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
+// copies are fields with copies of the values to redact: managedFields has the values of sets and the keys of lists.
+var copies = []string{"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']", "metadata.managedFields"}
 
 // pathsOf parses the paths of fields to redact.
 func pathsOf(texts []string) ([]redact.Path, error) {
 	var paths []redact.Path
 	if len(texts) > 0 {
-		texts = append([]string{lastApplied}, texts...)
+		texts = slices.Concat(copies, texts)
 	}
 	for _, text := range texts {
 		path, err := redact.Parse(text)

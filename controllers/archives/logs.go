@@ -5,46 +5,50 @@ package archives
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// addLogs reads the logs of the Pods of items. failed has the items without a log that the settings require.
-func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, items []*item) (failed map[*item]error, err error) {
+// addLogs reads the logs of the Pods of items, and stops when there is no memory for them. failed has the items without a log that the
+// settings require.
+func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, l *lease, items []*item) (failed map[*item]error, err error) {
 	failed = map[*item]error{}
-	var (
-		mu    sync.Mutex
-		group sync.WaitGroup
-	)
+	var mu sync.Mutex
+	group, limited := errgroup.WithContext(ctx)
+	group.SetLimit(requestsMost)
 	for _, i := range items {
-		pods, invalid := podsOf(i)
-		if invalid != nil {
+		containers, err := containersOf(i)
+		if err != nil {
 			mu.Lock()
-			failed[i] = invalid
+			failed[i] = err
 			mu.Unlock()
 		}
-		for _, pod := range pods {
-			for _, c := range pod.containers {
-				group.Go(func() {
-					l, missing := w.log(ctx, settings, pod, c)
-					full := w.extend(i, len(l.Text))
-					mu.Lock()
-					defer mu.Unlock()
-					err = cmp.Or(err, full)
-					i.logs = append(i.logs, l)
-					if missing != nil && settings.Required {
-						failed[i] = fmt.Errorf("log of container %s of Pod %s, which archive.logs.required requires: %w", c.name, pod.name, missing)
-					}
-				})
-			}
+		for _, c := range containers {
+			group.Go(func() error {
+				if limited.Err() != nil {
+					return limited.Err()
+				}
+				text, missing, err := w.log(limited, settings, l, i, c)
+				mu.Lock()
+				defer mu.Unlock()
+				i.logs = append(i.logs, text)
+				if missing != nil && settings.Required {
+					failed[i] = fmt.Errorf("log of container %s of Pod %s, which archive.logs.required requires: %w", c.name, c.pod, missing)
+				}
+				return err
+			})
 		}
 	}
-	group.Wait()
+	err = group.Wait()
 	for _, i := range items {
 		slices.SortFunc(i.logs, func(a, b archive.Log) int { // they came in any order
 			return cmp.Or(strings.Compare(a.Pod, b.Pod), strings.Compare(a.Container, b.Container))
@@ -53,52 +57,48 @@ func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, item
 	return failed, err
 }
 
-// log reads the log of a container. missing says why there is none although the container has run.
-func (w *worker) log(ctx context.Context, settings *policy.ArchiveLogs, pod podContainers, c container) (l archive.Log, missing error) {
-	l = archive.Log{Pod: pod.name, Container: c.name}
+// log reads the log of a container. missing says why there is none although the container may have run. The error is errOverflow or
+// errTooLarge.
+func (w *worker) log(ctx context.Context, settings *policy.ArchiveLogs, l *lease, i *item, c container) (read archive.Log, missing, err error) {
+	read = archive.Log{Pod: c.pod, Container: c.name}
 	if !c.started {
-		l.Missing = "the container has not started"
-		return l, nil
+		read.Missing = "the container has not started"
+		return read, nil, nil
 	}
-	text, truncated, err := w.tail(ctx, pod.namespace, pod.name, c.name, settings.TailBytes)
-	if err != nil {
-		l.Missing = policy.Shorten(err.Error(), 512)
-		return l, err
+	text, truncated, err := w.tail(ctx, l, i, c, settings.TailBytes)
+	switch {
+	case errors.Is(err, errOverflow), errors.Is(err, errTooLarge):
+		return read, nil, err
+	case err != nil:
+		read.Missing = policy.Shorten(err.Error(), 512)
+		return read, err, nil
 	}
-	l.Text, l.Truncated = strings.ToValidUTF8(string(text), "\uFFFD"), truncated
-	return l, nil
+	read.Text, read.Truncated = strings.ToValidUTF8(string(text), "\uFFFD"), truncated
+	return read, nil, nil
 }
 
-// podContainers are the containers of a Pod.
-type podContainers struct {
-	namespace, name string
-	containers      []container
-}
-
+// container is a container of a Pod.
 type container struct {
-	name    string
-	started bool
+	namespace, pod, name string
+	started              bool // or it is not known
 }
 
-// podsOf returns the containers of the Pods among an item and its dependents.
-func podsOf(i *item) (all []podContainers, err error) {
+// containersOf returns the containers of the Pods among an item and its dependents.
+func containersOf(i *item) (all []container, err error) {
 	if t := i.request.target; t.Kind.GroupKind() == podKind {
-		all = append(all, podContainers{namespace: t.Namespace, name: t.Name})
-		if err := all[0].read(i.object); err != nil {
-			return nil, err
-		}
+		all, err = appendContainers(all, t.Namespace, t.Name, i.object)
 	}
 	for _, d := range i.dependents {
-		if d.kind.GroupKind() != podKind {
-			continue
+		if err == nil && d.kind.GroupKind() == podKind {
+			all, err = appendContainers(all, d.namespace, d.name, d.data)
 		}
-		p := podContainers{namespace: d.namespace, name: d.name}
-		if err := p.read(d.data); err != nil {
-			return nil, err
-		}
-		all = append(all, p)
 	}
-	return all, nil
+	return all, err
+}
+
+// containerName has the name of a container in the spec of a Pod.
+type containerName struct {
+	Name string `json:"name"`
 }
 
 // containerStatus has the fields of a ContainerStatus that say whether the container has started.
@@ -115,20 +115,32 @@ type containerState struct {
 
 func (s containerState) started() bool { return s.Running != nil || s.Terminated != nil }
 
-// read reads the containers of a Pod from its status. The Pod has not started if that has none.
-func (p *podContainers) read(pod []byte) error {
+// appendContainers appends the containers of a Pod. One without a status may have run, except in a Pod that is Pending: the kubelet
+// does not know it yet.
+func appendContainers(all []container, namespace, name string, pod []byte) ([]container, error) {
 	fields := struct {
+		Spec struct {
+			Init      []containerName `json:"initContainers"`
+			Main      []containerName `json:"containers"`
+			Ephemeral []containerName `json:"ephemeralContainers"`
+		} `json:"spec"`
 		Status struct {
+			Phase     corev1.PodPhase   `json:"phase"`
 			Init      []containerStatus `json:"initContainerStatuses"`
 			Main      []containerStatus `json:"containerStatuses"`
 			Ephemeral []containerStatus `json:"ephemeralContainerStatuses"`
 		} `json:"status"`
 	}{}
 	if err := decode(pod, &fields); err != nil {
-		return fmt.Errorf("decode Pod %s: %w", p.name, err)
+		return all, fmt.Errorf("decode Pod %s: %w", name, err)
 	}
+	started := map[string]bool{}
 	for _, s := range slices.Concat(fields.Status.Init, fields.Status.Main, fields.Status.Ephemeral) {
-		p.containers = append(p.containers, container{name: s.Name, started: s.State.started() || s.Last.started()})
+		started[s.Name] = s.State.started() || s.Last.started()
 	}
-	return nil
+	for _, c := range slices.Concat(fields.Spec.Init, fields.Spec.Main, fields.Spec.Ephemeral) {
+		has, known := started[c.Name]
+		all = append(all, container{namespace: namespace, pod: name, name: c.Name, started: has || !known && fields.Status.Phase != corev1.PodPending})
+	}
+	return all, nil
 }

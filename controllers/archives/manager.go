@@ -42,6 +42,7 @@ type Manager struct {
 	mu      sync.Mutex
 	running context.Context    // nil until Start
 	workers map[string]*worker // by the name of the RetentionArchive
+	leaving []*worker          // of RetentionArchives that no longer exist, until the last result of a deletion
 	unread  error              // why the RetentionArchives are not known; nil if they are
 	group   sync.WaitGroup
 }
@@ -73,6 +74,9 @@ type Decider struct {
 	// Expected returns the deletion of an object that is expected soon and that no limit delays. See Reconciler.Expected.
 	Expected func(schema.GroupVersionKind, types.UID) (policy.Intent, bool)
 	Stopped  <-chan struct{} // closed when no more deletions are sent
+	// Check returns why nothing may be deleted now. It is called before anything is recorded or deleted from an archive: with a wrong
+	// clock, records would expire too early. nil: everything may.
+	Check func(context.Context) error
 }
 
 const (
@@ -191,10 +195,11 @@ func (m *Manager) finish(ctx context.Context) {
 	group.Wait()
 }
 
+// all are the workers, and those that leave.
 func (m *Manager) all() []*worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.workers))
+	return slices.AppendSeq(slices.Clone(m.leaving), maps.Values(m.workers))
 }
 
 func (m *Manager) names() map[string]*worker {
@@ -220,7 +225,12 @@ func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
 	if ctx := m.running; ctx.Err() == nil {
 		own, cancel := context.WithCancel(ctx)
 		w.stop = cancel
-		m.group.Go(func() { w.run(own); w.leave(ctx) })
+		m.group.Go(func() {
+			w.run(own)
+			if w.leave(ctx); ctx.Err() == nil {
+				m.left(w)
+			}
+		})
 	}
 	return w
 }
@@ -230,10 +240,14 @@ func (m *Manager) end(name string) {
 	m.mu.Lock()
 	w := m.workers[name]
 	delete(m.workers, name)
+	if w != nil {
+		m.leaving = append(m.leaving, w)
+	}
 	m.mu.Unlock()
 	if w == nil {
 		return
 	}
+	w.close()
 	if w.stop != nil {
 		w.stop()
 	}
@@ -241,6 +255,13 @@ func (m *Manager) end(name string) {
 		metric.DeleteLabelValues(name)
 	}
 	callReady(w.candidates())
+}
+
+// left forgets a worker that has written everything.
+func (m *Manager) left(w *worker) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leaving = slices.DeleteFunc(m.leaving, func(other *worker) bool { return other == w })
 }
 
 // workerFor returns the worker of a rule's archive. The error says why there is none.
@@ -288,10 +309,17 @@ func (m *Manager) Withdraw(i policy.Intent) {
 	}
 }
 
-// Finish implements retention.Archive.
-func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) {
-	if w, err := m.workerFor(i.Rule); err == nil {
+// Finish implements retention.Archive. The result is that of the version, in all archives that have a record of it.
+func (m *Manager) Finish(_ policy.Intent, t policy.Target, o retention.Outcome) {
+	for _, w := range m.all() {
 		w.finished(t, o)
+	}
+}
+
+// Settled takes what the ledger has read of a target whose DELETE had no definite answer, when that DELETE can no longer change it.
+func (m *Manager) Settled(t policy.Target, gone bool) {
+	for _, w := range m.all() {
+		w.settled(t, gone)
 	}
 }
 

@@ -55,16 +55,17 @@ func TestManyObjectsShareASegmentAndAListing(t *testing.T) {
 	})
 }
 
-func TestListingCoversNamespaces(t *testing.T) {
+func TestFewObjectsOfANamespaceShareAListing(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		r := h.rule("p")
 		var names []string
-		for i := range 120 {
-			names = append(names, fmt.Sprintf("ns%d/job", i))
+		for i := range 60 {
+			names = append(names, fmt.Sprintf("ns%d/job-%d", i%3, i))
 		}
 		h.add(r, names...)
 		bubble.Pass(3 * time.Second)
-		expect.Equal(t, "deleted", 120, len(h.names()))
+		expect.Equal(t, "deleted", 60, len(h.names()))
+		expect.Equal(t, "listings", 3, h.server.count("list Job"))
 		expect.Equal(t, "single reads", 0, h.server.count("get Job"))
 	})
 }
@@ -240,6 +241,7 @@ func TestArchiveThatCannotBeUsed(t *testing.T) {
 			h.archives[0].Spec.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{"age1nothing"}}
 		}, "spec.encryption.recipients"},
 		"wrong duration": {func(h *harness) { h.archives[0].Spec.Retain = "90x" }, "spec.retain"},
+		"short duration": {func(h *harness) { h.archives[0].Spec.Retain = "23h59m" }, "spec.retain: 23h59m is shorter than a day"},
 		"not listed":     {func(h *harness) { h.unlisted = errDenied }, "cannot be read"},
 		"no Secret": {func(h *harness) {
 			h.archives[0].Spec.Credentials = &v1alpha1.SecretReference{Namespace: "sunset-system", Name: "store"}
@@ -349,6 +351,7 @@ func TestResults(t *testing.T) {
 		"unsure":   {Result: retention.Failed, Unsure: true, Err: errDown},
 		"unsent":   {Result: retention.Failed, Unsent: true, Err: errDown},
 		"then":     {Result: retention.Failed, Unsure: true, Err: errDown}, // and then not found
+		"conflict": {Result: retention.Failed, Unsure: true, Err: errDown}, // and then changed, such as by the beginning of its deletion
 		"accepted": nil,
 	}
 	inBubble(t, func(h *harness) {
@@ -356,15 +359,18 @@ func TestResults(t *testing.T) {
 		all := h.add(h.rule("p"), keys(answers)...)
 		bubble.Pass(time.Second)
 		for _, s := range all {
-			if s.target.Name == "then" {
-				i, _ := s.Intent()
+			i, _ := s.Intent()
+			switch s.target.Name {
+			case "then":
 				h.Finish(i, s.target, retention.Outcome{Result: retention.Gone})
+			case "conflict":
+				h.Finish(i, s.target, retention.Outcome{Result: retention.Changed})
 			}
 		}
 		h.end()
 		expect.Equal(t, "results", map[string]archive.Result{
-			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "gone": archive.Kept, "then": archive.Gone,
-			"unsent": archive.Kept, "unsure": archive.Unknown,
+			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "conflict": archive.Unknown, "gone": archive.Gone,
+			"then": archive.Gone, "unsent": archive.Kept, "unsure": archive.Unknown,
 		}, h.results(h.stores["mem://history"]))
 		h.begin()
 	})

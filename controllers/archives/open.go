@@ -35,13 +35,19 @@ type encryption struct {
 	indexer    func(archive.Bucket) *archive.Indexer
 }
 
-// specOf reads a RetentionArchive. The error says what is invalid.
+// retainLeast is the minimum of spec.retain: a record must not expire before Sunset deletes its object.
+const retainLeast = 24 * time.Hour
+
+// specOf reads a RetentionArchive. The error says what is invalid; then the spec is not complete.
 func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
-	s := spec{object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
+	s := spec{known: true, object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
 	if a.Spec.Retain != "" {
 		retain, err := policy.ParseTTL(a.Spec.Retain)
 		if err != nil {
 			return s, fmt.Errorf("spec.retain: %w", err)
+		}
+		if retain < retainLeast {
+			return s, fmt.Errorf("spec.retain: %s is shorter than a day; write 1d or more", a.Spec.Retain)
 		}
 		s.retention.Retain = retain
 	}
@@ -106,8 +112,8 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.index == nil || !slices.Equal(o.recipients, s.recipients) || o.url != s.object.Spec.URL {
-		w.index = s.indexer(current{w})
+	if w.index.current == nil || !slices.Equal(o.recipients, s.recipients) {
+		w.index.turn(s.indexer(current{w}))
 	}
 	o.store, o.url, o.recipients, o.credentials = opened, s.object.Spec.URL, s.recipients, credentials
 	return opened, nil
@@ -134,6 +140,14 @@ func (m *Manager) mayWrite() error {
 		return nil
 	}
 	return m.Leadership.Check()
+}
+
+// mayRecord returns an error unless this process certainly leads and its clock is right.
+func (m *Manager) mayRecord(ctx context.Context) error {
+	if err := m.mayWrite(); err != nil || m.Decider.Check == nil {
+		return err
+	}
+	return m.Decider.Check(ctx)
 }
 
 // clusterID is the UID of the namespace kube-system, which identifies the cluster in records; empty until it is known.

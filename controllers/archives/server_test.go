@@ -34,9 +34,11 @@ type server struct {
 	requests    map[string]int // by verb and resource
 	held        int            // bytes of objects that a page has
 	refuse      func(verb, kind, namespace string) error
-	logs        map[string]string // by pod/container
-	credentials string            // in the Secret of archives
-	page        int               // objects in a page
+	logs        map[string]string                       // by pod/container
+	credentials string                                  // in the Secret of archives
+	page        int                                     // objects in a page
+	managed     string                                  // fields of the metadata of all objects
+	hang        func(verb, kind, namespace string) bool // until the request is canceled
 }
 
 type object struct {
@@ -45,6 +47,7 @@ type object struct {
 	uid, resourceVersion string
 	owner                string
 	more                 string // fields of the object after its metadata
+	managed              string // fields of its metadata
 }
 
 func newServer() *server {
@@ -66,7 +69,8 @@ func (o *object) json(item bool) []byte {
 		owner = fmt.Sprintf(`,"ownerReferences":[{"uid":%q,"kind":"Job","name":"x","apiVersion":"batch/v1"}]`, o.owner)
 		labels = fmt.Sprintf(`,"labels":{"batch.kubernetes.io/controller-uid":%q}`, o.owner)
 	}
-	return fmt.Appendf(nil, `{%s"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":%q%s%s}%s}`, kind, o.namespace, o.name, o.uid, o.resourceVersion, owner, labels, o.more)
+	return fmt.Appendf(nil, `{%s"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":%q%s%s%s}%s}`,
+		kind, o.namespace, o.name, o.uid, o.resourceVersion, owner, labels, o.managed, o.more)
 }
 
 func keyOf(kind schema.GroupVersionKind, namespace, name string) string {
@@ -90,7 +94,7 @@ func (s *server) put(kind schema.GroupVersionKind, full, more string) *object {
 	} else if kind == jobs {
 		o.more += fmt.Sprintf(`,"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":%q}}}`, o.uid)
 	}
-	o.resourceVersion = strconv.Itoa(s.version)
+	o.resourceVersion, o.managed = strconv.Itoa(s.version), s.managed
 	s.objects[key] = o
 	return o
 }
@@ -120,6 +124,13 @@ func (s *server) ask(ctx context.Context, verb, kind, namespace string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(5 * time.Millisecond):
+	}
+	s.mu.Lock()
+	hangs := s.hang != nil && s.hang(verb, kind, namespace)
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,6 +232,7 @@ type bucket struct {
 	// other bytes.
 	refuse func(verb, name string) (err error, done bool)
 	lies   bool
+	poison string // name of an object: the store takes no segment that has its record
 	wants  string // credentials; empty for any
 
 	read       map[string]contents
@@ -270,6 +282,9 @@ func (b *bucket) Write(ctx context.Context, name string, data []byte) error {
 	if err != nil && !done {
 		return err
 	}
+	if b.poison != "" && strings.HasPrefix(name, archive.SegmentPrefix) && objectsOf(name, data)[b.poison] {
+		return errDenied
+	}
 	if was, ok := b.data[name]; ok && string(was) != string(data) {
 		return fmt.Errorf("%s: %w", name, archive.ErrCorrupt)
 	}
@@ -280,6 +295,17 @@ func (b *bucket) Write(ctx context.Context, name string, data []byte) error {
 	b.data[name] = slices.Clone(data)
 	b.written = append(b.written, name)
 	return err
+}
+
+// objectsOf returns the names of the objects in a segment.
+func objectsOf(name string, data []byte) map[string]bool {
+	only := newBucket()
+	only.data[name] = data
+	names := map[string]bool{}
+	for f := range (&archive.Reader{Bucket: only}).Records(context.Background(), name) {
+		names[f.Name] = true
+	}
+	return names
 }
 
 // Read implements archive.Bucket.

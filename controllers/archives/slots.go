@@ -5,50 +5,39 @@ package archives
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
-
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
-	requestsAtOnce = 16 // to the API server, of one worker
-	logsAtOnce     = 16 // reading logs, which a kubelet can delay
+	requestsMost   = 32 // to the API server at the same time, of one worker; one namespace has at most half of them
 	requestTimeout = 20 * time.Second
-	logTimeout     = 10 * time.Second
+	logTimeout     = 10 * time.Second // a kubelet may not answer
 )
 
-// slots limit the requests of a worker.
-type slots struct{ requests, logs chan struct{} }
-
-func newSlots() slots {
-	return slots{requests: make(chan struct{}, requestsAtOnce), logs: make(chan struct{}, logsAtOnce)}
-}
-
-// within calls do with a slot and a timeout.
-func within(ctx context.Context, slots chan struct{}, timeout time.Duration, do func(context.Context) error) error {
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+// within calls do when the share of the namespace permits another request, and with a timeout.
+func (w *worker) within(ctx context.Context, namespace string, timeout time.Duration, do func(context.Context) error) error {
+	if err := w.slots.wait(ctx, namespace, 1); err != nil {
+		return err
 	}
+	defer w.slots.give(namespace, 1)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return do(ctx)
 }
 
-// get reads an object.
-func (w *worker) get(ctx context.Context, t policy.Target) (data []byte, err error) {
-	err = within(ctx, w.slots.requests, requestTimeout, func(ctx context.Context) (err error) {
-		data, err = w.manager.Objects.Get(ctx, t)
+// get reads the object of an item.
+func (w *worker) get(ctx context.Context, i *item) error {
+	t := i.request.target
+	return w.within(ctx, t.Namespace, requestTimeout, func(ctx context.Context) (err error) {
+		i.object, err = w.manager.Objects.Get(ctx, t)
 		return err
 	})
-	return data, err
 }
 
 // list reads a page of a listing.
-func (w *worker) list(ctx context.Context, q Query, visit Visit) (page Page, err error) {
-	err = within(ctx, w.slots.requests, requestTimeout, func(ctx context.Context) (err error) {
+func (w *worker) list(ctx context.Context, l *lease, q Query, visit Visit) (page Page, err error) {
+	err = w.within(ctx, l.namespace, requestTimeout, func(ctx context.Context) (err error) {
 		page, err = w.manager.Objects.List(ctx, q, visit)
 		return err
 	})
@@ -56,9 +45,9 @@ func (w *worker) list(ctx context.Context, q Query, visit Visit) (page Page, err
 }
 
 // listAll reads all pages of a listing.
-func (w *worker) listAll(ctx context.Context, q Query, visit Visit) error {
+func (w *worker) listAll(ctx context.Context, l *lease, q Query, visit Visit) error {
 	for {
-		page, err := w.list(ctx, q, visit)
+		page, err := w.list(ctx, l, q, visit)
 		if err != nil || page.Continue == "" {
 			return err
 		}
@@ -66,10 +55,14 @@ func (w *worker) listAll(ctx context.Context, q Query, visit Visit) error {
 	}
 }
 
-// tail reads the end of a log, and reports whether the log has more.
-func (w *worker) tail(ctx context.Context, namespace, pod, container string, most int64) (text []byte, truncated bool, err error) {
-	err = within(ctx, w.slots.logs, logTimeout, func(ctx context.Context) error {
-		log, err := w.manager.Objects.Log(ctx, namespace, pod, container, most)
+// tail reads the end of a log, and reports whether the log has more. It takes memory for an item before.
+func (w *worker) tail(ctx context.Context, l *lease, i *item, c container, most int64) (text []byte, truncated bool, err error) {
+	err = w.within(ctx, l.namespace, logTimeout, func(ctx context.Context) error {
+		if err := l.reserve(i, most); err != nil {
+			return err
+		}
+		defer func() { l.settle(i, most, lengthInJSON(text)) }()
+		log, err := w.manager.Objects.Log(ctx, c.namespace, c.pod, c.name, most)
 		if err != nil {
 			return err
 		}
@@ -80,23 +73,43 @@ func (w *worker) tail(ctx context.Context, namespace, pod, container string, mos
 	return text, truncated, err
 }
 
-// lastOf reads everything, and returns at most the last bytes.
-func lastOf(r io.Reader, most int) (text []byte, truncated bool, err error) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buffer)
-		text = append(text, buffer[:n]...)
-		if len(text) > 2*most+len(buffer) {
-			truncated = true
-			text = append(text[:0], text[len(text)-most:]...)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, false, err
+// lengthInJSON returns about how long a text is as a string in JSON.
+func lengthInJSON(text []byte) (n int64) {
+	for _, b := range text {
+		switch {
+		case b == '\n', b == '\t', b == '\r', b == '"', b == '\\':
+			n += 2
+		case b < ' ':
+			n += 6
+		default:
+			n++
 		}
 	}
+	return n
+}
+
+// blockBytes is how much of a log is read at once.
+const blockBytes = 32 << 10
+
+// lastOf reads everything, and returns at most the last bytes. It holds no more than two blocks more.
+func lastOf(r io.Reader, most int) (text []byte, truncated bool, err error) {
+	var blocks [][]byte
+	total := 0
+	for err == nil {
+		block := make([]byte, min(blockBytes, most+1))
+		var n int
+		n, err = io.ReadFull(r, block)
+		blocks, total = append(blocks, block[:n]), total+n
+		for len(blocks) > 1 && total-len(blocks[0]) >= most {
+			truncated = truncated || len(blocks[0]) > 0
+			total -= len(blocks[0])
+			blocks = blocks[1:]
+		}
+	}
+	if err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, false, err
+	}
+	text = slices.Concat(blocks...)
 	if len(text) > most {
 		return text[len(text)-most:], true, nil
 	}

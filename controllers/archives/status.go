@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -63,12 +64,15 @@ func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
 		w.mu.Unlock()
 		return
 	}
-	s, news := spec{object: a}, w.invalid == nil
+	s, news := spec{}, w.invalid == nil
 	if err == nil {
 		s, err = specOf(a)
 	}
-	s.known = true
+	if err != nil { // what is left to write is encrypted as before
+		s = spec{known: true, object: a, encryption: w.spec.encryption}
+	}
 	w.spec, w.invalid = s, err
+	w.receipts.recipients = s.recipients
 	w.written.resume(a.Status)
 	w.mu.Unlock()
 	if err == nil {
@@ -110,7 +114,7 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 		err  error
 		what string
 	}{
-		{v1alpha1.ArchiveWritable, w.probe.Write, "write objects to the store"},
+		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.index.err), "write objects to the store"},
 		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
 		{v1alpha1.ArchiveDeletable, w.probe.Delete, "delete objects from the store"},
 	} {
@@ -129,8 +133,11 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	switch {
 	case w.invalid != nil:
 		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
-	case w.failure != nil:
-		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.failure.Error()
+	case w.trouble() != nil:
+		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.trouble().Error()
+	case w.stuck:
+		ready.Reason = retention.ArchiveUnavailable
+		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.probe.Write.Error()
 	default:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, Available, "rules can archive here"
 	}

@@ -17,46 +17,38 @@ import (
 )
 
 const (
-	getPause      = 30 * time.Second // how long requests for single objects are used after a listing was not worth it
-	aheadMost     = 50_000           // receipts of objects that nothing waits for yet, above which a listing records no more of them
-	worthMost     = 4                // pages for each target that waits, above which requests for single objects are used instead
-	pauseForSpace = 100 * time.Millisecond
+	getPause  = 30 * time.Second // how long requests for single objects are used after a listing was not worth it
+	aheadMost = 50_000           // receipts of objects that nothing waits for yet, above which a listing records no more of them
+	worthMost = 4                // pages for each target that waits, above which requests for single objects are used instead
 )
 
-// sweep reads the objects of some groups from a listing of their kind, page by page, and records them. In passing it records other
-// objects of the same settings whose deletion is expected soon: so a backlog costs one request for each page and not for each object.
-func (w *worker) sweep(ctx context.Context, key groupKey, keys []groupKey) {
-	defer w.release(keys...)
-	waiting := w.waitingIn(keys)
+// sweep reads the objects of a group from a listing of their kind in their namespace, page by page, and records them. In passing it
+// records other objects of the same settings whose deletion is expected soon: so a backlog costs one request for each page and not for
+// each object.
+func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*request) {
 	err := w.mayRead(key)
 	q, complete, skipped := Query{Kind: key.kind, Namespace: key.namespace}, false, false
 	for err == nil && !complete {
-		if w.awaitSpace(ctx) != nil {
-			return
-		}
 		var page Page
-		found := &found{worker: w, key: key}
-		page, err = w.list(ctx, q, found.visit)
+		found := &found{worker: w, key: key, lease: l}
+		page, err = w.list(ctx, l, q, found.visit)
 		if err != nil {
 			w.again(found.requests()...)
-			w.drop(found.items...)
+			l.drop(found.items...)
 			break
 		}
-		w.recordPage(ctx, key, found.items)
+		w.recordAll(ctx, key, l, found.items)
 		q.Continue, complete, skipped = page.Continue, page.Continue == "", skipped || found.skipped
 		if left := len(w.stillWaiting(waiting)); !complete && !worthwhile(page, left, found) {
-			w.getInstead(keys)
+			w.getInstead(key)
 			return
 		}
 	}
 	switch {
-	case apierrors.IsResourceExpired(err): // the pages took too long: the next listing continues with what is left
+	case ctx.Err() != nil, apierrors.IsResourceExpired(err): // the pages took too long: the next listing continues with what is left
 	case err != nil:
 		log.FromContext(ctx).V(1).Info("objects not listed for the archive", "kind", key.kind.Kind, "namespace", key.namespace, "err", err.Error())
-		w.getInstead(keys)
-		if apierrors.IsForbidden(err) && key.namespace == "" {
-			return // single objects may be permitted
-		}
+		w.getInstead(key)
 		w.retry(fmt.Errorf("list %s: %w", key.kind.Kind, err), w.stillWaiting(waiting)...)
 	default:
 		if !skipped {
@@ -74,27 +66,6 @@ func worthwhile(page Page, waiting int, f *found) bool {
 	return pages <= int64(worthMost*waiting)
 }
 
-// recordPage records what a page of a listing has.
-func (w *worker) recordPage(ctx context.Context, key groupKey, items []*item) {
-	for len(items) > 0 {
-		n := min(len(items), chunkMost)
-		w.recordAll(ctx, key, items[:n])
-		items = items[n:]
-	}
-}
-
-// waitingIn returns the requests of groups that nothing has read yet.
-func (w *worker) waitingIn(keys []groupKey) (all []*request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, key := range keys {
-		if g := w.groups[key]; g != nil {
-			all = append(all, g.waiting...)
-		}
-	}
-	return all
-}
-
 // stillWaiting returns those of some requests that nothing has read yet.
 func (w *worker) stillWaiting(all []*request) (left []*request) {
 	w.mu.Lock()
@@ -107,56 +78,49 @@ func (w *worker) stillWaiting(all []*request) (left []*request) {
 	return left
 }
 
-// getInstead has single requests read the objects of groups for a while.
-func (w *worker) getInstead(keys []groupKey) {
+// getInstead has single requests read the objects of a group for a while.
+func (w *worker) getInstead(key groupKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, key := range keys {
-		if g := w.groups[key]; g != nil {
-			g.getUntil = w.manager.Clock.Now().Add(getPause)
-		}
+	if g := w.groups[key]; g != nil {
+		g.getUntil = w.manager.Clock.Now().Add(getPause)
 	}
-}
-
-// awaitSpace waits until objects may be read. The error is ctx's.
-func (w *worker) awaitSpace(ctx context.Context) error {
-	for w.isFull() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.manager.Clock.After(pauseForSpace):
-		}
-	}
-	return ctx.Err()
 }
 
 // found is what one page of a listing has for a worker.
 type found struct {
 	worker *worker
 	key    groupKey
+	lease  *lease
 	items  []*item
 	seen   int // objects of the page
 
-	skipped bool // there was no space for all
+	skipped bool // there was no memory for all
 }
 
-// visit takes an object of the page. Without space it takes only the first that is needed: another request reads the others.
+// visit takes an object of the page. Without memory it takes only the first that is needed: another request reads the others.
 func (f *found) visit(_ schema.GroupVersionKind, data []byte) error {
 	id, err := identify(data)
 	if err != nil {
 		return err
 	}
-	f.seen++
-	if len(f.items) > 0 && f.worker.isFull() {
-		f.skipped = true
+	if f.seen++; f.skipped {
 		return nil
 	}
 	r := f.worker.claim(f.key, id)
 	if r == nil {
 		return nil
 	}
-	i := &item{request: r, object: bytes.Clone(data)} // the Builder adds apiVersion and kind
-	f.worker.grow(i, len(i.object))
+	i := &item{request: r}
+	if f.lease.take(i, int64(len(data))) != nil {
+		if len(f.items) > 0 {
+			f.worker.again(r)
+			f.skipped = true
+			return nil
+		}
+		f.lease.force(i, int64(len(data)))
+	}
+	i.object = bytes.Clone(data) // the Builder adds apiVersion and kind
 	f.items = append(f.items, i)
 	return nil
 }
@@ -174,7 +138,7 @@ func (w *worker) claim(key groupKey, id identity) *request {
 	w.mu.Lock()
 	r, ahead := w.requests[id.Metadata.UID], w.receipts.len() < aheadMost
 	switch {
-	case r != nil && (r.underway || r.isStale() || !r.key.settings.Equal(key.settings)):
+	case r != nil && (r.underway || r.isStale() || r.key != key || r.after.After(w.manager.Clock.Now())):
 		r, ahead = nil, false
 	case r != nil && id.is(r):
 		r.underway, ahead = true, false
@@ -200,8 +164,8 @@ func (w *worker) expect(i policy.Intent, id identity) *request {
 	if _, recorded := w.receipts.of(t); recorded || w.requests[t.UID] != nil || w.mayArchive(i.Rule) != nil {
 		return nil
 	}
-	r := &request{key: groupKey{kind: t.Kind, namespace: t.Namespace, settings: i.Rule.Archive}, target: t, intent: i, underway: true}
-	if !id.is(r) {
+	r := &request{key: w.keyOf(t, i.Rule.Archive), target: t, intent: i, underway: true}
+	if _, why := w.history.next(t.UID, w.manager.Clock.Now()); !id.is(r) || why != nil {
 		return nil
 	}
 	w.requests[t.UID] = r

@@ -27,9 +27,10 @@ const (
 // trimmer deletes from an archive what is older than spec.retain, a part in each tick.
 type trimmer struct {
 	*worker
-	listed  time.Time
-	days    []archive.Expiry     // to delete
-	refused map[string]time.Time // the store refuses to delete objects of this day until then; by Expiry.Hold
+	generation int64 // of the spec by which days were found
+	listed     time.Time
+	days       []archive.Expiry     // to delete
+	refused    map[string]time.Time // the store refuses to delete objects of this day until then; by Expiry.Hold
 }
 
 // problem says why the store keeps what is older than spec.retain; nil if it does not.
@@ -40,25 +41,43 @@ func (t *trimmer) problem() error {
 	return fmt.Errorf("the store refuses to delete objects of %d days that are older than spec.retain, because of object lock, a hold in the store or a missing permission; Sunset retries every day", len(t.refused))
 }
 
-// trim deletes some objects.
-func (t *trimmer) trim(ctx context.Context, keep archive.Retention, now time.Time) {
-	if keep.Retain == 0 {
+// trim deletes some objects, unless the clock may be wrong.
+func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
+	if t.generation != s.object.Generation { // legal holds and retain may have changed
+		t.generation, t.listed, t.days = s.object.Generation, time.Time{}, nil
+	}
+	if s.retention.Retain == 0 {
 		t.days, t.refused = nil, nil
 		return
 	}
-	if now.Sub(t.listed) >= trimEvery {
+	due := now.Sub(t.listed) >= trimEvery
+	if !due && len(t.days) == 0 {
+		return
+	}
+	if err := t.manager.mayRecord(ctx); err != nil {
+		log.FromContext(ctx).V(1).Info("nothing deleted for spec.retain; Sunset retries", "archive", t.name, "why", err.Error())
+		return
+	}
+	if now = t.manager.Clock.Now(); due {
 		t.listed = now
-		if err := t.list(ctx, keep, now); err != nil {
+		if err := t.list(ctx, s.retention, now); err != nil {
 			log.FromContext(ctx).Error(err, "archive not listed for spec.retain; Sunset retries in an hour", "archive", t.name)
 			return
 		}
 	}
-	for left := trimAtOnce; left > 0 && len(t.days) > 0; {
+	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); {
 		n, done := t.deleteSome(ctx, &t.days[0], left, now)
 		if left -= n; done {
 			t.days = t.days[1:]
 		}
 	}
+}
+
+// isCurrent reports whether the RetentionArchive still has the spec by which days were found.
+func (t *trimmer) isCurrent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.closed && t.invalid == nil && t.spec.object.Generation == t.generation
 }
 
 // list finds what to delete in the next hour. It tries days again that the store refused to delete long ago.
@@ -82,7 +101,7 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 // deleteSome deletes at most some objects of a day, its index last. It reports whether the day is done: everything was deleted, or
 // nothing more can be for now.
 func (t *trimmer) deleteSome(ctx context.Context, day *archive.Expiry, most int, now time.Time) (n int, done bool) {
-	for n < most {
+	for n < most && t.isCurrent() {
 		names := &day.Segments
 		if len(*names) == 0 {
 			names = &day.Index

@@ -22,6 +22,7 @@ const (
 	probeTimeout = 30 * time.Second
 	flushEvery   = 15 * time.Second
 	flushTimeout = time.Minute
+	leavePause   = time.Second // between two looks at the deletions in flight
 )
 
 // upkeep is what a worker does beside recording, and when it last did it. Only its own goroutine uses it.
@@ -55,7 +56,7 @@ func (u *upkeep) tick(ctx context.Context) {
 		u.probeIfDue(ctx, s, failure, now)
 		u.expireReceipts(now)
 		u.flushIfDue(ctx, now)
-		u.trimmer.trim(ctx, s.retention, now)
+		u.trimmer.trim(ctx, s, now)
 	}
 	u.writeStatus(ctx, s)
 }
@@ -75,12 +76,12 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 		p.Delete = u.trimmer.problem()
 	}
 	u.mu.Lock()
-	if u.stuck { // the writer retries, and knows more
+	if u.stuck && failure != nil { // the writer retries, and knows more
 		u.probe.Read, u.probe.Delete = p.Read, p.Delete
 		u.mu.Unlock()
 		return
 	}
-	u.probe = p
+	u.probe, u.stuck = p, false
 	u.mu.Unlock()
 	if err := cmp.Or(p.Write, p.Read); err != nil {
 		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
@@ -91,14 +92,15 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	u.works()
 }
 
-func (u *upkeep) probeNow(ctx context.Context) store.Probe {
+// probeNow tests the store.
+func (w *worker) probeNow(ctx context.Context) store.Probe {
 	all := func(err error) store.Probe { return store.Probe{Write: err, Read: err, Delete: err} }
-	if err := u.manager.mayWrite(); err != nil {
+	if err := w.manager.mayWrite(); err != nil {
 		return all(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	bucket, err := u.open(ctx)
+	bucket, err := w.open(ctx)
 	if err != nil {
 		return all(err)
 	}
@@ -128,15 +130,12 @@ func (w *worker) wrote() {
 // expireReceipts forgets old receipts, and notes that nothing deleted their objects.
 func (u *upkeep) expireReceipts(now time.Time) {
 	u.mu.Lock()
-	expired, index := u.receipts.expire(now), u.index
+	defer u.mu.Unlock()
+	u.index.kept(u.receipts.expire(now), now)
 	for uid, r := range u.requests {
 		if r.told && now.Sub(r.after) > time.Minute { // its subject no longer exists
 			delete(u.requests, uid)
 		}
-	}
-	u.mu.Unlock()
-	if index != nil {
-		u.kept(index, expired, now)
 	}
 }
 
@@ -151,42 +150,38 @@ func (u *upkeep) flushIfDue(ctx context.Context, now time.Time) {
 	}
 }
 
-// flush writes the index.
-func (w *worker) flush(ctx context.Context) error {
-	w.mu.Lock()
-	index := w.index
-	w.mu.Unlock()
-	if index == nil || index.Pending() == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
-	defer cancel()
-	return index.Flush(ctx, w.manager.Clock.Now())
-}
-
-// leave writes what is left if the RetentionArchive no longer exists, while the process goes on.
+// leave waits for the deletions in flight and writes what is left, if the RetentionArchive no longer exists while the process goes on.
 func (w *worker) leave(ctx context.Context) {
-	if ctx.Err() == nil {
-		if err := w.flush(ctx); err != nil {
-			log.FromContext(ctx).Info("index of a deleted RetentionArchive not written", "archive", w.name, "err", err.Error())
+	for w.inFlight() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.manager.Clock.After(leavePause):
 		}
 	}
+	if ctx.Err() == nil {
+		w.finish(ctx, true)
+	}
+}
+
+func (w *worker) inFlight() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.receipts.inFlight()
 }
 
 // finish writes the results of the last deletions. If all of them have ended, the objects of all other receipts were not deleted.
 func (w *worker) finish(ctx context.Context, ended bool) {
 	w.mu.Lock()
-	index, left := w.index, w.receipts
-	w.receipts = newReceipts()
-	w.mu.Unlock()
-	if index == nil {
-		return
-	}
-	if ended {
-		for _, r := range left.by {
-			w.kept(index, []*receipt{r}, w.manager.Clock.Now())
+	left := w.receipts
+	w.receipts = newReceipts(w.manager.Clock.Now, w.spec.recipients)
+	for _, r := range left.by {
+		if ended {
+			r.used = time.Time{}
+			w.index.kept([]*receipt{r}, w.manager.Clock.Now())
 		}
 	}
+	w.mu.Unlock()
 	if err := w.flush(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "index of the archive not written", "archive", w.name)
 	}

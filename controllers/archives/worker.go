@@ -5,7 +5,6 @@ package archives
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,34 +25,39 @@ import (
 type worker struct {
 	manager *Manager
 	name    string
-	uid     types.UID   // of the RetentionArchive
-	stop    func()      // ends run; nil until it runs
-	wake    wake.Signal // of dispatch
-	attend  wake.Signal // of upkeep
-	slots   slots
+	uid     types.UID     // of the RetentionArchive
+	stop    func()        // ends run; nil until it runs
+	wake    wake.Signal   // of dispatch
+	attend  wake.Signal   // of upkeep
+	slots   *shares       // of requests to the API server
+	memory  *shares       // of bytes that were read and are not in a segment yet
+	large   chan struct{} // has room for the one that uses the memory for large records
 
 	segment segment // the one that grows
 	opening sync.Mutex
 	opened  opened // the store; held while it is opened
 
 	mu       sync.Mutex
-	spec     spec             // as last read
-	index    *archive.Indexer // nil until the store is known
-	invalid  error            // why the RetentionArchive cannot be used; nil if it can
-	failure  error            // why the store cannot be used; nil if it can
-	probe    store.Probe      // what the store could do at the last attempt
-	stuck    bool             // a segment cannot be written, and the writer retries
+	closed   bool // the RetentionArchive no longer exists
+	spec     spec // as last read
+	index    index
+	invalid  error       // why the RetentionArchive cannot be used; nil if it can
+	failure  error       // why the store cannot be used; nil if it can
+	probe    store.Probe // what the store could do at the last attempt
+	stuck    bool        // a segment cannot be written: the writer retries, or has given it back, and no other was written since
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
-	read     int64 // bytes of objects that were read and are not in a segment yet
+	settings map[string]*policy.Archive // of groups; see keyOf
+	history  history
 	written  written
 }
 
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
-		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newSlots(),
-		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(),
+		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: make(chan struct{}, 1),
+		settings: map[string]*policy.Archive{}, history: newHistory(),
+		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
 	return w
@@ -73,10 +77,11 @@ func (w *worker) run(ctx context.Context) {
 
 // request is a target that waits to be recorded, or is being recorded.
 type request struct {
-	key       groupKey
-	target    policy.Target
-	intent    policy.Intent
-	candidate retention.Candidate // nil if only this process expects the deletion
+	key        groupKey
+	target     policy.Target
+	intent     policy.Intent
+	candidate  retention.Candidate // nil if only this process expects the deletion
+	recipients []string            // of the segment that has the record
 
 	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet
@@ -96,16 +101,37 @@ func (r *request) same(t policy.Target, a *policy.Archive) bool {
 // isStale reports whether the API server has another version, or none.
 func (r *request) isStale() bool { return r.stale != retention.Failed }
 
+// close refuses everything except results from now on, since the RetentionArchive no longer exists.
+func (w *worker) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
+
 // reset forgets what waits, and all receipts.
 func (w *worker) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts()
+	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts(w.manager.Clock.Now, w.spec.recipients)
 }
 
 // mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
 // caller holds mu.
 func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
+	if err := w.permits(r, also...); err != nil {
+		return err
+	}
+	if err := w.trouble(); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", w.name, err)
+	}
+	return nil
+}
+
+// permits is mayArchive for records that the store already has.
+func (w *worker) permits(r *policy.Rule, also ...schema.GroupKind) error {
+	if w.closed {
+		return policy.NoArchive(w.name)
+	}
 	if w.invalid != nil {
 		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.invalid)
 	}
@@ -116,13 +142,7 @@ func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
 			return fmt.Errorf("namespace %s is not known yet", r.Namespace)
 		}
 	}
-	if err := policy.MayArchive(r, w.spec.object, namespace, also...); err != nil {
-		return err
-	}
-	if w.failure != nil {
-		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.failure)
-	}
-	return nil
+	return policy.MayArchive(r, w.spec.object, namespace, also...)
 }
 
 // lookup returns the receipt for a version of a target. A store that fails does not end it.
@@ -130,11 +150,11 @@ func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.receipts.of(t)
-	if !ok || !r.Covers(t, i.Rule.Archive) {
+	if !ok || !r.Covers(t, i.Rule.Archive) || w.permits(i.Rule, t.Kind.GroupKind()) != nil {
 		return policy.Receipt{}, false
 	}
-	why := w.mayArchive(i.Rule, t.Kind.GroupKind())
-	return r, why == nil || w.failure != nil && errors.Is(why, w.failure)
+	w.receipts.use(t)
+	return r, true
 }
 
 // record queues a target, unless it is queued. The Outcome says why there is no record; nil if nothing is known to be wrong.
@@ -165,7 +185,8 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 
 // enqueue adds a request, instead of an earlier one about the same object.
 func (w *worker) enqueue(i policy.Intent, t policy.Target) *request {
-	r := &request{key: groupKey{kind: t.Kind, namespace: t.Namespace, settings: i.Rule.Archive}, target: t, intent: i}
+	r := &request{key: w.keyOf(t, i.Rule.Archive), target: t, intent: i}
+	r.after, r.err = w.history.next(t.UID, w.manager.Clock.Now())
 	w.requests[t.UID] = r
 	w.queue(r)
 	return r
@@ -202,16 +223,24 @@ func (w *worker) withdraw(i policy.Intent) {
 // finished takes the result of a DELETE. Only a final result ends the use of the receipt.
 func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	w.mu.Lock()
-	index := w.index
+	defer w.mu.Unlock()
 	r, result := w.receipts.finish(t, o)
-	w.mu.Unlock()
-	if result != "" && index != nil {
-		index.Finish(r.segment, r.line, result, w.manager.Clock.Now())
+	if result == archive.Deleted || result == archive.Gone {
+		w.history.forget(t.UID)
 	}
+	w.index.finish(&r, result, w.manager.Clock.Now())
+}
+
+// settled takes what a read has shown of a target whose DELETE had no definite answer.
+func (w *worker) settled(t policy.Target, gone bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, result := w.receipts.settle(t, gone)
+	w.index.finish(&r, result, w.manager.Clock.Now())
 }
 
 // trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
-func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure) }
+func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
 
 // failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
 func (w *worker) failed(err error) {
@@ -244,7 +273,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.trouble() != nil {
+	if w.trouble() != nil || w.stuck {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

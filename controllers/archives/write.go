@@ -24,19 +24,22 @@ const (
 	segmentAge   = 200 * time.Millisecond // after its first record a segment is written, even if it is not full
 	writeTimeout = time.Minute            // of one attempt to write a segment and to read it back
 	maxRetry     = 30 * time.Second       // between two attempts
+	attemptsMost = 5                      // to write a segment while the store takes other objects
 )
 
 // segment is the segment that grows.
 type segment struct {
 	wake wake.Signal // of the writer
 
-	mu        sync.Mutex
-	builder   *archive.Builder // nil until the RetentionArchive is read
-	encrypted bool             // builder encrypts
-	next      *encryption      // to use from the next segment on; nil for the same
-	requests  []*request       // by line
-	began     time.Time        // when the first record was added
-	space     chan struct{}    // closed and replaced when a full segment is sealed
+	mu         sync.Mutex
+	builder    *archive.Builder // nil until the RetentionArchive is read
+	encrypted  bool             // builder encrypts
+	recipients []string         // for whom
+	next       *encryption      // to use from the next segment on; nil for the same
+	requests   []*request       // by line
+	most       int              // records that it may have; less than a full segment if the store has refused one of them before
+	began      time.Time        // when the first record was added
+	space      chan struct{}    // closed and replaced when a full segment is sealed
 }
 
 // use has segments encrypted in this way from now on.
@@ -51,7 +54,7 @@ func (s *segment) use(e encryption) {
 // turn changes the encryption if the segment is empty. The caller holds mu.
 func (s *segment) turn() {
 	if s.next != nil && len(s.requests) == 0 {
-		s.builder, s.encrypted, s.next = s.next.builder(), s.next.encrypted, nil
+		s.builder, s.encrypted, s.recipients, s.next = s.next.builder(), s.next.encrypted, s.next.recipients, nil
 	}
 }
 
@@ -59,14 +62,14 @@ func (s *segment) turn() {
 func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	s, now := &w.segment, w.manager.Clock.Now()
 	w.mu.Lock()
-	intent := i.request.intent
+	intent, most := i.request.intent, w.history.together(i.request.target.UID)
 	w.mu.Unlock()
 	record, err := recordOf(i, intent, paths, w.manager.clusterID(), now)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	for s.builder == nil || s.builder.Full() {
+	for s.builder == nil || s.builder.Full() || len(s.requests) > 0 && len(s.requests) >= min(s.most, most) {
 		space := s.space
 		s.mu.Unlock()
 		s.wake.Send()
@@ -84,10 +87,12 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 	if _, err := s.builder.Add(audit.ObjectOf(i.request.target), record); err != nil {
 		return err
 	}
+	i.request.recipients = s.recipients
 	if s.requests = append(s.requests, i.request); len(s.requests) == 1 {
-		s.began = now
+		s.began, s.most = now, archive.MaxRecords
 		s.wake.Send()
 	}
+	s.most = min(s.most, most)
 	if s.builder.Full() {
 		s.wake.Send()
 	}
@@ -145,9 +150,10 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 }
 
 // store writes a segment until the store has it, and then issues the receipts. If the store has something else, the objects are
-// recorded again.
+// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments.
 func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*request) {
-	for pause := firstBackoff; ; pause = min(2*pause, maxRetry) {
+	again := w.isRefusedAgain(requests)
+	for attempt, pause := 1, firstBackoff; ; attempt, pause = attempt+1, min(2*pause, maxRetry) {
 		began := w.manager.Clock.Now()
 		err := w.storeOnce(ctx, sealed)
 		if err == nil {
@@ -158,12 +164,17 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 			return
 		}
 		log.FromContext(ctx).Error(err, "segment not written", "archive", w.name, "segment", sealed.Name, "records", len(requests))
-		w.failedToWrite(err)
-		if errors.Is(err, archive.ErrCorrupt) {
+		switch {
+		case errors.Is(err, archive.ErrCorrupt):
+			w.failedToWrite(err)
 			w.discard(ctx, sealed.Name) // and the next probe lets the objects be read again
 			w.retry(err, requests...)
 			return
+		case (again || attempt >= attemptsMost) && w.takesOthers(ctx):
+			w.refused(err, again, requests)
+			return
 		}
+		w.failedToWrite(err)
 		select {
 		case <-ctx.Done():
 			return
@@ -174,13 +185,50 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 	w.issue(sealed, requests)
 }
 
+// isRefusedAgain reports whether a segment has only records that the store has refused, while it has taken others since.
+func (w *worker) isRefusedAgain(requests []*request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range requests {
+		if p := w.history.by[r.target.UID]; p.refusals == 0 || !w.written.last.After(p.refused) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesOthers reports whether the store takes other objects than segments.
+func (w *worker) takesOthers(ctx context.Context) bool {
+	if w.manager.mayRecord(ctx) != nil {
+		return false
+	}
+	p := w.probeNow(ctx)
+	return p.Write == nil && p.Read == nil
+}
+
+// refused gives back the requests of a segment that the store does not take, and lets other segments be written. If the store takes
+// none, the RetentionArchive says why until it takes one.
+func (w *worker) refused(err error, again bool, requests []*request) {
+	w.mu.Lock()
+	now := w.manager.Clock.Now()
+	for _, r := range requests {
+		w.history.refused(r.target.UID, err, now)
+	}
+	if !again {
+		w.probe.Write, w.stuck = err, true
+	}
+	w.mu.Unlock()
+	w.works()
+	w.retry(fmt.Errorf("the store refuses the record: %w", err), requests...)
+}
+
 // storeOnce writes a segment and reads it back.
 func (w *worker) storeOnce(ctx context.Context, sealed archive.Segment) error {
-	if err := w.manager.mayWrite(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	if err := w.manager.mayRecord(ctx); err != nil {
+		return err
+	}
 	bucket, err := w.open(ctx)
 	if err != nil {
 		return err
@@ -207,7 +255,8 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		if !isLine(sealed, line, r) {
 			continue
 		}
-		new := &receipt{target: r.target, archive: r.key.settings, segment: sealed.Name, line: line, at: now}
+		w.history.recorded(r.target.UID, now)
+		new := &receipt{target: r.target, archive: r.key.settings, recipients: r.recipients, segment: sealed.Name, line: line, at: now}
 		if old := w.receipts.add(new); old != nil {
 			replaced = append(replaced, old)
 		}
@@ -219,27 +268,15 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		}
 	}
 	w.written.add(len(requests), len(sealed.Data), now)
-	index := w.index
+	w.index.add(sealed)
+	w.index.kept(replaced, now)
 	w.mu.Unlock()
 	callReady(ready)
 	metrics.ArchiveRecords.WithLabelValues(w.name).Add(float64(len(requests)))
 	metrics.ArchiveBytes.WithLabelValues(w.name).Add(float64(len(sealed.Data)))
-	if index != nil {
-		index.Add(sealed)
-		w.kept(index, replaced, now)
-	}
 }
 
 // isLine reports whether a line of a segment is the record of a request.
 func isLine(s archive.Segment, line int, r *request) bool {
 	return line < len(s.Meta) && s.Meta[line].Line == line && s.Meta[line].UID == r.target.UID && s.Meta[line].ResourceVersion == r.target.ResourceVersion
-}
-
-// kept notes that nothing deleted the objects of some receipts. Of unsure ones that is not known.
-func (w *worker) kept(index *archive.Indexer, all []*receipt, now time.Time) {
-	for _, r := range all {
-		if !r.unsure {
-			index.Finish(r.segment, r.line, archive.Kept, now)
-		}
-	}
 }

@@ -235,14 +235,14 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
-	ledgerManager.Decider = ledgers.Decider{
-		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
-		Check: func(ctx context.Context) error {
-			_, err := policies.Check(ctx, "")
-			return err
-		},
+	check := func(ctx context.Context) error {
+		_, err := policies.Check(ctx, "")
+		return err
 	}
-	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done()}
+	ledgerManager.Decider = ledgers.Decider{
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(), Check: check, Settled: archiveManager.Settled,
+	}
+	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done(), Check: check}
 	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager
 	discover, err := c.discover(mgr)
 	if err != nil {

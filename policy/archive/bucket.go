@@ -37,6 +37,5 @@ var (
 	ErrRefused   = errors.New("the store refuses to delete it")
 	ErrCorrupt   = errors.New("not what was written")
 	ErrEncrypted = errors.New("encrypted for other recipients")
-	ErrTooLarge  = errors.New("record is too large")
-	ErrMismatch  = errors.New("object is another version")
+	errNewer     = errors.New("written by a newer version")
 )

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 const (
 	window    = 512 << 10       // bytes of compression: bounds the memory of writers
 	maxWindow = 8 << 20         // bytes that readers accept: zstd without options uses at most this
-	maxObject = 2 * MaxRecord   // bytes of an object in the bucket
+	maxObject = 2 * MaxRecord   // bytes of an object in the bucket that are read
 	maxLine   = MaxRecord + 512 // bytes
 )
 
@@ -32,6 +33,15 @@ func newEncoder() *zstd.Encoder {
 	return e
 }
 
+// marshal writes a value as a line of JSON without white space, and with <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return line.Bytes(), err
+}
+
 // encrypt encrypts data for recipients. Without recipients it returns data.
 func encrypt(data []byte, recipients []age.Recipient) ([]byte, error) {
 	if len(recipients) == 0 {
@@ -39,45 +49,23 @@ func encrypt(data []byte, recipients []age.Recipient) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	w, err := age.Encrypt(&out, recipients...)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err == nil {
+		err = w.Close()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encrypt for the recipients of the archive: %w", err)
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// fetch reads an object and verifies its digest, so that no caller sees other bytes than were written. What is encrypted stays so.
-func fetch(ctx context.Context, b Bucket, object string) ([]byte, error) {
-	n, err := parseAny(object)
-	if err != nil {
-		return nil, err
-	}
-	r, err := b.Read(ctx, object)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read object %q: %w", object, err)
-	}
-	if len(data) > maxObject {
-		return nil, fmt.Errorf("object %q: %w: it is longer than %d bytes", object, ErrCorrupt, maxObject)
-	}
-	if got := digest(data); got != n.digest {
-		return nil, fmt.Errorf("object %q: %w: its SHA-256 is %s; restore it from a copy of the bucket", object, ErrCorrupt, got)
-	}
-	return data, nil
-}
-
-// lines yields the lines of an object that fetch has read, without their ends. A line is valid until the next one.
-func lines(object string, data []byte, identities []age.Identity) iter.Seq2[[]byte, error] {
+// lines reads an object, verifies its digest, and yields its lines without their ends. A line is valid until the next one. After an
+// error it ends.
+func (r *Reader) lines(ctx context.Context, object string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		plain, err := decrypt(object, data, identities)
+		plain, err := r.open(ctx, object)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -101,16 +89,29 @@ func lines(object string, data []byte, identities []age.Identity) iter.Seq2[[]by
 	}
 }
 
-func decrypt(object string, data []byte, identities []age.Identity) (io.Reader, error) {
-	if n, err := parseAny(object); err != nil || !n.encrypted {
-		return bytes.NewReader(data), err
+// open reads an object, verifies its digest and decrypts it.
+func (r *Reader) open(ctx context.Context, object string) (io.Reader, error) {
+	n, ok := parseName(object)
+	if !ok {
+		return nil, fmt.Errorf("object %q is not part of an archive: its name is not that of a segment or of an index object", object)
 	}
-	if len(identities) == 0 {
+	in, err := r.Bucket.Read(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxObject))
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, fmt.Errorf("read object %q: %w", object, err)
+	}
+	if got := digest(data); got != n.digest {
+		return nil, corrupt(object, fmt.Errorf("its SHA-256 is %s; restore it from a copy of the bucket", got))
+	}
+	if !n.encrypted {
+		return bytes.NewReader(data), nil
+	}
+	plain, err := age.Decrypt(bytes.NewReader(data), r.Identities...)
+	if none := new(age.NoIdentityMatchError); len(r.Identities) == 0 || errors.As(err, &none) {
 		return nil, fmt.Errorf("object %q: %w; give the private key of a recipient", object, ErrEncrypted)
-	}
-	plain, err := age.Decrypt(bytes.NewReader(data), identities...)
-	if none := new(age.NoIdentityMatchError); errors.As(err, &none) {
-		return nil, fmt.Errorf("object %q: %w; give the private key of another recipient", object, ErrEncrypted)
 	}
 	if err != nil {
 		return nil, corrupt(object, err)

@@ -11,10 +11,9 @@
 // The segments are the archive. An index object only saves time: a Reader reads the segments that no index object covers, and
 // ignores metadata without a segment. So a crash between any two steps leaves a consistent archive:
 //
-//   - While a segment is written: the object does not exist, since stores publish an object when it is complete. If a store leaves
-//     part of one, its digest is wrong: Verify reports it, and no receipt exists for it, so nothing was deleted.
-//   - After a segment was written, before its receipt: records without a result. Nothing was deleted. The next leader records the
-//     objects again, and Find collapses records of one UID and resourceVersion.
+//   - While a segment is written: Verify reports what is left of it. No receipt exists for it, so nothing was deleted.
+//   - After a segment was written, before its receipt: records without a result. The next leader records the objects again, and Find
+//     collapses records of one UID and resourceVersion.
 //   - After the DELETE, before its result is written: a record without a result. The object may be deleted, and the record has it.
 //   - After a segment was written, before an index object covers it: Find reads the segment.
 //   - After a new index object was written, before the one that it replaces was deleted: both have the same lines, and results

@@ -3,126 +3,172 @@
 package archive
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"iter"
-	"maps"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
-	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// LateResult is how long after a record its result may be written by a later process, so that Find finds it.
-const LateResult = 7 * 24 * time.Hour
-
-// maxDelay is how long a record may wait for its segment to be complete.
-const maxDelay = 24 * time.Hour
-
-// maxWalk is the longest time for which each day is listed on its own.
-const maxWalk = 400 * 24 * time.Hour
-
-// Find yields the metadata of records, the newest first. Of several records of one UID and resourceVersion it yields the newest.
-// It reads index objects, segments that no index object covers, and nothing else, some in parallel, and holds the matches of a few
-// days. After an error it ends.
-func (r *Reader) Find(ctx context.Context, q Query) iter.Seq2[Meta, error] {
-	return func(yield func(Meta, error) bool) {
-		days, err := r.days(ctx, q.Since, q.Until)
-		if err != nil {
-			yield(Meta{}, err)
-			return
-		}
-		s := &search{reader: r, query: q, filter: q.filter(), reads: make(chan struct{}, parallelReads)}
-		var late outcomes
-		seen := map[version]struct{}{}
-		for d := range ahead(ctx, slices.Values(days), s.load) {
-			if d.err != nil {
-				yield(Meta{}, d.err)
-				return
-			}
-			for _, m := range d.join(&late, seen) {
-				if q.matchesResult(m) && !yield(m, nil) {
-					return
-				}
-			}
-		}
-		if ctx.Err() != nil {
-			yield(Meta{}, ctx.Err())
+// Find returns the metadata of records, the newest first. Of several records of one UID and resourceVersion it returns the newest.
+// It reads index objects, segments that no index object covers, and nothing else, some at the same time.
+func (r *Reader) Find(ctx context.Context, q Query) (found []Meta, err error) {
+	for range 5 { // an index object may be replaced between the listing and its reading
+		if found, err = r.find(ctx, q); !errors.Is(err, ErrNotFound) {
+			break
 		}
 	}
+	return found, err
 }
 
-// join sets the results of a day's records, and returns those that are new in seen, the newest first. late has the results of later
-// days, and gets those of this one.
-func (d *dayFound) join(late *outcomes, seen map[version]struct{}) []Meta {
-	for v, k := range d.outcomes.versions {
-		if late.versions == nil {
-			late.versions = map[version]known{}
-		}
-		late.versions[v] = late.versions[v].combine(k)
+func (r *Reader) find(ctx context.Context, q Query) ([]Meta, error) {
+	objects, err := r.names(ctx, IndexPrefix, q)
+	if err != nil {
+		return nil, err
 	}
-	d.outcomes.versions = late.versions
-	results := map[version]known{}
-	for _, m := range d.metas {
-		v := version{m.UID, m.ResourceVersion}
-		results[v] = results[v].combine(d.outcomes.of(m))
+	segments, err := r.names(ctx, SegmentPrefix, q)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(d.metas, newestFirst)
-	var all []Meta
-	for _, m := range d.metas {
-		v := version{m.UID, m.ResourceVersion}
-		if _, is := seen[v]; is {
-			continue
+	slices.Reverse(objects) // the newest may be replaced soon
+	f := q.filter()
+	parts, err := inParallel(ctx, objects, func(ctx context.Context, object string) (indexPart, error) { return r.readIndex(ctx, object, q, f) })
+	if err != nil {
+		return nil, err
+	}
+	var metas []Meta
+	finished, covered := map[string][]Finished{}, map[string]bool{}
+	for _, part := range parts {
+		for _, f := range part.finished {
+			finished[f.Of] = append(finished[f.Of], f)
 		}
-		seen[v] = struct{}{}
-		m.Result, m.ResultAt = results[v].result, results[v].at
-		all = append(all, m)
+		for _, segment := range part.segments {
+			covered[segment] = true
+		}
+		metas = append(metas, part.metas...)
+	}
+	missing := func(m Meta) bool { _, is := slices.BinarySearch(segments, m.Segment); return !is }
+	metas = slices.DeleteFunc(metas, missing) // the retention of the archive has deleted them
+	segments = slices.DeleteFunc(segments, func(n string) bool { return covered[n] })
+	read, err := inParallel(ctx, segments, func(ctx context.Context, segment string) ([]Meta, error) { return r.search(ctx, segment, q) })
+	if err != nil {
+		return nil, err
+	}
+	return join(append(metas, slices.Concat(read...)...), finished), nil
+}
+
+// names are the names of the objects that can have matching records, in their order.
+func (r *Reader) names(ctx context.Context, prefix string, q Query) (all []string, err error) {
+	if !q.Since.IsZero() && !q.Until.IsZero() {
+		prefix += common(dayOf(q.Since), dayOf(q.Until.Add(maxDelay)))
+	}
+	for e, err := range r.Bucket.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		if n, ok := parseName(e.Name); ok && q.matchesDay(n.start) {
+			all = append(all, e.Name)
+		}
+	}
+	return all, nil
+}
+
+// common is the prefix that two texts of one length have in common.
+func common(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// join collapses records of one UID and resourceVersion, with the results of all of them. The newest is first.
+func join(metas []Meta, finished map[string][]Finished) []Meta {
+	type version struct {
+		uid             types.UID
+		resourceVersion string
+	}
+	slices.SortFunc(metas, func(a, b Meta) int {
+		return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
+	})
+	places := make(map[version]int, len(metas))
+	all := metas[:0]
+	for _, m := range metas {
+		v := version{m.UID, m.ResourceVersion}
+		i, known := places[v]
+		if !known {
+			i = len(all)
+			places[v], all = i, append(all, m)
+		}
+		for _, f := range finished[m.Segment] {
+			if f.has(m.Line) {
+				all[i].combine(f.Result, f.At)
+			}
+		}
 	}
 	return all
 }
 
-// days are the days to read, the latest first: those that have objects, or those of the time from since to until and of late
-// results.
-func (r *Reader) days(ctx context.Context, since, until time.Time) ([]string, error) {
-	if until.IsZero() {
-		return r.existingDays(ctx, dayOf(since), "")
-	}
-	first, err := r.firstDay(ctx)
-	if err != nil || first == "" {
-		return nil, err
-	}
-	begin, end := max(first, dayOf(since)), until.Add(LateResult)
-	if end.Sub(startOf(begin)) > maxWalk {
-		return r.existingDays(ctx, begin, dayOf(end))
-	}
-	var days []string
-	for t := end; dayOf(t) >= begin; t = t.AddDate(0, 0, -1) {
-		days = append(days, dayOf(t))
-	}
-	return days, nil
-}
-
-// firstDay is the day of the first segment; empty if there is none.
-func (r *Reader) firstDay(ctx context.Context) (string, error) {
-	for e, err := range r.Bucket.List(ctx, SegmentPrefix) {
-		if n, ok := parseName(SegmentPrefix, e.Name); ok || err != nil {
-			return n.day, err
+// search returns the matching metadata of a segment that no index object covers.
+func (r *Reader) search(ctx context.Context, segment string, q Query) (metas []Meta, err error) {
+	for f, err := range r.Records(ctx, segment) {
+		if errors.Is(err, ErrNotFound) { // the retention of the archive has deleted it
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if q.matches(f.Meta) {
+			metas = append(metas, f.Meta)
 		}
 	}
-	return "", nil
+	return metas, nil
 }
 
-// existingDays are the days from begin to end that have objects. An empty end is no limit.
-func (r *Reader) existingDays(ctx context.Context, begin, end string) ([]string, error) {
-	days := map[string]struct{}{}
-	for _, prefix := range []string{SegmentPrefix, IndexPrefix} {
-		for e, err := range r.Bucket.List(ctx, prefix) {
-			if err != nil {
-				return nil, err
+// indexPart is the content of one index object.
+type indexPart struct {
+	segments []string // that it covers
+	metas    []Meta   // that match
+	finished []Finished
+}
+
+// readIndex reads an index object. It decodes only lines that may match.
+func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter) (part indexPart, err error) {
+	segment := ""
+	for line, err := range r.lines(ctx, object) {
+		if err != nil {
+			return part, err
+		}
+		if bytes.HasPrefix(line, []byte(`{"result":"`)) {
+			var f Finished
+			if err := json.Unmarshal(line, &f); err != nil {
+				return part, corrupt(object, err)
 			}
-			if n, ok := parseName(prefix, e.Name); ok && n.day >= begin && (end == "" || n.day <= end) {
-				days[n.day] = struct{}{}
+			part.finished = append(part.finished, f)
+			continue
+		}
+		rest, _ := bytes.CutPrefix(line, []byte(`{"segment":"`))
+		if name, _, _ := bytes.Cut(rest, []byte(`"`)); string(name) != segment {
+			segment = string(name)
+			if n, ok := parseName(segment); !ok || n.prefix != SegmentPrefix {
+				return part, corrupt(object, fmt.Errorf("a line begins neither with a segment nor with a result: %.60q", line))
 			}
+			part.segments = append(part.segments, segment)
+		}
+		if !f.passes(line) {
+			continue
+		}
+		var m Meta
+		if err := json.Unmarshal(line, &m); err != nil {
+			return part, corrupt(object, err)
+		}
+		if m.Segment = segment; q.matches(m) { // one string for all
+			part.metas = append(part.metas, m)
 		}
 	}
-	sorted := slices.Sorted(maps.Keys(days))
-	slices.Reverse(sorted)
-	return sorted, nil
+	return part, nil
 }

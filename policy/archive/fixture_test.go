@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -104,7 +105,7 @@ func jobOf(o audit.Object) json.RawMessage {
 		`"labels":{"app":%q}},"spec":{"parallelism":1}}`, o.Name, o.Namespace, o.UID, o.ResourceVersion, o.Name))
 }
 
-// record changes the record of a subject.
+// edit changes the record of a subject.
 type edit func(*archive.Record)
 
 // writer writes segments with some records each.
@@ -154,11 +155,21 @@ func (w *writer) flush(at time.Time) {
 func find(t testing.TB, r *archive.Reader, q archive.Query) string {
 	t.Helper()
 	var all []string
-	for m, err := range r.Find(t.Context(), q) {
-		expect.NoError(t, err)
+	found, err := r.Find(t.Context(), q)
+	expect.NoError(t, err)
+	for _, m := range found {
 		all = append(all, m.Name+"@"+m.ResourceVersion+":"+string(m.Result))
 	}
 	return strings.Join(all, " ")
+}
+
+// get reads one record.
+func get(t testing.TB, r *archive.Reader, m archive.Meta) (archive.Record, error) {
+	t.Helper()
+	for f, err := range r.Each(t.Context(), []archive.Meta{m}) {
+		return f.Record, err
+	}
+	return archive.Record{}, errors.New("no record and no error")
 }
 
 func identity(t testing.TB) *age.X25519Identity {

@@ -15,9 +15,6 @@ import (
 func ParseRecipients(texts []string) ([]age.Recipient, error) {
 	recipients := make([]age.Recipient, 0, len(texts))
 	for i, text := range texts {
-		if strings.ContainsAny(text, "\r\n#") {
-			return nil, fmt.Errorf("recipients[%d] has a line break or a comment; write one public key", i)
-		}
 		r, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil || len(r) != 1 {
 			return nil, fmt.Errorf("recipients[%d] is not a public key of age; write the line that age-keygen -y prints, such as age1...", i)

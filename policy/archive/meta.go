@@ -4,7 +4,6 @@ package archive
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,14 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
-// WithKind returns an object with apiVersion and kind: those that it has, or these if it has none, as in the items of a list. All
+// WithKind returns an object with apiVersion and kind: those that it has, or these if it has no kind, as in the items of a list. All
 // other bytes stay.
 func WithKind(object json.RawMessage, apiVersion, kind string) (json.RawMessage, error) {
 	h, err := readHeader(object)
 	if err != nil {
 		return nil, err
 	}
-	return h.complete(object, apiVersion, kind)
+	return h.complete(object, apiVersion, kind), nil
 }
 
 // header is what the metadata of a record has of an object.
@@ -45,52 +44,38 @@ func readHeader(object json.RawMessage) (h header, err error) {
 	return h, nil
 }
 
-// complete adds apiVersion and kind to an object and its header if they are absent.
-func (h *header) complete(object json.RawMessage, apiVersion, kind string) (json.RawMessage, error) {
-	add := map[string]string{}
-	if h.APIVersion == "" {
-		add["apiVersion"] = apiVersion
+// complete adds apiVersion and kind to an object and its header if it has no kind.
+func (h *header) complete(object json.RawMessage, apiVersion, kind string) json.RawMessage {
+	_, fields, _ := bytes.Cut(object, []byte("{"))
+	if fields = bytes.TrimSpace(fields); h.Kind != "" || len(fields) < 2 { // null and {} have no fields
+		return object
 	}
-	if h.Kind == "" {
-		add["kind"] = kind
-	}
-	_, members, _ := bytes.Cut(object, []byte("{"))
-	if members = bytes.TrimSpace(members); len(add) == 0 || len(members) < 2 { // null and {} have no fields
-		return object, nil
-	}
-	h.APIVersion, h.Kind = cmp.Or(h.APIVersion, apiVersion), cmp.Or(h.Kind, kind)
-	added, err := json.Marshal(add)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(added[:len(added)-1], ','), members...), nil
+	h.APIVersion, h.Kind = apiVersion, kind
+	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,`, apiVersion, kind), fields...)
 }
 
-func (h header) check() error {
-	if h.APIVersion == "" || h.Kind == "" {
-		return errors.New("object has no apiVersion or no kind")
-	}
-	return nil
-}
-
-func (h header) object() audit.Object {
+func (h header) object() (audit.Object, error) {
 	m := h.Metadata
-	return audit.Object{APIVersion: h.APIVersion, Kind: h.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	o := audit.Object{APIVersion: h.APIVersion, Kind: h.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	if o.APIVersion == "" || o.Kind == "" {
+		return o, errors.New("object has no apiVersion or no kind")
+	}
+	return o, nil
 }
 
 // metaOf is the metadata of a record, without its place in a segment. h is the header of its object.
-func metaOf(r Record, h header) (Meta, error) {
-	if err := h.check(); err != nil {
-		return Meta{}, err
+func metaOf(r Record, h header) (m Meta, err error) {
+	m = Meta{Labels: h.Metadata.Labels, Policy: r.Policy, Rule: r.Rule, Due: r.Due, Reason: r.Reason, Outcome: r.Outcome, ArchivedAt: r.ArchivedAt}
+	if m.Object, err = h.object(); err != nil {
+		return m, err
 	}
-	m := Meta{Object: h.object(), Labels: h.Metadata.Labels, Policy: r.Policy, Rule: r.Rule, Due: r.Due, Reason: r.Reason,
-		Outcome: r.Outcome, ArchivedAt: r.ArchivedAt}
 	for i, dependent := range r.Dependents {
 		d, err := readHeader(dependent)
-		if err = errors.Join(err, d.check()); err != nil {
+		o, kindErr := d.object()
+		if err = errors.Join(err, kindErr); err != nil {
 			return m, fmt.Errorf("dependent %d: %w", i, err)
 		}
-		m.Dependents = append(m.Dependents, d.object().GroupKind().String()+"/"+d.Metadata.Name)
+		m.Dependents = append(m.Dependents, o.GroupKind().String()+"/"+o.Name)
 	}
 	return m, nil
 }

@@ -5,9 +5,7 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"path"
-	"strings"
+	"regexp"
 	"time"
 )
 
@@ -22,70 +20,49 @@ const (
 const (
 	dayLayout  = "2006/01/02/"
 	timeLayout = "20060102T150405Z"
-	suffix     = ".jsonl.zst"
-	ageSuffix  = ".age"
 )
 
-// name is the parsed name of a segment or of an index object: PREFIX/YYYY/MM/DD/TIME-SHA256.jsonl.zst, with .age if encrypted.
+var (
+	objectNames  = regexp.MustCompile(`^(segments/|index/)(\d{4}/\d{2}/\d{2}/)\d{8}T\d{6}Z-([0-9a-f]{64})\.jsonl\.zst(\.age)?$`)
+	parquetNames = regexp.MustCompile(`^parquet/month=\d{4}-\d{2}/(\d{8})-`)
+)
+
+// name is the parsed name of a segment or of an index object.
 type name struct {
 	prefix    string
-	day       string // in UTC, as 2026/11/27/
-	at        time.Time
-	digest    string // SHA-256 of the object in hexadecimal digits
+	day       string    // in UTC, as 2026/11/27/
+	start     time.Time // of the day
+	digest    string    // SHA-256 of the object in hexadecimal digits
 	encrypted bool
+}
+
+// parseName reads the name of a segment or of an index object. ok is false for all others.
+func parseName(text string) (n name, ok bool) {
+	parts := objectNames.FindStringSubmatch(text)
+	if parts == nil {
+		return n, false
+	}
+	start, err := time.Parse(dayLayout, parts[2])
+	return name{prefix: parts[1], day: parts[2], start: start, digest: parts[3], encrypted: parts[4] != ""}, err == nil
 }
 
 // nameOf is the name of a new object with these bytes, in the folder of a day.
 func nameOf(prefix, day string, at time.Time, data []byte, encrypted bool) string {
-	n := prefix + day + at.UTC().Format(timeLayout) + "-" + digest(data) + suffix
+	n := prefix + day + at.UTC().Format(timeLayout) + "-" + digest(data) + ".jsonl.zst"
 	if encrypted {
-		n += ageSuffix
+		n += ".age"
 	}
 	return n
 }
 
-// parseName reads a name. ok is false if it is not one of an archive.
-func parseName(prefix, text string) (n name, ok bool) {
-	rest, found := strings.CutPrefix(text, prefix)
-	if !found || len(rest) < len(dayLayout) {
-		return n, false
+// startOfDay is the start of the day in the name of any object with records. ok is false for names of another form.
+func startOfDay(text string) (start time.Time, ok bool) {
+	if parts := parquetNames.FindStringSubmatch(text); parts != nil {
+		start, err := time.Parse("20060102", parts[1])
+		return start, err == nil
 	}
-	n.prefix, n.day, rest = prefix, rest[:len(dayLayout)], rest[len(dayLayout):]
-	if _, err := time.Parse(dayLayout, n.day); err != nil {
-		return n, false
-	}
-	rest, n.encrypted = strings.CutSuffix(rest, ageSuffix)
-	rest, found = strings.CutSuffix(rest, suffix)
-	at, sum, dash := strings.Cut(rest, "-")
-	n.digest = sum
-	var err error
-	n.at, err = time.Parse(timeLayout, at)
-	return n, found && dash && err == nil && isDigest(sum)
-}
-
-// dayOfName is the day of the name of an object below one of the prefixes.
-func dayOfName(prefix, text string) (day string, ok bool) {
-	if prefix != ParquetPrefix {
-		n, ok := parseName(prefix, text)
-		return n.day, ok
-	}
-	date, _, _ := strings.Cut(path.Base(text), "-")
-	t, err := time.Parse("20060102", date)
-	return dayOf(t), err == nil && strings.HasPrefix(text, prefix)
-}
-
-// parseAny reads the name of a segment or of an index object.
-func parseAny(text string) (name, error) {
-	for _, prefix := range []string{SegmentPrefix, IndexPrefix} {
-		if n, ok := parseName(prefix, text); ok {
-			return n, nil
-		}
-	}
-	return name{}, fmt.Errorf("object %q is not part of an archive: its name is not that of a segment or of an index object", text)
-}
-
-func isDigest(s string) bool {
-	return len(s) == hex.EncodedLen(sha256.Size) && strings.Trim(s, "0123456789abcdef") == ""
+	n, ok := parseName(text)
+	return n.start, ok
 }
 
 func digest(data []byte) string {
@@ -94,9 +71,3 @@ func digest(data []byte) string {
 }
 
 func dayOf(t time.Time) string { return t.UTC().Format(dayLayout) }
-
-// startOf is the start of a day of parseName.
-func startOf(day string) time.Time {
-	t, _ := time.Parse(dayLayout, day) // parseName has read it
-	return t
-}

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
 // Query selects records. The zero Query selects all. All set fields must match.
@@ -21,25 +20,24 @@ type Query struct {
 	UID       string
 	Selector  labels.Selector // of labels of the object; nil: all
 	Policy    string          // as in Record
-	Rule      string
 	Since     time.Time       // archived at this time or later; zero: no limit
-	Until     time.Time       // archived before this time; zero: no limit, which costs the names of the whole archive
-	Results   []Result        // what happened; empty: all. "" is a record without a result
-	Match     func(Meta) bool // nil: all; called last, from one goroutine at a time
+	Until     time.Time       // archived before this time; zero: no limit
 }
 
-// matches tells whether everything except Results and Match matches.
+// maxDelay is how long a record may wait for its segment to be complete.
+const maxDelay = 24 * time.Hour
+
+// matchesDay tells whether the objects of a day can have matching records.
+func (q Query) matchesDay(start time.Time) bool {
+	return start.AddDate(0, 0, 1).After(q.Since) && (q.Until.IsZero() || start.Before(q.Until.Add(maxDelay)))
+}
+
 func (q Query) matches(m Meta) bool {
-	return q.matchesObject(m) && q.matchesTime(m.ArchivedAt) &&
+	return q.matchesObject(m) && !m.ArchivedAt.Before(q.Since) && (q.Until.IsZero() || m.ArchivedAt.Before(q.Until)) &&
 		(q.Namespace == nil || *q.Namespace == m.Namespace) &&
 		(q.UID == "" || q.UID == string(m.UID)) &&
 		(q.Policy == "" || q.Policy == m.Policy) &&
-		(q.Rule == "" || q.Rule == m.Rule) &&
 		(q.Selector == nil || q.Selector.Matches(labels.Set(m.Labels)))
-}
-
-func (q Query) matchesTime(t time.Time) bool {
-	return !t.Before(q.Since) && (q.Until.IsZero() || t.Before(q.Until))
 }
 
 func (q Query) matchesObject(m Meta) bool {
@@ -53,65 +51,30 @@ func (q Query) matchesObject(m Meta) bool {
 	})
 }
 
-func (q Query) matchesResult(m Meta) bool {
-	return (len(q.Results) == 0 || slices.Contains(q.Results, m.Result)) && (q.Match == nil || q.Match(m))
-}
+// filter has texts that lines with matching metadata contain. It saves decoding most others.
+type filter [][]byte
 
-// filter rejects most lines that cannot match without decoding them. A line must contain one text of each list.
-type filter [][][]byte
-
-// filter is the filter of a query. Its texts are as marshal writes them.
-func (q Query) filter() filter {
-	var f filter
-	add := func(value string, texts ...string) {
-		if value == "" || strings.Trim(value, plain) != "" {
-			return
-		}
-		var any [][]byte
-		for _, t := range texts {
-			any = append(any, []byte(t))
-		}
-		f = append(f, any)
-	}
-	add(q.UID, `"uid":"`+q.UID+`"`)
-	add(q.Name, q.Name)
-	for key, value := range q.equal() {
-		add(key+value, `"`+key+`":"`+value+`"`)
-	}
+func (q Query) filter() (f filter) {
+	texts := []string{q.Kind.Kind, q.Name, q.UID, q.Policy}
 	if q.Namespace != nil {
-		add(*q.Namespace, `"namespace":"`+*q.Namespace+`"`)
+		texts = append(texts, *q.Namespace)
 	}
-	add(q.Policy, `"policy":"`+q.Policy+`"`)
-	add(q.Rule, `"rule":"`+q.Rule+`"`)
-	add(q.Kind.Kind+q.Kind.Group, `"kind":"`+q.Kind.Kind+`"`, `"`+q.Kind.String()+`/`)
-	return f
-}
-
-// plain are characters that no JSON encoder escapes.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:/"
-
-// equal are the labels that must have one value.
-func (q Query) equal() map[string]string {
-	if q.Selector == nil {
-		return nil
-	}
-	equal := map[string]string{}
-	requirements, _ := q.Selector.Requirements()
-	for _, r := range requirements {
-		one := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In
-		if values := r.Values().UnsortedList(); one && len(values) == 1 {
-			equal[r.Key()] = values[0]
+	if q.Selector != nil {
+		requirements, _ := q.Selector.Requirements()
+		for _, r := range requirements {
+			if values := r.Values().UnsortedList(); len(values) == 1 && r.Matches(labels.Set{r.Key(): values[0]}) {
+				texts = append(texts, values[0])
+			}
 		}
 	}
-	return equal
+	for _, text := range texts {
+		escaped, _ := marshal(text) // as in the line
+		f = append(f, bytes.Trim(escaped, "\"\n"))
+	}
+	return f
 }
 
 // passes reports whether a line may match.
 func (f filter) passes(line []byte) bool {
-	for _, any := range f {
-		if !slices.ContainsFunc(any, func(text []byte) bool { return bytes.Contains(line, text) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f, func(text []byte) bool { return !bytes.Contains(line, text) })
 }

@@ -32,48 +32,38 @@ func (e Expiry) Hold() string { return SegmentPrefix + e.Day }
 //
 // A crash during the deletion leaves a day with fewer segments, and its index. The index names segments that do not exist, which
 // Find ignores.
-func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now time.Time, limit int) ([]Expiry, error) {
-	var days []Expiry
+func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now time.Time, limit int) (days []Expiry, err error) {
 	for _, prefix := range []string{ParquetPrefix, SegmentPrefix, IndexPrefix} { // the index only if no segment is left out
 		for e, err := range list(prefix) {
 			if err != nil {
 				return nil, err
 			}
-			day, ok := dayOfName(prefix, e.Name)
-			if !ok || k.held(day) {
+			start, ok := startOfDay(e.Name)
+			day := dayOf(start)
+			if !ok || k.holds(day) {
 				continue
 			}
-			if !k.expired(day, now) {
+			if k.Retain == 0 || start.AddDate(0, 0, 1).Add(k.Retain).After(now) {
 				break
 			}
 			if limit--; limit < 0 {
 				return days, nil
 			}
-			days = addObject(days, prefix, day, e.Name)
+			i, found := slices.BinarySearchFunc(days, day, func(e Expiry, day string) int { return strings.Compare(e.Day, day) })
+			if !found {
+				days = slices.Insert(days, i, Expiry{Day: day})
+			}
+			if prefix == IndexPrefix {
+				days[i].Index = append(days[i].Index, e.Name)
+			} else {
+				days[i].Segments = append(days[i].Segments, e.Name)
+			}
 		}
 	}
 	return days, nil
 }
 
-func addObject(days []Expiry, prefix, day, object string) []Expiry {
-	i, found := slices.BinarySearchFunc(days, day, func(e Expiry, day string) int { return strings.Compare(e.Day, day) })
-	if !found {
-		days = slices.Insert(days, i, Expiry{Day: day})
-	}
-	if prefix == IndexPrefix {
-		days[i].Index = append(days[i].Index, object)
-	} else {
-		days[i].Segments = append(days[i].Segments, object)
-	}
-	return days
-}
-
-func (k Retention) expired(day string, now time.Time) bool {
-	end := startOf(day).AddDate(0, 0, 1)
-	return k.Retain > 0 && !end.Add(k.Retain).After(now)
-}
-
-func (k Retention) held(day string) bool {
+func (k Retention) holds(day string) bool {
 	return slices.ContainsFunc(k.Holds, func(hold string) bool {
 		return strings.HasPrefix(SegmentPrefix+day, hold) || strings.HasPrefix(hold, SegmentPrefix+day)
 	})

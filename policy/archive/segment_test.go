@@ -4,7 +4,6 @@ package archive_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -38,7 +37,6 @@ func TestRoundTrip(t *testing.T) {
 				}
 				s, err := b.Seal(noon)
 				expect.NoError(t, err)
-				expect.Equal(t, "left in the builder", 0, b.Len())
 				readBack(t, s, want, key)
 			}
 		})
@@ -55,7 +53,7 @@ func readBack(t *testing.T, s archive.Segment, want []archive.Record, key age.Id
 		expect.NoError(t, err)
 		expect.Equal(t, "record", want[line], f.Record)
 		expect.Equal(t, "metadata", s.Meta[line], f.Meta)
-		one, err := r.Get(t.Context(), s.Meta[line])
+		one, err := get(t, r, s.Meta[line])
 		expect.NoError(t, err)
 		expect.Equal(t, "record by metadata", want[line], one)
 		line++
@@ -101,33 +99,32 @@ func TestAddRefuses(t *testing.T) {
 	version, record := subject("shop", "a", "7")
 	for name, test := range map[string]struct {
 		change func(*audit.Object, *archive.Record)
-		want   error
 		text   string
 	}{
-		"another resourceVersion":     {func(o *audit.Object, _ *archive.Record) { o.ResourceVersion = "8" }, archive.ErrMismatch, "resourceVersion 7"},
-		"another UID":                 {func(o *audit.Object, _ *archive.Record) { o.UID = "u2" }, archive.ErrMismatch, "Job.batch/shop/a"},
-		"another name":                {func(o *audit.Object, _ *archive.Record) { o.Name = "b" }, archive.ErrMismatch, "shop/b"},
-		"another namespace":           {func(o *audit.Object, _ *archive.Record) { o.Namespace = "x" }, archive.ErrMismatch, ""},
-		"another kind":                {func(o *audit.Object, _ *archive.Record) { o.Kind = "Pod" }, archive.ErrMismatch, ""},
-		"another group":               {func(o *audit.Object, _ *archive.Record) { o.APIVersion = "v1" }, archive.ErrMismatch, ""},
-		"another API version is fine": {func(o *audit.Object, _ *archive.Record) { o.APIVersion = "batch/v2" }, nil, ""},
+		"another resourceVersion":     {func(o *audit.Object, _ *archive.Record) { o.ResourceVersion = "8" }, "the content is of Job.batch/shop/a with UID uid-shop-a and resourceVersion 7, and not of"},
+		"another UID":                 {func(o *audit.Object, _ *archive.Record) { o.UID = "u2" }, "UID u2"},
+		"another name":                {func(o *audit.Object, _ *archive.Record) { o.Name = "b" }, "shop/b"},
+		"another namespace":           {func(o *audit.Object, _ *archive.Record) { o.Namespace = "x" }, "the content is of"},
+		"another kind":                {func(o *audit.Object, _ *archive.Record) { o.Kind = "Pod" }, "the content is of"},
+		"another group":               {func(o *audit.Object, _ *archive.Record) { o.APIVersion = "v1" }, "the content is of"},
+		"another API version is fine": {func(o *audit.Object, _ *archive.Record) { o.APIVersion = "batch/v2" }, "the content is of"},
 		"no UID": {func(o *audit.Object, r *archive.Record) {
 			o.UID = ""
 			r.Object = jobOf(*o)
-		}, archive.ErrMismatch, ""},
+		}, "the content is of"},
 		"fields with other letters": {func(o *audit.Object, r *archive.Record) {
 			r.Object = json.RawMessage(strings.Replace(string(jobOf(*o)), `"uid"`, `"UID"`, 1))
-		}, archive.ErrMismatch, ""},
-		"no JSON":                  {func(_ *audit.Object, r *archive.Record) { r.Object = json.RawMessage(`{"a":`) }, nil, "not valid JSON"},
-		"no object":                {func(_ *audit.Object, r *archive.Record) { r.Object = nil }, nil, "not valid JSON"},
-		"a dependent without kind": {func(_ *audit.Object, r *archive.Record) { r.Dependents = []json.RawMessage{json.RawMessage(`{}`)} }, nil, "dependent 0"},
+		}, "the content is of"},
+		"no JSON":                  {func(_ *audit.Object, r *archive.Record) { r.Object = json.RawMessage(`{"a":`) }, "not valid JSON"},
+		"no object":                {func(_ *audit.Object, r *archive.Record) { r.Object = nil }, "not valid JSON"},
+		"a dependent without kind": {func(_ *audit.Object, r *archive.Record) { r.Dependents = []json.RawMessage{json.RawMessage(`{}`)} }, "dependent 0"},
 		"a dependent that is not JSON": {func(_ *audit.Object, r *archive.Record) {
 			r.Dependents = []json.RawMessage{json.RawMessage(`{`)}
-		}, nil, "dependent 0"},
-		"an Event that is not JSON": {func(_ *audit.Object, r *archive.Record) { r.Events = []json.RawMessage{json.RawMessage(`{`)} }, nil, "json"},
+		}, "dependent 0"},
+		"an Event that is not JSON": {func(_ *audit.Object, r *archive.Record) { r.Events = []json.RawMessage{json.RawMessage(`{`)} }, "json"},
 		"more than 32 MiB": {func(_ *audit.Object, r *archive.Record) {
 			r.Logs = []archive.Log{{Text: strings.Repeat("x", archive.MaxRecord)}}
-		}, archive.ErrTooLarge, "lower logs.tailBytes"},
+		}, "lower logs.tailBytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, r := version, record
@@ -140,8 +137,8 @@ func TestAddRefuses(t *testing.T) {
 				expect.NoError(t, err)
 				return
 			}
-			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
-				t.Fatalf("error %v, want %v with %q", err, test.want, test.text)
+			if err == nil || !strings.Contains(err.Error(), test.text) {
+				t.Fatalf("error %v, want %q", err, test.text)
 			}
 			s, err := b.Seal(noon)
 			expect.NoError(t, err)
@@ -161,7 +158,6 @@ func TestWithKind(t *testing.T) {
 		"an item of a list":       {`{"metadata":{"name":"a"}}`, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}`},
 		"white space":             {" { \"a\" : 1 } ", `{"apiVersion":"batch/v1","kind":"Job","a" : 1 }`},
 		"complete":                {`{"kind":"Pod","apiVersion":"v1"}`, `{"kind":"Pod","apiVersion":"v1"}`},
-		"only a kind":             {`{"kind":"Pod","a":1}`, `{"apiVersion":"batch/v1","kind":"Pod","a":1}`},
 		"a kind below metadata":   {`{"metadata":{"kind":"x"}}`, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"kind":"x"}}`},
 		"an object with no field": {`{}`, `{}`},
 	} {
@@ -204,7 +200,6 @@ func TestKeys(t *testing.T) {
 		"no key":           {"x"},
 		"a private key":    {key.String()},
 		"empty":            {""},
-		"a comment":        {"# comment\n" + key.Recipient().String()},
 		"the second":       {key.Recipient().String(), "age1x"},
 		"two keys in one":  {key.Recipient().String() + "\n" + key.Recipient().String()},
 		"an ssh key":       {"ssh-ed25519 AAAA"},

@@ -65,7 +65,8 @@ type ArchiveSpec struct {
 	Credentials *SecretReference `json:"credentials,omitempty"`
 
 	// retain is how long records stay in the archive after they were written, in Go units plus d (24h) and w (7d), such as "90d".
-	// Sunset then deletes them. Absent means that Sunset never deletes them; lifecycle rules of the store may.
+	// Sunset then deletes them. It must be 1d or more: otherwise rules cannot archive here. Absent means that Sunset never deletes
+	// them; lifecycle rules of the store may.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

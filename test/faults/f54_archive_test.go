@@ -60,7 +60,7 @@ func TestF54TheStoreOfAnArchiveFails(t *testing.T) {
 			s.Eventually(func() error { return cluster.Want(armed.Fired() > 0, "no request to the store matched") })
 			s.Gone(s.ConfigMap("plain", map[string]string{"env": "plain"}))
 			s.Stays(4*time.Second, all[0], all[9])
-			tells(s, archived, v1alpha1.ConditionEnforcing, "ArchiveUnavailable")
+			tells(s, archived, v1alpha1.ConditionArchiving, "ArchiveUnavailable")
 			if sent := since(began, leads.Deletes()); len(sent) > 1 {
 				t.Errorf("%d DELETEs, want only the one of the other policy", len(sent))
 			}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,7 +56,7 @@ func (w *env) bucket(s *stores.Store, prefix string) *archive.Reader {
 func (w *env) segmentsOf(r *archive.Reader) map[objectVersion]archive.Found {
 	w.Helper()
 	all := map[objectVersion]archive.Found{}
-	for segment, err := range r.Segments(w.Context(), time.Time{}, time.Time{}) {
+	for segment, err := range r.Bucket.List(w.Context(), archive.SegmentPrefix) {
 		expect.NoError(w, err)
 		for found, err := range r.Records(w.Context(), segment.Name) {
 			expect.NoError(w, err)

@@ -55,7 +55,7 @@ func TestFaults(t *testing.T) {
 		"it answers 200 and has half of the body": {stores.Writes(""), keep(func(d []byte) []byte { return d[:len(d)/2] }), true, true},
 		"it answers 200 and has more":             {stores.Writes(""), keep(func(d []byte) []byte { return append(d, 0) }), true, true},
 		"it answers 200 and has another bit":      {stores.Writes(""), keep(func(d []byte) []byte { d[7] ^= 1; return d }), true, true},
-		"the connection ends before the answer":   {stores.Writes(""), once(stores.Unanswered, stores.Down), false, false},
+		"the connection ends before the answer":   {nil, once(stores.Unanswered, stores.Down), false, false},
 		"the read back is cut":                    {stores.Reads("segments/"), stores.Torn, false, false},
 		"the read back is shorter":                {stores.Reads("segments/"), stores.Short, true, false},
 		"one bit of the read back is another":     {stores.Reads("segments/"), stores.Flipped, true, false},

@@ -26,6 +26,7 @@ func TestObjectLock(t *testing.T) {
 	if err := b.Delete(t.Context(), "segments/a"); !errors.Is(err, archive.ErrRefused) {
 		t.Errorf("deleting returned %v", err)
 	}
+	expect.NoError(t, b.Write(t.Context(), "segments/a", []byte("x"))) // a retry
 	if err := b.Write(t.Context(), "segments/a", []byte("y")); err == nil {
 		t.Error("an object was replaced")
 	}

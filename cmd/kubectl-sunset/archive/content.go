@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,29 +99,23 @@ func nameOf(object map[string]any) string {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind().String() + "/" + name
 }
 
-// LogsOptions selects logs.
-type LogsOptions struct {
-	Container string // empty: all
-	Previous  bool   // of the previous instances of the containers, instead of the last ones
-}
-
-// Logs returns the logs of a record. If the entry is a Pod among the dependents, they are those of this Pod.
-func (c Content) Logs(o LogsOptions) []archive.Log {
+// Logs returns the logs of a record: those of a container, or of all if it is empty. If the entry is a Pod among the dependents, they
+// are those of this Pod.
+func (c Content) Logs(container string) []archive.Log {
 	pod, isPod := strings.CutPrefix(c.Dependent, "Pod/")
-	var logs []archive.Log
-	for _, l := range c.Record.Logs {
-		if l.Previous == o.Previous && (o.Container == "" || l.Container == o.Container) && (!isPod || l.Pod == pod) {
-			logs = append(logs, l)
-		}
-	}
-	return logs
+	return slices.DeleteFunc(slices.Clone(c.Record.Logs), func(l archive.Log) bool {
+		return container != "" && l.Container != container || isPod && l.Pod != pod
+	})
 }
 
-// WriteLogs writes logs. With prefix, each line begins with its Pod and container, as in kubectl logs --prefix. What is missing goes
-// to notes.
-func WriteLogs(w, notes io.Writer, logs []archive.Log, prefix bool) error {
+// WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. What is missing
+// goes to notes.
+func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
 		name := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)
+		if l.Previous {
+			name = fmt.Sprintf("[pod/%s/%s, previous instance] ", l.Pod, l.Container)
+		}
 		switch {
 		case l.Missing != "":
 			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", name, l.Missing)
@@ -128,7 +123,7 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log, prefix bool) error {
 		case l.Truncated:
 			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", name)
 		}
-		if !prefix {
+		if len(logs) == 1 {
 			name = ""
 		}
 		for line := range strings.Lines(l.Text) {

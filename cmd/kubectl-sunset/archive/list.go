@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 )
 
@@ -92,43 +89,4 @@ func (o *ArchivedObject) row(archived string) []string {
 		cmp.Or(o.Namespace, "-"), o.Kind, o.Name, archived, o.Result, cmp.Or(o.Outcome, "-"), o.Policy, o.Rule,
 		cmp.Or(o.Reason, "-"), cmp.Or(o.UID, "-"), strconv.Itoa(o.Bytes), cmp.Or(o.RecordOf, "-"), fmt.Sprintf("%s#%d", o.Segment, o.Line),
 	}
-}
-
-// Page returns the page of the list, with numbers by policy, kind, namespace and day.
-func (l *List) Page(at time.Time) *report.Page {
-	p := &report.Page{Title: "Archived objects", Facts: []report.Fact{
-		{Name: "At", Value: preview.FormatTime(at)}, {Name: "Archive", Value: l.Archive}, {Name: "Objects", Value: strconv.Itoa(len(l.Items))},
-	}}
-	for _, by := range []struct {
-		what string
-		of   func(*ArchivedObject) string
-	}{
-		{"Policy", func(o *ArchivedObject) string { return o.Policy }},
-		{"Kind", func(o *ArchivedObject) string { return o.Kind }},
-		{"Namespace", func(o *ArchivedObject) string { return cmp.Or(o.Namespace, "-") }},
-		{"Day", func(o *ArchivedObject) string { return o.ArchivedAt.UTC().Format(time.DateOnly) }},
-	} {
-		p.Sections = append(p.Sections, report.Section{Title: "By " + by.what, Table: l.numbers(by.what, by.of)})
-	}
-	p.Sections = append(p.Sections, report.Section{Title: "Objects", Table: report.Table{
-		Columns: report.Columns("Namespace", "Kind", "Name", "Archived", "Result", "Outcome", "Policy", "Rule", "Reason", "UID", ">Bytes", "Record of", "Segment"),
-		Len:     len(l.Items),
-		Row:     func(i int) []string { return l.Items[i].row(preview.FormatTime(l.Items[i].ArchivedAt)) },
-	}})
-	return p
-}
-
-// numbers counts the objects and bytes of each group.
-func (l *List) numbers(what string, of func(*ArchivedObject) string) report.Table {
-	type number struct{ objects, bytes int }
-	count := map[string]number{}
-	for i := range l.Items {
-		n := count[of(&l.Items[i])]
-		count[of(&l.Items[i])] = number{n.objects + 1, n.bytes + l.Items[i].Bytes}
-	}
-	names := slices.Sorted(maps.Keys(count))
-	return report.Table{Columns: report.Columns(what, ">Objects", ">Bytes"), Len: len(names), Row: func(i int) []string {
-		n := count[names[i]]
-		return []string{names[i], strconv.Itoa(n.objects), strconv.Itoa(n.bytes)}
-	}}
 }

@@ -4,7 +4,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,9 +55,9 @@ type Selection struct {
 	Objects      []Object // empty: all
 	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind
 	Selector     labels.Selector
-	UID, Policy  string
+	Policy       string
 	Since, Until time.Time
-	Results      []archive.Result
+	Kept         bool // also records of versions that Sunset did not delete
 
 	// Filter is a further condition; nil for none. Evaluator evaluates it.
 	Filter    *engine.Filter
@@ -101,27 +100,22 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 	return e.Object.GroupKind(), e.Name
 }
 
-// Find finds the records of a selection. progress is called with the number of records read; it may be nil.
+// Find finds the records of a selection. progress is called with the number of records read.
 func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(int)) (*Selected, error) {
+	found, err := r.Find(ctx, s.query())
+	if err != nil {
+		return nil, err
+	}
 	all, n := &Selected{}, 0
-	query := s.query()
-	query.Match = func(m archive.Meta) bool {
-		if n++; progress != nil {
-			progress(n)
+	found = slices.DeleteFunc(found, func(m archive.Meta) bool {
+		n++
+		progress(n)
+		if m.Result == archive.Kept && !s.Kept || !s.inNamespace(m) || len(s.matches(m)) == 0 {
+			return true
 		}
-		return s.inNamespace(m) && len(s.matches(m)) > 0
-	}
-	var found []archive.Meta
-	for m, err := range r.Find(ctx, query) {
-		if err != nil {
-			return nil, err
-		}
-		if s.Filter == nil || s.Filter.ReadsObject() || all.keeps(s.filter(m, nil)) {
-			found = append(found, m)
-		}
-	}
+		return s.Filter != nil && !s.Filter.ReadsObject() && !all.keeps(s.filter(m, nil))
+	})
 	if s.Filter != nil && s.Filter.ReadsObject() {
-		var err error
 		if found, err = s.filterObjects(ctx, r, found, all); err != nil {
 			return nil, err
 		}
@@ -134,7 +128,7 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(i
 
 // query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
 func (s *Selection) query() archive.Query {
-	q := archive.Query{Selector: s.Selector, UID: s.UID, Policy: s.Policy, Since: s.Since, Until: s.Until, Results: s.Results}
+	q := archive.Query{Selector: s.Selector, Policy: s.Policy, Since: s.Since, Until: s.Until}
 	if len(s.Objects) == 0 {
 		if !s.Whole {
 			q.Namespace = s.Namespace
@@ -267,22 +261,4 @@ func anyList(texts []string) []any {
 		all[i] = text
 	}
 	return all
-}
-
-// resultNames are the names of results on the command line.
-var resultNames = map[string]archive.Result{
-	"deleted": archive.Deleted, "gone": archive.Gone, "kept": archive.Kept, "unknown": archive.Unknown, "none": "",
-}
-
-// ParseResults parses the names of results.
-func ParseResults(names []string) ([]archive.Result, error) {
-	var results []archive.Result
-	for _, name := range names {
-		result, ok := resultNames[name]
-		if !ok {
-			return nil, errors.New("results are deleted, gone, kept, unknown and none")
-		}
-		results = append(results, result)
-	}
-	return results, nil
 }

@@ -63,10 +63,10 @@ func TestFindWithQuery(t *testing.T) {
 	for range 100 {
 		s := randomSelection(random)
 		s.Resolve = func(name string) (schema.GroupKind, bool, bool) { return kinds[name], name != "namespace", true }
-		fast, err := s.Find(t.Context(), reader, nil)
+		fast, err := s.Find(t.Context(), reader, func(int) {})
 		expect.NoError(t, err)
 		s.Resolve = func(string) (schema.GroupKind, bool, bool) { return schema.GroupKind{}, false, false }
-		slow, err := s.Find(t.Context(), reader, nil)
+		slow, err := s.Find(t.Context(), reader, func(int) {})
 		expect.NoError(t, err)
 		expect.Equal(t, fmt.Sprintf("%+v", s.Objects), slow.Records, fast.Records)
 		some += len(fast.Records)

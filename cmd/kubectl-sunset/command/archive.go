@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
@@ -35,15 +34,15 @@ func newArchive(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	return c
 }
 
-// archiveCommand is what the commands of archive have in common: where the archive is, and which records they are about.
+// archiveCommand is what the commands about records have in common: where the archive is, and which records to select.
 type archiveCommand struct {
 	archiveSource
 	now           time.Time
 	allNamespaces bool
 	selector      string
-	uid, policy   string
+	policy        string
 	since, until  timeFlag
-	results       []string
+	kept          bool
 	condition     string
 	whole         bool // with a namespace, also the Namespace object
 }
@@ -55,49 +54,69 @@ func newArchiveCommand(streams genericiooptions.IOStreams, now time.Time) *archi
 	}
 }
 
-// addSelection adds the flags that select records.
-func (a *archiveCommand) addSelection(c *cobra.Command) {
+// selected is an open archive with the records that the arguments and flags select.
+type selected struct {
+	*openArchive
+	entries []archive.Entry
+}
+
+// complete adds the flags that select records, and lets the command run with these. The command must have its other flags already.
+func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *selected) error) *cobra.Command {
 	flags := c.Flags()
 	flags.BoolVarP(&a.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped objects; the default with --url")
 	flags.StringVarP(&a.selector, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
-	flags.StringVar(&a.uid, "uid", "", "only the object with this UID")
 	flags.StringVar(&a.policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
-	flags.StringSliceVar(&a.results, "result", []string{"deleted", "gone", "unknown", "none"},
-		"only records with these results: deleted; gone (after a request without a definite answer, the object did not exist); kept (Sunset did not delete this version); unknown; none (not known yet)")
+	flags.BoolVar(&a.kept, "kept", false, "also records of versions that Sunset did not delete")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
-	a.addTimes(c)
-}
-
-func (a *archiveCommand) addTimes(c *cobra.Command) {
-	for name, flag := range map[string]*timeFlag{"since": &a.since, "until": &a.until} {
-		c.Flags().Var(flag, name, map[string]string{"since": "only records from this time on", "until": "only records before this time"}[name]+
-			": RFC 3339, or a duration before now such as 7d")
-		c.Flag(name).DefValue = ""
-	}
-}
-
-// addConnection adds the flags of the archive and of the connection. The command must have its other flags already.
-func (a *archiveCommand) addConnection(c *cobra.Command) {
-	a.archiveSource.add(c)
-	a.connection.add(c, &a.namespace, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
+	flags.Var(&a.since, "since", "only records from this time on: RFC 3339, or a duration before now such as 7d")
+	flags.Var(&a.until, "until", "only records before this time: RFC 3339, or a duration before now such as 7d")
+	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
+	a.addSource(c)
 	c.ValidArgsFunction = completeKinds(&a.connection)
-	completeNames(c, &a.connection, "archive", cobra.ShellCompDirectiveNoFileComp, archiveKind)
+	c.RunE = func(c *cobra.Command, args []string) error { return explainArchive(a.find(c.Context(), args, run)) }
+	return c
+}
+
+// find finds the records that the arguments and flags select.
+func (a *archiveCommand) find(ctx context.Context, args []string, run func(context.Context, *selected) error) error {
+	from, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	selection, err := a.selection(ctx, from, args)
+	if err != nil {
+		return err
+	}
+	if selection.Evaluator != nil {
+		defer selection.Evaluator.Close()
+	}
+	progress := terminal.StartProgress(a.streams.ErrOut, "records found")
+	found, err := selection.Find(ctx, from.Reader, progress.Set)
+	progress.Stop()
+	if err != nil {
+		return err
+	}
+	if len(found.Records) == 0 {
+		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
+	}
+	if err := run(ctx, &selected{from, found.Records}); err != nil || found.Failed == 0 {
+		return err
+	}
+	notes{a.streams.ErrOut}.note("--cel fails on %s, which the command does not select; the first is %v", preview.Count(found.Failed, "record"), found.Failure)
+	return errFindings
 }
 
 // selection returns the selection of the arguments and flags. The caller closes its Evaluator, unless that is nil.
 func (a *archiveCommand) selection(ctx context.Context, from *openArchive, args []string) (s *archive.Selection, err error) {
 	s = &archive.Selection{
-		UID: a.uid, Policy: a.policy, Since: a.since.time, Until: a.until.time, Whole: a.whole, Resolve: from.resolve,
-		IsNamed: func(name string, kind schema.GroupVersionKind) bool { return isNamed(name, kind) },
+		Policy: a.policy, Since: a.since.time, Until: a.until.time, Kept: a.kept, Whole: a.whole, Resolve: from.resolve, IsNamed: isKind,
 	}
 	if s.Objects, err = archive.ParseObjects(args); err != nil {
 		return nil, err
 	}
 	if s.Selector, err = labels.Parse(a.selector); err != nil {
 		return nil, fmt.Errorf("--selector: %w", err)
-	}
-	if s.Results, err = archive.ParseResults(a.results); err != nil {
-		return nil, fmt.Errorf("--result: %w", err)
 	}
 	if s.Namespace, err = a.selectedNamespace(); err != nil {
 		return nil, err
@@ -130,44 +149,22 @@ func (a *archiveCommand) compile(ctx context.Context, s *archive.Selection) erro
 	}
 	filter, problems := compiler.Filter(a.condition, "--cel")
 	if len(problems) > 0 {
-		p := problems[0]
-		return fmt.Errorf("%s\n%s", p, p.Snippet())
+		return fmt.Errorf("%s\n%s", problems[0], problems[0].Snippet())
 	}
 	s.Filter, s.Evaluator = filter, compiler.NewEvaluator(ctx)
 	return nil
 }
 
-// find finds the records that the arguments and flags select.
-func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (*archive.Selected, error) {
-	selection, err := a.selection(ctx, from, args)
-	if err != nil {
-		return nil, err
+// read reads the records, and shows the number. If there are none, it returns errFindings.
+func (a *archiveCommand) read(ctx context.Context, from *selected, yield func(archive.Content) error) error {
+	if len(from.entries) == 0 {
+		return errFindings
 	}
-	if selection.Evaluator != nil {
-		defer selection.Evaluator.Close()
-	}
-	progress := terminal.StartProgress(a.streams.ErrOut, "records found")
-	defer progress.Stop()
-	found, err := selection.Find(ctx, from.Reader, progress.Set)
-	progress.Stop()
-	if err == nil && found.Failed > 0 {
-		notes{a.streams.ErrOut}.note("--cel fails on %s, which the command does not select; the first is %v", preview.Count(found.Failed, "record"), found.Failure)
-	}
-	return found, err
-}
-
-// read reads the records of entries, and shows the number.
-func (a *archiveCommand) read(ctx context.Context, from *openArchive, entries []archive.Entry, yield func(archive.Content) error) error {
 	progress, n := terminal.StartProgress(a.streams.ErrOut, "records read"), 0
 	defer progress.Stop()
-	return archive.Read(ctx, from.Reader, entries, func(c archive.Content) error {
+	return archive.Read(ctx, from.Reader, from.entries, func(c archive.Content) error {
 		n++
 		progress.Set(n)
 		return yield(c)
 	})
-}
-
-// noRecords says that nothing was found.
-func (a *archiveCommand) noRecords(from *openArchive) {
-	fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
 }

@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,12 +18,13 @@ import (
 
 // archiveCompact is the command archive compact.
 type archiveCompact struct {
-	*archiveCommand
-	to string
+	archiveSource
+	now time.Time
+	to  string
 }
 
 func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &archiveCompact{archiveCommand: newArchiveCommand(streams, now)}
+	p := &archiveCompact{archiveSource: archiveSource{streams: streams}, now: now}
 	c := &cobra.Command{
 		Use:     "compact [--to URL] [--archive NAME | --url URL]",
 		Short:   "Copy records into Parquet files, for query engines",
@@ -34,9 +34,7 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 		RunE:    func(c *cobra.Command, _ []string) error { return explainArchive(p.run(c.Context())) },
 	}
 	c.Flags().StringVar(&p.to, "to", "", "URL for the Parquet files; the default is the archive itself, if it is not encrypted")
-	p.addTimes(c)
-	p.addConnection(c)
-	c.ValidArgsFunction = cobra.NoFileCompletions
+	p.addSource(c)
 	return c
 }
 
@@ -52,33 +50,15 @@ func (p *archiveCompact) run(ctx context.Context) error {
 			return fmt.Errorf("--to: %w", err)
 		}
 		defer func() { _ = to.Close() }()
-	} else if err := p.mayCopyInto(ctx, from); err != nil {
-		return err
 	}
-	progress := terminal.StartProgress(p.streams.ErrOut, "records copied")
+	progress, n := terminal.StartProgress(p.streams.ErrOut, "records copied"), 0
 	defer progress.Stop()
-	c := &compact.Compactor{From: from.Reader, To: to, Progress: progress.Set}
-	result, err := c.Run(ctx, p.since.time, p.until.time, p.now)
+	c := &compact.Compactor{From: from.Reader, To: to, Progress: func(records int) { n = records; progress.Set(n) }}
+	files, err := c.Run(ctx, p.now)
 	progress.Stop()
-	for _, name := range result.Files {
+	for _, name := range files {
 		fmt.Fprintln(p.streams.Out, name)
 	}
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p.streams.ErrOut, "%s of %s copied into %s.\n", preview.Count(result.Records, "record"), preview.Count(result.Days, "day"), preview.Count(len(result.Files), "file"))
-	return nil
-}
-
-// mayCopyInto returns an error if the archive is encrypted: Parquet files are not.
-func (p *archiveCompact) mayCopyInto(ctx context.Context, from *openArchive) error {
-	for e, err := range from.Segments(ctx, p.since.time, p.until.time) {
-		if err != nil {
-			return err
-		}
-		if isEncrypted(e.Name) {
-			return errors.New("the archive is encrypted, and Parquet files are not: choose where they may be, with --to URL")
-		}
-	}
-	return nil
+	fmt.Fprintf(p.streams.ErrOut, "%s copied into %s.\n", preview.Count(n, "record"), preview.Count(len(files), "file"))
+	return err
 }

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -58,7 +56,7 @@ func (r *archiveRestore) look(ctx context.Context, c *cluster.Cluster, records [
 }
 
 // create carries out the steps one after the other. If it cannot create an object, it continues with the others.
-func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) ([]*restore.Step, error) {
+func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
 	progress, n := terminal.StartProgress(r.streams.ErrOut, "objects restored"), 0
 	defer progress.Stop()
 	created := map[types.UID]types.UID{}
@@ -68,7 +66,7 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, steps [
 		}
 		uid, err := r.createOne(ctx, c, s, created)
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		if err != nil {
 			s.Refuse(err.Error())
@@ -78,7 +76,7 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, steps [
 		n++
 		progress.Set(n)
 	}
-	return steps, nil
+	return nil
 }
 
 // createOne creates one object, and writes its status.
@@ -86,11 +84,19 @@ func (r *archiveRestore) createOne(ctx context.Context, c *cluster.Cluster, s *r
 	if err := s.Link(created); err != nil {
 		return "", err
 	}
-	kind, err := servedKind(ctx, c, s.Ref.GroupVersionKind)
+	kind, _, _, err := c.Serving(s.Ref.GroupVersionKind)
 	if err != nil {
 		return "", err
 	}
-	object, err := c.Create(ctx, kind, s.Object, false)
+	var object map[string]any
+	if s.RunsToCompletion() { // a cluster with another definition of the kind may drop the field without an error
+		if object, err = c.Create(ctx, kind, s.Object, true); err == nil {
+			err = s.Confirm(object)
+		}
+	}
+	if err == nil {
+		object, err = c.Create(ctx, kind, s.Object, false)
+	}
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return "", errors.New("an object of this name exists now, and restore never replaces an object")
@@ -104,23 +110,4 @@ func (r *archiveRestore) createOne(ctx context.Context, c *cluster.Cluster, s *r
 		}
 	}
 	return (&unstructured.Unstructured{Object: object}).GetUID(), nil
-}
-
-// servedWithin is how long a restored CustomResourceDefinition may take until the API server serves its kind.
-const servedWithin = 30 * time.Second
-
-// servedKind returns a kind. If its definition was just restored, it waits until the API server serves it.
-func servedKind(ctx context.Context, c *cluster.Cluster, kind schema.GroupVersionKind) (served cluster.Kind, err error) {
-	err = wait.PollUntilContextTimeout(ctx, time.Second/4, servedWithin, true, func(context.Context) (bool, error) {
-		var ok bool
-		served, _, ok, err = c.Serving(kind)
-		if !ok {
-			c.Rediscover()
-		}
-		return ok, err
-	})
-	if err != nil {
-		return served, fmt.Errorf("the cluster does not serve %s %s: %w", kind.GroupVersion(), kind.Kind, err)
-	}
-	return served, nil
 }

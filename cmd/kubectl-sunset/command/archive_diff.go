@@ -4,14 +4,10 @@ package command
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
+	"io"
 	"time"
 
+	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,52 +23,23 @@ type archiveDiff struct{ *archiveCommand }
 
 func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	d := &archiveDiff{newArchiveCommand(streams, now)}
-	c := &cobra.Command{
+	return d.complete(&cobra.Command{
 		Use:     "diff (KIND[/NAME] | KIND NAME)... [-n NAMESPACE] [--archive NAME | --url URL]",
 		Short:   "Compare archived objects with those of the cluster",
 		Long:    archiveDiffHelp,
 		Example: archiveDiffExamples,
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return explainArchive(d.run(c.Context(), args)) },
-	}
-	d.addSelection(c)
-	d.addConnection(c)
-	return c
+	}, d.run)
 }
 
-func (d *archiveDiff) run(ctx context.Context, args []string) error {
+func (d *archiveDiff) run(ctx context.Context, from *selected) error {
 	c, err := d.connection.connect()
 	if err != nil {
 		return err
 	}
-	from, err := d.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	found, err := d.find(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	if len(found.Records) == 0 {
-		d.noRecords(from)
-		return errFindings
-	}
-	compared, err := newComparison()
-	if err != nil {
-		return err
-	}
-	defer compared.remove()
-	seen := map[string]bool{}
-	entries := found.Records[:0:0]
-	for _, e := range found.Records { // the newest record of each object
-		kind, name := e.Kind()
-		if key := kind.String() + "/" + e.Namespace + "/" + name; !seen[key] {
-			seen[key] = true
-			entries = append(entries, e)
-		}
-	}
-	err = d.read(ctx, from, entries, func(content archive.Content) error {
+	from.entries = newest(from.entries)
+	differs := false
+	err = d.read(ctx, from, func(content archive.Content) error {
 		object, err := content.Manifest()
 		if err != nil {
 			return err
@@ -81,12 +48,27 @@ func (d *archiveDiff) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return compared.add(object, live)
-	})
-	if err != nil {
+		one, err := writeDifference(d.streams.Out, "live", object, live)
+		differs = differs || one
 		return err
+	})
+	if err == nil && differs {
+		return errFindings
 	}
-	return compared.run(ctx, d.streams)
+	return err
+}
+
+// newest returns the newest record of each object.
+func newest(entries []archive.Entry) (kept []archive.Entry) {
+	seen := map[string]bool{}
+	for _, e := range entries {
+		kind, name := e.Kind()
+		if key := kind.String() + "/" + e.Namespace + "/" + name; !seen[key] {
+			seen[key] = true
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // liveObject gets the object of the cluster that has the name of an archived one; nil if there is none. Of Secrets it gets only
@@ -111,61 +93,27 @@ func liveObject(ctx context.Context, c *cluster.Cluster, archived map[string]any
 	return live, err
 }
 
-// comparison compares objects with a program, as kubectl diff does: the files of one directory with those of another.
-type comparison struct{ dir string }
-
-func newComparison() (*comparison, error) {
-	dir, err := os.MkdirTemp("", "kubectl-sunset-")
-	if err != nil {
-		return nil, err
-	}
-	c := &comparison{dir}
-	for _, side := range []string{"ARCHIVED", "LIVE"} {
-		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
-			c.remove()
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-func (c *comparison) remove() { _ = os.RemoveAll(c.dir) }
-
-// add adds an archived object, and the one to compare it with; nil for none.
-func (c *comparison) add(archived, live map[string]any) error {
-	o := &unstructured.Unstructured{Object: archived}
-	kind := o.GroupVersionKind()
-	name := strings.Join([]string{kind.Group, kind.Version, kind.Kind, o.GetNamespace(), o.GetName()}, ".")
-	for side, object := range map[string]map[string]any{"ARCHIVED": archived, "LIVE": live} {
-		if object == nil {
+// writeDifference writes how an object differs from an archived one, and whether it does. A nil object is compared as an empty text.
+func writeDifference(w io.Writer, side string, archived, object map[string]any) (differs bool, err error) {
+	name := (&unstructured.Unstructured{Object: archived}).GetKind() + "/" + (&unstructured.Unstructured{Object: archived}).GetName()
+	var lines [2][]string
+	for i, o := range []map[string]any{archived, object} {
+		if o == nil {
 			continue
 		}
-		unstructured.RemoveNestedField(object, "metadata", "managedFields")
-		text, err := yaml.Marshal(object)
+		unstructured.RemoveNestedField(o, "metadata", "managedFields")
+		text, err := yaml.Marshal(o)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if err := os.WriteFile(filepath.Join(c.dir, side, strings.ReplaceAll(name, "/", "_")), text, 0o600); err != nil {
-			return err
-		}
+		lines[i] = difflib.SplitLines(string(text))
 	}
-	return nil
-}
-
-// run runs diff, or the program that KUBECTL_EXTERNAL_DIFF names. It returns errFindings if there is a difference.
-func (c *comparison) run(ctx context.Context, streams genericiooptions.IOStreams) error {
-	program := []string{"diff", "-u", "-N"}
-	if named := strings.Fields(os.Getenv("KUBECTL_EXTERNAL_DIFF")); len(named) > 0 {
-		program = named
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: lines[0], B: lines[1], FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3,
+	})
+	if err != nil || text == "" {
+		return false, err
 	}
-	run := exec.CommandContext(ctx, program[0], append(program[1:], "ARCHIVED", "LIVE")...)
-	run.Dir, run.Stdout, run.Stderr = c.dir, streams.Out, streams.ErrOut
-	var ended *exec.ExitError
-	switch err := run.Run(); {
-	case errors.As(err, &ended) && ended.ExitCode() == 1:
-		return errFindings
-	case err != nil:
-		return fmt.Errorf("run %s: %w; KUBECTL_EXTERNAL_DIFF can name another program", strings.Join(program, " "), err)
-	}
-	return nil
+	_, err = io.WriteString(w, text)
+	return true, err
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // archiveGet is the command archive get.
@@ -33,28 +34,16 @@ func newArchiveGet(streams genericiooptions.IOStreams, now time.Time) *cobra.Com
 		Long:    archiveGetHelp,
 		Example: archiveGetExamples,
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return explainArchive(g.run(c.Context(), args)) },
 	}
 	c.Flags().BoolVar(&g.record, "record", false, "print the whole records: with dependents, Events, logs, and why the objects were deleted")
-	g.addSelection(c)
 	g.output.add(c, asNames)
-	g.addConnection(c)
-	return c
+	return g.complete(c, g.run)
 }
 
-func (g *archiveGet) run(ctx context.Context, args []string) error {
-	from, err := g.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	found, err := g.find(ctx, from, args)
-	if err != nil {
-		return err
-	}
+func (g *archiveGet) run(ctx context.Context, from *selected) error {
 	var documents []any
 	var names []*metav1.PartialObjectMetadata
-	err = g.read(ctx, from, found.Records, func(content archive.Content) error {
+	err := g.read(ctx, from, func(content archive.Content) error {
 		kind, name := content.Kind()
 		names = append(names, nameOf(kind.Group+"/", kind.Kind, name))
 		if g.record {
@@ -68,17 +57,7 @@ func (g *archiveGet) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(documents) == 0 {
-		g.noRecords(from)
-		return errFindings
-	}
-	if err := g.output.print(g.streams.Out, listOf(documents), func(w io.Writer) error { return writeYAML(w, documents) }, names...); err != nil {
-		return err
-	}
-	if found.Failed > 0 {
-		return errFindings
-	}
-	return nil
+	return g.output.print(g.streams.Out, listOf(documents), func(w io.Writer) error { return writeYAML(w, documents) }, names...)
 }
 
 // listOf returns the only document, or a List of several, as kubectl get.
@@ -109,7 +88,7 @@ func writeYAML(w io.Writer, documents []any) error {
 // archiveLogs is the command archive logs.
 type archiveLogs struct {
 	*archiveCommand
-	options archive.LogsOptions
+	container string
 }
 
 func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -120,45 +99,22 @@ func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 		Long:    archiveLogsHelp,
 		Example: archiveLogsExamples,
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return explainArchive(l.run(c.Context(), args)) },
 	}
-	c.Flags().StringVarP(&l.options.Container, "container", "c", "", "only the logs of this container")
-	c.Flags().BoolVarP(&l.options.Previous, "previous", "p", false, "the logs of the previous instances of the containers")
-	l.addSelection(c)
-	l.addConnection(c)
-	return c
+	c.Flags().StringVarP(&l.container, "container", "c", "", "only the logs of this container")
+	return l.complete(c, l.run)
 }
 
-func (l *archiveLogs) run(ctx context.Context, args []string) error {
-	from, err := l.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	found, err := l.find(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	if len(found.Records) == 0 {
-		l.noRecords(from)
-		return errFindings
-	}
-	var contents []archive.Content
-	logs := 0
-	if err := l.read(ctx, from, found.Records, func(c archive.Content) error {
-		contents, logs = append(contents, c), logs+len(c.Logs(l.options))
+func (l *archiveLogs) run(ctx context.Context, from *selected) error {
+	var logs []records.Log
+	if err := l.read(ctx, from, func(c archive.Content) error {
+		logs = append(logs, c.Logs(l.container)...)
 		return nil
 	}); err != nil {
 		return err
 	}
-	for _, c := range contents {
-		if err := archive.WriteLogs(l.streams.Out, l.streams.ErrOut, c.Logs(l.options), logs > 1); err != nil {
-			return err
-		}
-	}
-	if logs == 0 {
+	if len(logs) == 0 {
 		notes{l.streams.ErrOut}.note("the records have no such logs; rules archive them with archive.logs")
 		return errFindings
 	}
-	return nil
+	return archive.WriteLogs(l.streams.Out, l.streams.ErrOut, logs)
 }

@@ -25,8 +25,8 @@ const archiveSelectionHelp = `
 
 Arguments name kinds and objects as in kubectl get. Without -n or -A, the command selects objects in the namespace of
 the kubeconfig; with --url, it selects those of all namespaces. If a rule archives dependents, you can name these too: a
-Pod is in the record of its Job. The command leaves out records of versions that Sunset did not delete; --result
-selects others.
+Pod is in the record of its Job. The command leaves out records of versions that Sunset did not delete, unless
+you use --kept.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The
@@ -46,8 +46,8 @@ const archiveLsExamples = `  # What was deleted in the namespace team-a in the l
   # Which Jobs had more than ten Pods at a time?
   kubectl sunset archive ls jobs -A --cel 'object.?spec.parallelism.orValue(1) > 10'
 
-  # List an archive without its cluster, as a page for a browser
-  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1' -o html > archive.html`
+  # List an archive without its cluster
+  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1'`
 
 const archiveGetHelp = `Print archived objects as YAML: as they were right before they were deleted, except for redacted values. With --record,
 print the whole records: with dependents, Events, logs, the policy and the rule.` + archiveSelectionHelp + `
@@ -76,11 +76,10 @@ const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
   kubectl sunset archive logs pod/report-x7k2p -n team-a -c main`
 
 const archiveDiffHelp = `Compare archived objects with the objects of the same names in the cluster, as kubectl diff does. Of several records of
-an object, the command compares the newest. Of Secrets, it compares only metadata. Environment variable
-KUBECTL_EXTERNAL_DIFF names the program that compares; the default is diff -u -N.` + archiveSelectionHelp + `
+an object, the command compares the newest. Of Secrets, it compares only metadata.` + archiveSelectionHelp + `
 
-Exit codes: 0 no difference; 1 differences, or no record found; 2 wrong usage, or an archive or cluster that cannot be
-read.`
+Exit codes: 0 no difference; 1 differences, no record found, or the expression of --cel fails on a record; 2 wrong usage,
+or an archive or cluster that cannot be read.`
 
 const archiveDiffExamples = `  # How does the ConfigMap differ from the one that was deleted?
   kubectl sunset archive diff configmap/settings -n team-a`
@@ -104,12 +103,14 @@ from the archived ones; it changes nothing.
 It never replaces an object. It leaves out fields that the API server sets, and finalizers. It keeps references to
 owners that exist, and sets references between objects that it restores together; it removes all others, because garbage
 collection would delete the objects. Jobs, and similar kinds of other projects, come back suspended, so that they do not
-run again. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every restored object
+run again. Custom resources that ran to completion in another way are not restored, unless you use --finished. Pods are
+not restored; "archive get" prints them. Volumes have no data in the archive. Every restored object
 has a hold, and annotations that name its record. The text names what differs, and why an object is not restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
-archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces, definitions of kinds and
-owners come first. You need permission to create the objects, and to get them, their owners and their namespaces.` + archiveSelectionHelp + `
+archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces and owners come
+first. The cluster must serve the kinds of the objects: restore CustomResourceDefinitions with a call of their own. You
+need permission to create the objects, and to get them, their owners and their namespaces.` + archiveSelectionHelp + `
 
 Exit codes: 0 every selected object was or would be restored; 1 some were not, or no record was found; 2 wrong usage, or
 an archive or cluster that cannot be read.`

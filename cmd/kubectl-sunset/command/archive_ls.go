@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -13,10 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
-	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // archiveLs is the command archive ls.
@@ -29,108 +25,55 @@ func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Comm
 	l := &archiveLs{archiveCommand: newArchiveCommand(streams, now)}
 	c := &cobra.Command{
 		Use:     "ls [KIND[/NAME] | KIND NAME]... [-n NAMESPACE] [--archive NAME | --url URL]",
-		Aliases: []string{"list"},
 		Short:   "List archived objects",
 		Long:    archiveLsHelp,
 		Example: archiveLsExamples,
-		RunE:    func(c *cobra.Command, args []string) error { return explainArchive(l.run(c.Context(), args)) },
 	}
-	l.addSelection(c)
-	l.output.add(c, asNames, asWide, asHTML)
-	l.addConnection(c)
-	return c
+	l.output.add(c, asNames, asWide)
+	return l.complete(c, l.run)
 }
 
-func (l *archiveLs) run(ctx context.Context, args []string) error {
-	from, err := l.open(ctx)
-	if err != nil {
-		return err
+func (l *archiveLs) run(_ context.Context, from *selected) error {
+	if len(from.entries) == 0 && l.output.printer == nil {
+		return nil
 	}
-	defer from.Close()
-	found, err := l.find(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	list := archive.NewList(from.Name, found.Records)
+	list := archive.NewList(from.Name, from.entries)
 	names := make([]*metav1.PartialObjectMetadata, len(list.Items))
 	for i, o := range list.Items {
 		names[i] = nameOf(o.Group+"/", o.Kind, o.Name)
 	}
-	switch {
-	case l.output.is(asHTML):
-		err = report.Write(l.streams.Out, list.Page(l.now))
-	case len(list.Items) == 0 && l.output.printer == nil:
-		l.noRecords(from)
-	default:
-		err = l.output.print(l.streams.Out, list, func(w io.Writer) error { return list.WriteText(w, l.output.is(asWide), l.now) }, names...)
-	}
-	if err == nil && found.Failed > 0 {
-		return errFindings
-	}
-	return err
+	return l.output.print(l.streams.Out, list, func(w io.Writer) error { return list.WriteText(w, l.output.is(asWide), l.now) }, names...)
 }
 
-// archiveVerify is the command archive verify.
-type archiveVerify struct {
-	*archiveCommand
-	reindex bool
-	output  outputFlags
-}
-
-func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	v := &archiveVerify{archiveCommand: newArchiveCommand(streams, now)}
+func newArchiveVerify(streams genericiooptions.IOStreams, _ time.Time) *cobra.Command {
+	s := &archiveSource{streams: streams}
 	c := &cobra.Command{
 		Use:     "verify [--archive NAME | --url URL]",
 		Short:   "Check that an archive is complete and undamaged",
 		Long:    archiveVerifyHelp,
 		Example: archiveVerifyExamples,
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return explainArchive(v.run(c.Context())) },
+		RunE:    func(c *cobra.Command, _ []string) error { return explainArchive(s.verify(c.Context())) },
 	}
-	c.Flags().BoolVar(&v.reindex, "reindex", false, "also add the segments to the index that are not in it; this writes to the archive")
-	v.output.add(c)
-	v.addConnection(c)
-	c.ValidArgsFunction = cobra.NoFileCompletions
+	s.addSource(c)
 	return c
 }
 
-func (v *archiveVerify) run(ctx context.Context) error {
-	from, err := v.open(ctx)
+func (s *archiveSource) verify(ctx context.Context) error {
+	from, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	progress := terminal.StartProgress(v.streams.ErrOut, "objects of the archive verified")
+	progress := terminal.StartProgress(s.streams.ErrOut, "objects of the archive verified")
 	defer progress.Stop()
-	found, err := from.Verify(ctx, func(p records.Progress) { progress.Set(p.Done) })
+	found, err := from.Verify(ctx, progress.Set)
 	if err != nil {
 		return err
 	}
-	if v.reindex && len(found.NotIndexed) > 0 {
-		n, err := v.addToIndex(ctx, from, found.NotIndexed[0])
-		if err != nil {
-			return err
-		}
-		notes{v.streams.ErrOut}.note("%s added to the index", preview.Count(n, "segment"))
-		found.NotIndexed = nil
-	}
 	progress.Stop()
-	result := archive.NewVerification(from.Name, found)
-	if err := v.output.print(v.streams.Out, result, result.WriteText); err != nil {
+	if err := archive.WriteVerification(s.streams.Out, from.Name, found); err != nil || found.OK() {
 		return err
 	}
-	if !result.Intact {
-		return errFindings
-	}
-	return nil
-}
-
-// addToIndex adds the segments to the index that are not in it.
-func (v *archiveVerify) addToIndex(ctx context.Context, from *openArchive, segment string) (int, error) {
-	if isEncrypted(segment) && len(from.Recipients) == 0 {
-		return 0, errors.New("the archive is encrypted, and --url does not tell for whom; use --archive")
-	}
-	progress := terminal.StartProgress(v.streams.ErrOut, "segments indexed")
-	defer progress.Stop()
-	return from.Reindex(ctx, from.Recipients, v.now, func(p records.Progress) { progress.Set(p.Done) })
+	return errFindings
 }

@@ -22,32 +22,33 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-var archiveKind = cluster.ArchiveKind
-
 // archiveSource says where an archive is: in a RetentionArchive of the cluster, or at a URL.
 type archiveSource struct {
 	streams    genericiooptions.IOStreams
 	name, url  string
-	identities []string
+	identity   string
 	namespace  string
 	connection connection
 }
 
-func (s *archiveSource) add(c *cobra.Command) {
+// addSource adds the flags of the archive and of the connection. The command must have its other flags already.
+func (s *archiveSource) addSource(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&s.name, "archive", "", "name of the RetentionArchive; the default is the only one of the cluster")
 	flags.StringVar(&s.url, "url", "", "URL of the archive, such as s3://BUCKET/PREFIX?region=REGION; the command then does not look for a RetentionArchive")
-	flags.StringArrayVar(&s.identities, "identity", nil, "file with private keys of age, to decrypt the archive; can be repeated")
+	flags.StringVar(&s.identity, "identity", "", "file with private keys of age, to decrypt the archive")
 	c.MarkFlagsMutuallyExclusive("archive", "url")
+	s.connection.add(c, &s.namespace, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
+	c.ValidArgsFunction = cobra.NoFileCompletions
+	completeNames(c, &s.connection, "archive", cobra.ShellCompDirectiveNoFileComp, cluster.ArchiveKind)
 }
 
 // openArchive is an archive that can be read.
 type openArchive struct {
 	*records.Reader
-	Name       string          // of the RetentionArchive, or the URL without its parameters
-	Recipients []age.Recipient // for whom the archive is encrypted; nil for none, and with a URL
-	store      *store.Store
-	cluster    *cluster.Cluster // nil with a URL
+	Name    string // of the RetentionArchive, or the URL without its parameters
+	store   *store.Store
+	cluster *cluster.Cluster // nil with a URL
 }
 
 // Close releases connections.
@@ -91,11 +92,6 @@ func (s *archiveSource) ask(ctx context.Context, o *openArchive) (url string, cr
 		return "", nil, err
 	}
 	o.Name, o.cluster = found.Name, c
-	if found.Spec.Encryption != nil {
-		if o.Recipients, err = records.ParseRecipients(found.Spec.Encryption.Recipients); err != nil {
-			return "", nil, fmt.Errorf("RetentionArchive %q: spec.encryption: %w", found.Name, err)
-		}
-	}
 	if found.Spec.Credentials != nil {
 		credentials, err = s.askSecret(ctx, c, found.Spec.Credentials)
 	}
@@ -114,17 +110,17 @@ func (s *archiveSource) askSecret(ctx context.Context, c *cluster.Cluster, of *v
 	return data, nil
 }
 
-func (s *archiveSource) readIdentities() (all []age.Identity, err error) {
-	for _, name := range s.identities {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("--identity: %w", err)
-		}
-		some, err := records.ParseIdentities(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("--identity %s: %w", name, err)
-		}
-		all = append(all, some...)
+func (s *archiveSource) readIdentities() ([]age.Identity, error) {
+	if s.identity == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(s.identity)
+	if err != nil {
+		return nil, fmt.Errorf("--identity: %w", err)
+	}
+	all, err := records.ParseIdentities(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("--identity %s: %w", s.identity, err)
 	}
 	return all, nil
 }
@@ -139,7 +135,7 @@ func explainArchive(err error) error {
 
 // resolve returns the only kind that has a name: a kind of Kubernetes, or of the cluster.
 func (o *openArchive) resolve(name string) (kind schema.GroupKind, namespaced, ok bool) {
-	kind, namespaced, ok = load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isNamed(name, kind) })
+	kind, namespaced, ok = load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isKind(name, kind) })
 	if ok || o.cluster == nil {
 		return kind, namespaced, ok
 	}
@@ -147,5 +143,4 @@ func (o *openArchive) resolve(name string) (kind schema.GroupKind, namespaced, o
 	return found.GroupKind(), found.Namespaced, err == nil
 }
 
-// isEncrypted reports whether an object of an archive is encrypted.
-func isEncrypted(name string) bool { return strings.HasSuffix(name, ".age") }
+func isKind(name string, kind schema.GroupVersionKind) bool { return isNamed(name, kind) }

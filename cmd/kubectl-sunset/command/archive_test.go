@@ -5,6 +5,8 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +36,7 @@ var archived = []struct{ object, policy, outcome, dependent, log string }{
 	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", ""},
 	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", ""},
 	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", ""},
+	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", ""},
 }
 
 // newArchived writes an archive into a directory, and returns its URL.
@@ -62,7 +65,7 @@ func newArchived(t *testing.T, recipients ...age.Recipient) string {
 	expect.NoError(t, err)
 	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
 	index.Add(segment)
-	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted} {
+	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept} {
 		index.Finish(segment.Name, i, result, archivedAt.Add(time.Minute))
 	}
 	expect.NoError(t, index.Flush(t.Context(), archivedAt.Add(time.Minute)))
@@ -90,15 +93,14 @@ func TestArchiveLs(t *testing.T) {
 		"pod/report-x -n prod":         "",
 		"-l team=a":                    "job.batch/report",
 		"--policy batch":               "job.batch/mail job.batch/report",
-		"--uid u3":                     "secret/token",
-		"--result gone":                "job.batch/mail",
-		"--result kept,none":           "",
+		"--kept":                       "configmap/kept " + all,
 		"--since 25h":                  "",
 		"--since 2d --until 25h":       all,
 		"--until 2d":                   "",
 		"--since 2026-02-28T10:00:02Z": "widget.example.com/w secret/token",
 		`--cel record.outcome=="Failed"&&record.labels.?team.orValue("")=="a"`: "job.batch/report",
 		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
+		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
 		`--cel object.?spec.parallelism.orValue(1)>1`:                          "job.batch/report",
 		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
 	} {
@@ -108,8 +110,8 @@ func TestArchiveLs(t *testing.T) {
 	}
 	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--cel", `record.labels.team == "a"`, "-o", "name"), command.ExitFindings,
 		"job.batch/report", "--cel fails on 1 record, which the command does not select; the first is Job.batch/dev/mail: filter: no such key: team")
-	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--uid", "none"), command.ExitOK, "No record found in archive file://")
-	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "html"), command.ExitOK, "<title>Archived objects</title>", "By Policy", "report")
+	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--policy", "none"), command.ExitOK, "No record found in archive file://")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
 	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/28/")
 }
 
@@ -138,7 +140,7 @@ func TestArchiveLogs(t *testing.T) {
 
 func TestArchiveVerify(t *testing.T) {
 	url := newArchived(t)
-	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 4 records, 1 index object", ": intact\n")
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 5 records, 1 index object", ": intact\n")
 	damage(t, url)
 	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "damaged: ", "1 damaged, 0 missing")
 }
@@ -182,7 +184,7 @@ func TestArchiveRestore(t *testing.T) {
 		"its dependents are only in the record: 1 of kind Pod", "1 object would be restored (dry run)")
 	expect.Equal(t, "created by a dry run", 0, len(s.created))
 	wants(t, s.run(t, "", "archive", "restore", "job/report", "-o", "yaml"), command.ExitOK, "suspend: true\n", "sunset-k8s.io/restored-from: history/segments/")
-	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "-  uid: u1\n", "+    sunset-k8s.io/hold: ")
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "--- archived/Job/report\n+++ restored/Job/report\n", "-  uid: u1\n", "+    sunset-k8s.io/hold: ")
 
 	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitOK, "Job.batch/dev/report restored\n", "1 object restored. Each has a hold")
 	restored := s.object(t, job)
@@ -195,6 +197,20 @@ func TestArchiveRestore(t *testing.T) {
 		"1 object restored, 3 not")
 	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
 	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+}
+
+// TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
+func TestArchiveRestorePruned(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	var created []string
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		created = append(created, r.URL.Query().Get("dryRun")+" "+r.URL.Query().Get("fieldValidation"))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.Replace(string(sent), `"suspend":true`, `"other":1`, 1))
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings, "not restored: the API server would not keep spec.suspend: true")
+	expect.Equal(t, "requests", []string{"All Strict"}, created)
 }
 
 func TestArchiveDiff(t *testing.T) {
@@ -224,6 +240,6 @@ func TestArchiveChoice(t *testing.T) {
 func TestArchiveCompact(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "compact", "--url", url)
-	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1of1-", "4 records of 1 day copied into 1 file.")
-	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records of 0 days copied into 0 files.")
+	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1-", "5 records copied into 1 file.")
+	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
 }

@@ -48,7 +48,6 @@ var documents = []struct {
 }{
 	{"archive get --record", "ArchiveRecord", archive.Document{}},
 	{"archive ls", "ArchivedObjectList", archive.List{}},
-	{"archive verify", "ArchiveVerification", archive.Verification{}},
 	{"check", "InstallationReport", check.Report{}},
 	{"explain", "Explanation", explain.Page{}},
 	{"preview", "Preview", preview.Document{}},

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,18 +27,9 @@ import (
 	"google.golang.org/api/option"
 )
 
-// take removes a parameter and returns its value.
-func take(q url.Values, name string) string {
-	defer q.Del(name)
-	return q.Get(name)
-}
-
-func takeBool(q url.Values, name string) (bool, error) {
-	text := take(q, name)
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
+// isTrue reads a parameter that is true or false, which is the default.
+func isTrue(q url.Values, name string) (bool, error) {
+	value, err := strconv.ParseBool(cmp.Or(q.Get(name), "false"))
 	if err != nil {
 		return false, errors.New("the value of " + name + " is neither true nor false")
 	}
@@ -46,19 +38,25 @@ func takeBool(q url.Values, name string) (bool, error) {
 
 func openS3(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	pathStyle, err := takeBool(q, paramPathStyle)
+	pathStyle, err := isTrue(q, "use_path_style")
 	if err != nil {
 		return nil, err
 	}
-	o := s3blob.Options{EncryptionType: types.ServerSideEncryption(take(q, paramEncryption)), KMSEncryptionID: take(q, paramKMSKey)}
-	if len(c) > 0 && q.Has(paramRole) {
+	o := s3blob.Options{EncryptionType: types.ServerSideEncryption(q.Get("ssetype")), KMSEncryptionID: q.Get("kmskeyid")}
+	if len(c) > 0 && q.Has("role") {
 		return nil, errors.New("a role is assumed with the default credentials; remove role from url, or the Secret")
+	}
+	for _, name := range []string{"use_path_style", "ssetype", "kmskeyid"} { // the rest is for the next call
+		q.Del(name)
 	}
 	config, err := gcaws.V2ConfigFromURLParams(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if len(c) > 0 {
+		if c.get(awsKeyID) == "" || c.get(awsSecret) == "" {
+			return nil, missing(awsKeyID + " or no " + awsSecret)
+		}
 		config.Credentials = awscredentials.NewStaticCredentialsProvider(c.get(awsKeyID), c.get(awsSecret), c.get(awsSession))
 	}
 	o.RequestChecksumCalculation = config.RequestChecksumCalculation
@@ -68,19 +66,19 @@ func openS3(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error
 
 func openGCS(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	anonymous, err := takeBool(q, paramAnonymous)
+	anonymous, err := isTrue(q, "anonymous")
 	if err != nil {
 		return nil, err
-	}
-	var o gcsblob.Options
-	if endpoint := q.Get(paramEndpoint); endpoint != "" {
-		o.ClientOptions = []option.ClientOption{option.WithEndpoint(strings.TrimSuffix(endpoint, "/") + "/storage/v1/")}
 	}
 	client := gcp.NewAnonymousHTTPClient(gcp.DefaultTransport())
 	if !anonymous {
 		if client, err = gcsClient(ctx, c); err != nil {
 			return nil, err
 		}
+	}
+	var o gcsblob.Options
+	if endpoint := q.Get("endpoint"); endpoint != "" {
+		o.ClientOptions = []option.ClientOption{option.WithEndpoint(strings.TrimSuffix(endpoint, "/") + "/storage/v1/")}
 	}
 	return gcsblob.OpenBucket(ctx, client, u.Host, &o)
 }
@@ -89,31 +87,27 @@ func openGCS(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, erro
 // files and URLs.
 func gcsClient(ctx context.Context, c credentials) (*gcp.HTTPClient, error) {
 	ctx = context.WithoutCancel(ctx) // tokens are fetched later
+	var found *google.Credentials
+	var err error
 	if len(c) == 0 {
-		found, err := gcp.DefaultCredentials(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(found))
+		found, err = gcp.DefaultCredentials(ctx)
+	} else if found, err = google.CredentialsFromJSONWithType(ctx, c[googleJSON], google.ServiceAccount, "https://www.googleapis.com/auth/devstorage.read_write"); err != nil {
+		err = errors.New(googleJSON + " in the Secret is not the JSON key of a service account")
 	}
-	account, err := google.CredentialsFromJSONWithType(ctx, c[googleJSON], google.ServiceAccount, "https://www.googleapis.com/auth/devstorage.read_write")
 	if err != nil {
-		return nil, errors.New(googleJSON + " in the Secret is not the JSON key of a service account")
+		return nil, err
 	}
-	return gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(account))
+	return gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(found))
 }
 
 func openAzure(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	local, err := takeBool(q, "localemu")
+	local, err := isTrue(q, "localemu")
 	if err != nil {
 		return nil, err
 	}
-	o := azureblob.ServiceURLOptions{AccountName: q.Get(paramAccount), StorageDomain: q.Get("domain"), Protocol: q.Get("protocol"),
-		IsLocalEmulator: local, SASToken: strings.TrimPrefix(c.get(azureSAS), "?")}
-	if o.AccountName == "" {
-		o.AccountName = c.get(azureAccount)
-	}
+	o := azureblob.ServiceURLOptions{AccountName: cmp.Or(q.Get("storage_account"), c.get(azureAccount)), StorageDomain: q.Get("domain"),
+		Protocol: q.Get("protocol"), IsLocalEmulator: local, SASToken: strings.TrimPrefix(c.get(azureSAS), "?")}
 	if o.AccountName == "" {
 		return nil, errors.New("url has no storage_account")
 	}
@@ -142,6 +136,8 @@ func azureClient(at, account string, c credentials) (*container.Client, error) {
 		return container.NewClientWithSharedKeyCredential(at, key, nil)
 	case c.get(azureSAS) != "":
 		return container.NewClientWithNoCredential(at, &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: withoutURLs{}}})
+	case len(c) > 0:
+		return nil, missing(azureKey + " and no " + azureSAS)
 	default:
 		identity, err := azidentity.NewDefaultAzureCredential(nil)
 		if err != nil {

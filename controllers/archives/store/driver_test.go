@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -125,7 +126,7 @@ func (w *fakeWriter) Close() error {
 		return w.ctx.Err()
 	}
 	if _, exists := f.objects[w.key]; exists && w.once {
-		return errExists
+		return cmp.Or(f.writeError, errExists)
 	}
 	if data := f.keep(bytes.Clone(w.Bytes())); data != nil {
 		f.objects[w.key] = data

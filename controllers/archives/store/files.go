@@ -21,28 +21,17 @@ func openFiles(u *url.URL) (*Store, error) {
 	return &Store{bucket: bucket, dir: dir}, nil
 }
 
-// sync has a file, and the directories that lead to it, written to the disk. fileblob does not do it.
+// sync has a file, and the directories that lead to it, written to the disk. fileblob does not do it. What does not exist is no
+// error: the comparison after the write says so.
 func (s *Store) sync(name string) error {
-	if s.dir == "" {
-		return nil
-	}
-	for path := filepath.FromSlash(name); ; path = filepath.Dir(path) {
-		if err := syncPath(filepath.Join(s.dir, path)); err != nil {
+	for path := filepath.FromSlash(name); s.dir != ""; path = filepath.Dir(path) {
+		f, err := os.Open(filepath.Join(s.dir, path))
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) || path == "." {
 			return err
 		}
-		if path == "." {
-			return nil
-		}
 	}
-}
-
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // the comparison after the write says so
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return nil
 }

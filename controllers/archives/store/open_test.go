@@ -26,52 +26,6 @@ const (
 	private   = "super-secret-value"
 )
 
-func TestCheck(t *testing.T) {
-	aws := map[string]string{accessKey: "AKIA", secretKey: private}
-	for name, test := range map[string]struct {
-		url    string
-		secret map[string]string
-		want   string // of the error; empty for none
-	}{
-		"S3 with default credentials":     {"s3://bucket/prefix?region=eu-central-1", nil, ""},
-		"S3 with keys":                    {"s3://bucket?region=us-east-1&endpoint=https://s3.example.com&use_path_style=true", aws, ""},
-		"S3 with a session":               {"s3://bucket", map[string]string{accessKey: "AKIA", secretKey: private, "AWS_SESSION_TOKEN": "x"}, ""},
-		"S3 with half of the keys":        {"s3://bucket", map[string]string{secretKey: private}, "not all keys"},
-		"S3 with an empty key":            {"s3://bucket", map[string]string{accessKey: " \n", secretKey: private}, "not all keys"},
-		"S3 with another key":             {"s3://bucket", map[string]string{accessKey: "A", secretKey: private, "password": private}, `key "password"`},
-		"S3 with a profile of the node":   {"s3://bucket?profile=admin", nil, `parameter "profile"`},
-		"Google":                          {"gs://bucket/prefix", nil, ""},
-		"Google with a file of keys":      {"gs://bucket?private_key_path=/etc/key", nil, `parameter "private_key_path"`},
-		"Google with keys of AWS":         {"gs://bucket", aws, "gs uses only"},
-		"Azure":                           {"azblob://container?storage_account=name", map[string]string{azureKey: private}, ""},
-		"Azure with a signature":          {"azblob://container", map[string]string{account: "name", azureSAS: private}, ""},
-		"Azure with an account alone":     {"azblob://container", map[string]string{account: "name"}, "not all keys"},
-		"a directory":                     {"file:///var/archive", nil, ""},
-		"a directory with credentials":    {"file:///var/archive", aws, "file uses only"},
-		"a directory with a parameter":    {"file:///var/archive?create_dir=true", nil, `parameter "create_dir"`},
-		"a relative directory":            {"file://./archive", nil, "no absolute path"},
-		"a directory without slashes":     {"file:archive", nil, "no //"},
-		"no bucket":                       {"s3:///prefix", nil, "names no bucket"},
-		"another scheme":                  {"https://bucket", nil, "use s3, gs, azblob or file"},
-		"no scheme":                       {"bucket", nil, "use s3, gs, azblob or file"},
-		"a user":                          {"s3://user:" + private + "@bucket", nil, "write credentials into a Secret"},
-		"a fragment":                      {"s3://bucket#x", nil, "fragment"},
-		"a parameter twice":               {"s3://bucket?region=a&region=b", nil, "twice"},
-		"parameters that cannot be read":  {"s3://bucket?a;b", nil, "cannot be read"},
-		"a URL that cannot be read":       {"s3://user:" + private + "%zz@bucket", nil, "cannot be read"},
-		"a secret without data":           {"s3://bucket", map[string]string{}, ""},
-		"a directory with an empty value": {"file:///var/archive?", nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := store.Check(test.url, data(test.secret))
-			expect.Equal(t, "no error", test.want == "", err == nil)
-			if err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), private)) {
-				t.Errorf("error %v, want %q and no secret", err, test.want)
-			}
-		})
-	}
-}
-
 func data(secret map[string]string) map[string][]byte {
 	all := map[string][]byte{}
 	for key, value := range secret {
@@ -83,10 +37,11 @@ func data(secret map[string]string) map[string][]byte {
 // TestOpenSendsNoRequest: with credentials, Open works without a network.
 func TestOpenSendsNoRequest(t *testing.T) {
 	for url, secret := range map[string]map[string]string{
-		"s3://bucket/prefix?region=eu-central-1&ssetype=aws:kms&kmskeyid=x": {accessKey: "AKIA", secretKey: private},
-		"azblob://container/prefix?storage_account=name":                    {azureKey: "c2VjcmV0"},
-		"azblob://container?domain=127.0.0.1:1&protocol=http":               {account: "name", azureSAS: "?sv=1&sig=" + private},
-		"gs://bucket?anonymous=true&endpoint=http://127.0.0.1:1":            {},
+		"s3://bucket?region=us-east-1&endpoint=https://s3.example.com&use_path_style=true": {accessKey: "A", secretKey: private, "AWS_SESSION_TOKEN": "x"},
+		"s3://bucket/prefix?region=eu-central-1&ssetype=aws:kms&kmskeyid=x":                {accessKey: "AKIA", secretKey: private},
+		"azblob://container/prefix?storage_account=name":                                   {azureKey: "c2VjcmV0"},
+		"azblob://container?domain=127.0.0.1:1&protocol=http":                              {account: "name", azureSAS: "?sv=1&sig=" + private},
+		"gs://bucket?anonymous=true&endpoint=http://127.0.0.1:1":                           {},
 	} {
 		s, err := store.Open(t.Context(), url, data(secret))
 		expect.NoError(t, err)
@@ -95,11 +50,30 @@ func TestOpenSendsNoRequest(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	aws := map[string]string{accessKey: "AKIA", secretKey: private}
 	for name, test := range map[string]struct {
 		url    string
 		secret map[string]string
 		want   string
 	}{
+		"S3 with half of the keys":           {"s3://bucket", map[string]string{secretKey: private}, "the Secret has no AWS_ACCESS_KEY_ID or no AWS_SECRET_ACCESS_KEY"},
+		"S3 with an empty key":               {"s3://bucket", map[string]string{accessKey: " \n", secretKey: private}, "the Secret has no AWS_ACCESS_KEY_ID or no AWS_SECRET_ACCESS_KEY"},
+		"S3 with another key":                {"s3://bucket", map[string]string{accessKey: "A", secretKey: private, "password": private}, `key "password"`},
+		"S3 with a profile of the node":      {"s3://bucket?profile=admin", nil, `parameter "profile"`},
+		"Google with a file of keys":         {"gs://bucket?private_key_path=/etc/key", nil, `parameter "private_key_path"`},
+		"Google with keys of AWS":            {"gs://bucket", aws, "gs uses only"},
+		"Azure with an account alone":        {"azblob://container", map[string]string{account: "name"}, "the Secret has no AZURE_STORAGE_KEY and no AZURE_STORAGE_SAS_TOKEN"},
+		"a directory with credentials":       {"file:///var/archive", aws, "file uses only"},
+		"a directory with a parameter":       {"file:///var/archive?create_dir=true", nil, `parameter "create_dir"`},
+		"a relative directory":               {"file://./archive", nil, "no absolute path"},
+		"a directory without slashes":        {"file:archive", nil, "no //"},
+		"no bucket":                          {"s3:///prefix", nil, "names no bucket"},
+		"another scheme":                     {"https://bucket", nil, "use s3, gs, azblob or file"},
+		"no scheme":                          {"bucket", nil, "use s3, gs, azblob or file"},
+		"a user":                             {"s3://user:" + private + "@bucket", nil, "write credentials into a Secret"},
+		"a fragment":                         {"s3://bucket#x", nil, "fragment"},
+		"parameters that cannot be read":     {"s3://bucket?a;b", nil, "cannot be read"},
+		"a URL that cannot be read":          {"s3://user:" + private + "%zz@bucket", nil, "cannot be read"},
 		"a directory that does not exist":    {"file:///does/not/exist", nil, "no such file"},
 		"no storage account":                 {"azblob://container", map[string]string{azureKey: "c2VjcmV0"}, "storage_account"},
 		"an Azure key that is not base64":    {"azblob://container?storage_account=a", map[string]string{azureKey: private}, azureKey},
@@ -149,12 +123,12 @@ func TestFiles(t *testing.T) {
 
 	r := &archive.Reader{Bucket: s}
 	n := 0
-	for m, err := range r.Find(t.Context(), archive.Query{Until: at.Add(time.Hour)}) {
+	metas, err := r.Find(t.Context(), archive.Query{Until: at.Add(time.Hour)})
+	expect.NoError(t, err)
+	for f, err := range r.Each(t.Context(), metas) {
 		expect.NoError(t, err)
-		record, err := r.Get(t.Context(), m)
-		expect.NoError(t, err)
-		expect.Equal(t, "object", object, string(record.Object))
-		expect.Equal(t, "result", archive.Deleted, m.Result)
+		expect.Equal(t, "object", object, string(f.Record.Object))
+		expect.Equal(t, "result", archive.Deleted, f.Result)
 		n++
 	}
 	expect.Equal(t, "records", 1, n)

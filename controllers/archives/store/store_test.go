@@ -41,7 +41,11 @@ func TestWriteVerifies(t *testing.T) {
 		"it exists with the same bytes": {fake: func(f *fake) { f.objects["a/b"] = content }},
 		"it exists with other bytes":    {fake: func(f *fake) { f.objects["a/b"] = []byte("x") }, want: archive.ErrCorrupt, message: "another program"},
 		"the write fails":               {fake: func(f *fake) { f.writeError, f.keep = broken, func([]byte) []byte { return nil } }, want: broken, message: "write object"},
-		"the answer gets lost":          {fake: func(f *fake) { f.writeError = broken }, want: broken, message: "write object"},
+		"the answer gets lost":          {fake: func(f *fake) { f.writeError = broken }},
+		"it exists, and is locked": {fake: func(f *fake) {
+			f.objects["a/b"], f.writeError, f.keep = content, errLocked, func([]byte) []byte { return nil }
+		}},
+		"other bytes are locked":        {fake: func(f *fake) { f.writeError, f.keep = errLocked, func(d []byte) []byte { return d[1:] } }, want: errLocked, message: "write object"},
 		"reading back fails":            {fake: func(f *fake) { f.readError = broken }, want: broken, message: "verify"},
 		"reading back is not permitted": {fake: func(f *fake) { f.readError = errLocked }, want: errLocked, message: "verify"},
 	} {

@@ -177,8 +177,8 @@ var mutants = map[string][]overlay.Patch{
 	// A segment counts as written when the store says so: it is not read back.
 	"record-not-read-back": {{
 		File: "controllers/archives/store/store.go",
-		Old:  "\treturn s.compare(ctx, name, data)\n}\n\n// compare",
-		New:  "\treturn nil\n}\n\n// compare",
+		Old:  "\t\terr = s.compare(ctx, name, data)\n",
+		New:  "\t\terr = written\n",
 	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/parquet-go/parquet-go"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,11 @@ func open(t *testing.T) *store.Store {
 // write writes a segment of Jobs that were archived at a time.
 func write(t *testing.T, to archive.Bucket, at time.Time, names ...string) {
 	t.Helper()
-	b := archive.NewBuilder()
+	seal(t, to, archive.NewBuilder(), at, names...)
+}
+
+func seal(t *testing.T, to archive.Bucket, b *archive.Builder, at time.Time, names ...string) {
+	t.Helper()
 	for _, name := range names {
 		object := fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"shop","uid":"u-%s","resourceVersion":"7",
 			"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"team":"a"}}}`, name, name)
@@ -67,19 +72,19 @@ func TestRun(t *testing.T) {
 	write(t, bucket, day.Add(time.Hour), "a", "b")
 	write(t, bucket, day.Add(23*time.Hour), "c")
 	write(t, bucket, day.Add(25*time.Hour), "tomorrow")
-	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket}
+	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}
 
-	r, err := c.Run(t.Context(), time.Time{}, time.Time{}, day.Add(25*time.Hour))
+	files, err := c.Run(t.Context(), day.Add(25*time.Hour))
 	expect.NoError(t, err)
-	expect.Equal(t, "before results are known", 0, len(r.Files))
+	expect.Equal(t, "before results are known", 0, len(files))
 
-	r, err = c.Run(t.Context(), time.Time{}, time.Time{}, day.Add(26*time.Hour))
+	files, err = c.Run(t.Context(), day.Add(26*time.Hour))
 	expect.NoError(t, err)
-	if len(r.Files) != 1 || r.Days != 1 || r.Records != 3 || !strings.HasPrefix(r.Files[0], "parquet/month=2026-03/20260301-1of1-") {
-		t.Fatalf("%+v", r)
+	if len(files) != 1 || !strings.HasPrefix(files[0], "parquet/month=2026-03/20260301-1-") {
+		t.Fatal(files)
 	}
 	var names []string
-	all := rows(t, bucket, r.Files[0])
+	all := rows(t, bucket, files[0])
 	for _, row := range all {
 		names = append(names, row.Name)
 	}
@@ -92,9 +97,9 @@ func TestRun(t *testing.T) {
 		t.Errorf("object %q, size %d", got.Object, got.Size)
 	}
 
-	r, err = c.Run(t.Context(), time.Time{}, time.Time{}, day.Add(26*time.Hour))
+	files, err = c.Run(t.Context(), day.Add(26*time.Hour))
 	expect.NoError(t, err)
-	expect.Equal(t, "again", 0, len(r.Files))
+	expect.Equal(t, "again", 0, len(files))
 }
 
 // failing fails to write after some files.
@@ -110,39 +115,49 @@ func (f *failing) Write(ctx context.Context, name string, data []byte) error {
 	return f.Bucket.Write(ctx, name, data)
 }
 
-// TestRunAfterFailure: a day that was interrupted is completed, and has each record once.
+// TestRunAfterFailure: a day that was interrupted is copied again, and has each record once.
 func TestRunAfterFailure(t *testing.T) {
 	bucket := open(t)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day, "a", "b", "c")
 	at := day.Add(48 * time.Hour)
-	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: &failing{bucket, 1}, RowsOfFile: 1}
-	if _, err := c.Run(t.Context(), time.Time{}, time.Time{}, at); err == nil || !strings.Contains(err.Error(), "day 2026-03-01: the store is full") {
-		t.Fatal(err)
+	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: &failing{bucket, 2}, Progress: func(int) {}, FileBytes: 1}
+	files, err := c.Run(t.Context(), at)
+	if err == nil || !strings.Contains(err.Error(), "day 2026-03-01: the store is full") || len(files) != 2 {
+		t.Fatal(files, err)
 	}
 	c.To = bucket
-	r, err := c.Run(t.Context(), time.Time{}, time.Time{}, at)
+	files, err = c.Run(t.Context(), at)
 	expect.NoError(t, err)
-	expect.Equal(t, "files that were missing", 2, len(r.Files))
+	expect.Equal(t, "files of the day", 3, len(files))
 	expect.Equal(t, "records", 3, count(t, bucket))
+	files, err = c.Run(t.Context(), at)
+	expect.NoError(t, err)
+	expect.Equal(t, "files of a complete day", 0, len(files))
 }
 
-// TestRunReplacesOtherParts: files of an interrupted copy that divides the day in another way are deleted.
-func TestRunReplacesOtherParts(t *testing.T) {
-	bucket := open(t)
+// TestRunEncrypted: records of an encrypted segment are never written into the archive itself, also if older segments are not encrypted.
+func TestRunEncrypted(t *testing.T) {
+	bucket, key := open(t), must(age.GenerateX25519Identity())
 	day := fixture.Now.Truncate(24 * time.Hour)
-	write(t, bucket, day, "a", "b", "c")
-	at := day.Add(48 * time.Hour)
-	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: &failing{bucket, 2}, RowsOfFile: 1}
-	_, err := c.Run(t.Context(), time.Time{}, time.Time{}, at)
-	if err == nil {
-		t.Fatal("no failure")
+	write(t, bucket, day, "a")
+	seal(t, bucket, archive.NewBuilder(key.Recipient()), day.Add(24*time.Hour), "b")
+	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket, Identities: []age.Identity{key}}, To: bucket, Progress: func(int) {}}
+	files, err := c.Run(t.Context(), day.Add(72*time.Hour))
+	if err == nil || !strings.Contains(err.Error(), "day 2026-03-02: the archive is encrypted") || len(files) != 1 || count(t, bucket) != 1 {
+		t.Fatal(files, err)
 	}
-	c.To, c.RowsOfFile = bucket, 2
-	r, err := c.Run(t.Context(), time.Time{}, time.Time{}, at)
+	c.To = open(t)
+	files, err = c.Run(t.Context(), day.Add(72*time.Hour))
 	expect.NoError(t, err)
-	expect.Equal(t, "files", 2, len(r.Files))
-	expect.Equal(t, "records", 3, count(t, bucket))
+	expect.Equal(t, "files in another bucket", 2, len(files))
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // count returns the number of rows of all files.

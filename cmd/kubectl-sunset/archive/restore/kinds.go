@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 var viewOnly = map[schema.GroupKind]string{
 	{Kind: "Pod"}:                                "a Pod would run again; to view it: kubectl sunset archive get",
 	{Group: "tekton.dev", Kind: "TaskRun"}:       "a TaskRun would run again; to view it: kubectl sunset archive get",
+	{Group: "tekton.dev", Kind: "CustomRun"}:     "a CustomRun would run again; to view it: kubectl sunset archive get",
 	{Kind: "Event"}:                              "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "events.k8s.io", Kind: "Event"}:      "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "node.sunset-k8s.io", Kind: "Image"}: "a kubelet pulls an image again when a Pod needs it",
@@ -72,6 +74,21 @@ func (s *Step) stop() {
 	if s.Ref.GroupKind() == jobs {
 		s.removeSelector()
 	}
+}
+
+// RunsToCompletion reports whether the object would run again without a field that keeps it from running.
+func (s *Step) RunsToCompletion() bool {
+	_, ok := stopped[s.Ref.GroupKind()]
+	return ok
+}
+
+// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again.
+func (s *Step) Confirm(answer map[string]any) error {
+	stop := stopped[s.Ref.GroupKind()]
+	if value, _, _ := unstructured.NestedFieldNoCopy(answer, strings.Split(stop.path, ".")...); value != stop.value {
+		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
+	}
+	return nil
 }
 
 // removeSelector removes what the Job controller has generated, unless the user has written the selector.
@@ -138,36 +155,11 @@ func (s *Step) releaseAddress() {
 	s.note("it gets a new cluster IP")
 }
 
-func kindName(kind schema.GroupVersionKind) string {
-	return kind.GroupVersion().String() + "/" + kind.Kind
-}
-
-// definedBy returns the kinds that a CustomResourceDefinition defines, by kindName.
-func definedBy(s *Step) map[string]Served {
-	defined := map[string]Served{}
-	text := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(s.Archived, path...)
-		return value
-	}
-	versions, _, _ := unstructured.NestedSlice(s.Archived, "spec", "versions")
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		name, _ := version["name"].(string)
-		_, hasStatus, _ := unstructured.NestedMap(version, "subresources", "status")
-		kind := schema.GroupVersionKind{Group: text("spec", "group"), Version: name, Kind: text("spec", "names", "kind")}
-		defined[kindName(kind)] = Served{Namespaced: text("spec", "scope") == "Namespaced", Status: hasStatus}
-	}
-	return defined
-}
-
-var (
-	namespaces  = schema.GroupKind{Kind: "Namespace"}
-	definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-)
+var namespaces = schema.GroupKind{Kind: "Namespace"}
 
 // early lists the kinds that others need, in the order in which they are created.
 var early = []schema.GroupKind{
-	namespaces, definitions, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+	namespaces, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
 	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Kind: "Secret"}, {Kind: "ConfigMap"}, volumes, claims,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},

@@ -4,7 +4,6 @@ package restore
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,14 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, definitions of kinds, and owners
+// Plan returns the steps that restore records, in the order in which to carry them out: namespaces and what others need, and owners
 // before their dependents. It does not change the records.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, steps: steps(records), byUID: map[types.UID]*Step{}, defined: map[string]Served{}, namespaces: map[string]bool{}}
+	p := &planner{live: live, options: options, steps: steps(records), byUID: map[types.UID]*Step{}, namespaces: map[string]bool{}}
 	p.findNewest()
 	for _, first := range []bool{true, false} { // what others need is decided first
 		for _, s := range p.steps {
-			if isNeeded := s.Ref.GroupKind() == namespaces || s.Ref.GroupKind() == definitions; isNeeded == first {
+			if isNeeded := s.Ref.GroupKind() == namespaces; isNeeded == first {
 				p.decide(s)
 			}
 		}
@@ -42,7 +41,6 @@ type planner struct {
 	steps      []*Step
 	newest     map[Ref]*Step       // the newest record of each name
 	byUID      map[types.UID]*Step // that are restored, by their former UIDs
-	defined    map[string]Served   // kinds whose CustomResourceDefinitions are restored, as APIVERSION/KIND
 	namespaces map[string]bool     // that are restored
 }
 
@@ -54,11 +52,8 @@ func (p *planner) decide(s *Step) {
 	if s.UID != "" {
 		p.byUID[s.UID] = s
 	}
-	switch s.Ref.GroupKind() {
-	case namespaces:
+	if s.Ref.GroupKind() == namespaces {
 		p.namespaces[s.Ref.Name] = true
-	case definitions:
-		maps.Copy(p.defined, definedBy(s))
 	}
 }
 
@@ -81,7 +76,7 @@ func (r Ref) withoutVersion() Ref {
 func (p *planner) refuse(s *Step) string {
 	uid, exists := p.live.Objects[s.Ref]
 	_, unknown := p.live.Unknown[s.Ref]
-	served, isServed := p.served(s)
+	served, isServed := p.live.Served[s.Ref.GroupVersionKind]
 	switch {
 	case s.Ref.Kind == "" || s.Ref.Name == "":
 		return "the record has no kind or no name"
@@ -94,24 +89,17 @@ func (p *planner) refuse(s *Step) string {
 	case p.newest[s.Ref.withoutVersion()] != s:
 		return "the selection has a newer record of an object of this name"
 	case !isServed:
-		return fmt.Sprintf("the cluster does not serve %s %s; install its CustomResourceDefinition first", s.Ref.GroupVersion(), s.Ref.Kind)
+		return fmt.Sprintf("the cluster does not serve %s %s; install or restore its CustomResourceDefinition first", s.Ref.GroupVersion(), s.Ref.Kind)
 	case unknown:
 		return fmt.Sprintf("cannot tell whether it exists: %v", p.live.Unknown[s.Ref])
 	case len(s.record.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the archive: %s; to restore it without them, use --redacted", strings.Join(s.record.Redacted, ", "))
+	case !served.BuiltIn && !s.RunsToCompletion() && finishedBy(s.Archived) != "" && !p.options.Finished:
+		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", finishedBy(s.Archived))
 	case served.Namespaced && !p.hasNamespace(s.Ref.Namespace):
 		return fmt.Sprintf("namespace %s does not exist; create it first: kubectl create namespace %[1]s", s.Ref.Namespace)
 	}
 	return ""
-}
-
-// served returns how the cluster serves the kind of an object, now or after its definition was restored.
-func (p *planner) served(s *Step) (Served, bool) {
-	if served, ok := p.live.Served[s.Ref.GroupVersionKind]; ok {
-		return served, true
-	}
-	served, ok := p.defined[kindName(s.Ref.GroupVersionKind)]
-	return served, ok
 }
 
 // hasNamespace reports whether a namespace exists or is restored too. If that is unknown, the API server decides.
@@ -130,9 +118,9 @@ func (p *planner) prepare(s *Step) {
 	for _, field := range generated {
 		unstructured.RemoveNestedField(s.Object, "metadata", field)
 	}
-	if finalizers := s.object().GetFinalizers(); len(finalizers) > 0 && !p.options.Finalizers {
+	if finalizers := s.object().GetFinalizers(); len(finalizers) > 0 {
 		s.object().SetFinalizers(nil)
-		s.note("finalizers removed: %s; to keep them, use --finalizers", strings.Join(finalizers, ", "))
+		s.note("finalizers removed: %s", strings.Join(finalizers, ", "))
 	}
 	if len(s.record.Redacted) > 0 {
 		s.note("values are not in the archive, and are %s or missing: %s", redact.Redacted, strings.Join(s.record.Redacted, ", "))
@@ -160,11 +148,10 @@ func (s *Step) note(format string, values ...any) {
 // What must not run again has none: its controller would read it, and could delete what has finished.
 func (s *Step) setStatus(p *planner) {
 	status, _ := s.Object["status"].(map[string]any)
-	served, _ := p.served(s)
-	_, stops := stopped[s.Ref.GroupKind()]
+	served := p.live.Served[s.Ref.GroupVersionKind]
 	switch {
 	case len(status) == 0:
-	case stops:
+	case s.RunsToCompletion():
 		delete(s.Object, "status")
 		s.note("its status is only in the record; to view it: kubectl sunset archive get")
 	case served.BuiltIn:
@@ -186,9 +173,9 @@ func (s *Step) setOrigin() {
 		delete(annotations, lastApplied)
 	}
 	annotations[v1alpha1.HoldAnnotation] = "restored from an archive"
-	annotations[FromAnnotation] = s.From
+	annotations[v1alpha1.RestoredFromAnnotation] = s.From
 	if s.UID != "" {
-		annotations[UIDAnnotation] = string(s.UID)
+		annotations[v1alpha1.RestoredUIDAnnotation] = string(s.UID)
 	}
 	s.object().SetAnnotations(annotations)
 }

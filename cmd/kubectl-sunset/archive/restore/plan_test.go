@@ -32,7 +32,8 @@ func cluster(objects map[string]types.UID) restore.Live {
 		"v1/Service": {Namespaced: true, BuiltIn: true, Status: true}, "v1/PersistentVolumeClaim": {Namespaced: true, BuiltIn: true, Status: true},
 		"v1/PersistentVolume": {BuiltIn: true, Status: true}, "batch/v1/Job": {Namespaced: true, BuiltIn: true, Status: true},
 		"batch/v1/CronJob": {Namespaced: true, BuiltIn: true, Status: true}, "kueue.x-k8s.io/v1beta1/Workload": {Namespaced: true, Status: true},
-		"example.com/v1/Database": {Namespaced: true, Status: true}, "example.com/v1/Old": {Namespaced: true},
+		"batch.volcano.sh/v1/Job": {Namespaced: true, Status: true}, "tekton.dev/v1/CustomRun": {Namespaced: true, Status: true},
+		"velero.io/v1/Restore": {Namespaced: true}, "example.com/v1/Database": {Namespaced: true, Status: true}, "example.com/v1/Old": {Namespaced: true},
 		"apiextensions.k8s.io/v1/CustomResourceDefinition": {BuiltIn: true, Status: true},
 	} {
 		live.Served[kind(text)] = served
@@ -116,6 +117,37 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop, uid: u1}}`,
 			why:    "a Pod would run again; to view it: kubectl sunset archive get",
 		},
+		"a custom resource that completed is not restored, since its controller may run it again": {
+			object: `{apiVersion: batch.volcano.sh/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1}, status: {state: {phase: Completed}}}`,
+			why:    "it ran to completion (status.state.phase Completed), and its controller may run it again; to restore it nevertheless, use --finished",
+		},
+		"so is one with the phase of a failure": {
+			object: `{apiVersion: velero.io/v1, kind: Restore, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: PartiallyFailed}}`,
+			why:    "status.phase PartiallyFailed",
+		},
+		"so is one with a time of completion": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: "2026-01-01T00:00:00Z"}}`,
+			why:    "status.completionTime",
+		},
+		"so is one with a condition that says so": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {conditions: [{type: Ready, status: "True"}, {type: Succeeded, status: "False"}]}}`,
+			why:    "condition Succeeded",
+		},
+		"a custom resource that completed is restored if asked": {
+			object:  `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: Completed}}`,
+			options: restore.Options{Finished: true},
+			want:    `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			status:  `{phase: Completed}`,
+		},
+		"a custom resource that has not completed is restored": {
+			object: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+			want: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, annotations: {` + origin + `}},
+				status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+		},
+		"a CustomRun is for viewing only": {
+			object: `{apiVersion: tekton.dev/v1, kind: CustomRun, metadata: {name: a, namespace: shop, uid: u1}}`,
+			why:    "a CustomRun would run again",
+		},
 		"the status of a custom resource is written after it was created": {
 			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, spec: {size: 1}, status: {phase: Ready}}`,
 			want:   `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {size: 1}}`,
@@ -129,11 +161,6 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, finalizers: [example.com/a]}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
 			notes:  []string{"finalizers removed: example.com/a"},
-		},
-		"finalizers stay if asked": {
-			object:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, finalizers: [example.com/a]}}`,
-			options: restore.Options{Finalizers: true},
-			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, finalizers: [example.com/a], annotations: {` + origin + `}}}`,
 		},
 		"a reference to an owner that lives stays": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
@@ -269,7 +296,7 @@ func TestPlanTogether(t *testing.T) {
 	owned := `ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: u-job}]`
 	steps := restore.Plan([]restore.Record{
 		record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new, uid: u-c, `+owned+`}}`),
-		record(t, `{apiVersion: other.example/v1, kind: Thing, metadata: {name: t, namespace: new, uid: u-t}, status: {ok: true}}`),
+		record(t, `{apiVersion: other.example/v1, kind: Thing, metadata: {name: t, namespace: new, uid: u-t}}`),
 		record(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: new, uid: u-job}}`),
 		record(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.other.example, uid: u-d}, spec: {group: other.example, scope: Namespaced,
 			names: {kind: Thing}, versions: [{name: v1, subresources: {status: {}}}]}}`),
@@ -279,8 +306,8 @@ func TestPlanTogether(t *testing.T) {
 	for _, s := range steps {
 		order = append(order, s.Ref.Kind+"/"+s.Ref.Name+" "+s.Why)
 	}
-	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
-	expect.Equal(t, "status of a kind that is restored too", map[string]any{"ok": true}, steps[4].Status)
+	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Job/j ", "ConfigMap/c ",
+		"Thing/t the cluster does not serve other.example/v1 Thing; install or restore its CustomResourceDefinition first"}, order)
 
 	c := steps[3]
 	if err := c.Link(nil); err == nil || !strings.Contains(err.Error(), "owner Job j was not created") {

@@ -30,7 +30,7 @@ func TestPlanNeverReplaces(t *testing.T) {
 				live.Unknown[wanted] = fmt.Errorf("forbidden")
 			}
 		}
-		steps := restore.Plan(records, live, restore.Options{Finalizers: r.IntN(2) == 0, Redacted: r.IntN(2) == 0})
+		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0})
 		if len(steps) != len(records) {
 			t.Fatalf("seed %d: %d steps for %d records", seed, len(steps), len(records))
 		}

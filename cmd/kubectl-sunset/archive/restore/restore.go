@@ -11,14 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The annotations of a restored object.
-const (
-	// FromAnnotation says which record an object was restored from.
-	FromAnnotation = "sunset-k8s.io/restored-from"
-	// UIDAnnotation is the UID that the object had before it was deleted.
-	UIDAnnotation = "sunset-k8s.io/restored-uid"
-)
-
 // Record is one archived object to restore: the object of a record of the archive, or one of its dependents.
 type Record struct {
 	Object     map[string]any
@@ -50,8 +42,8 @@ type Live struct {
 
 // Options says what else to restore.
 type Options struct {
-	Finalizers bool // keep finalizers
-	Redacted   bool // restore objects although values of fields are not in the archive
+	Redacted bool // restore objects although values of fields are not in the archive
+	Finished bool // restore custom resources that ran to completion, although their controllers may run them again
 }
 
 // Step is what happens with one archived object.

@@ -225,7 +225,11 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	ledgerManager := ledgers.New(ledgers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
-	archiveManager, err := c.archives(mgr, lock)
+	optional, err := c.optionalCache(mgr)
+	if err != nil {
+		return err
+	}
+	archiveManager, err := c.archives(mgr, optional, lock)
 	if err != nil {
 		return err
 	}
@@ -271,7 +275,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		func(policyset.CompiledSnapshot) { permissionLoop.Refresh() },
 	}
 	notifier := digests.New(digests.Options{
-		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
+		Cache: optional, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
 		Clock: c.Clock, Namespace: c.Namespace, Prices: c.Prices,
 	})
 	runnables := []manager.Runnable{

@@ -84,6 +84,7 @@ var recoveries = map[string]string{
 	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
 	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
 	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
+	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
 	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",
 	"store.Probe.Write":       "archives TestStoreFails",

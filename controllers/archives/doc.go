@@ -8,8 +8,9 @@
 //     it takes: no deadline lets an object go without a record.
 //   - A record has exactly the UID and resourceVersion of its target. Objects of another version are not recorded.
 //   - What a rule redacts is removed before anything leaves the process. The data of Secrets is read only for archives with encryption.
-//   - An archive that fails stops only the rules that use it. A namespace whose objects cannot be read stops no other.
-//   - Memory is bounded: what waits to be recorded is not read before there is space for it.
+//   - An archive that fails stops only the rules that use it. A namespace whose objects or logs cannot be read, or are read slowly,
+//     stops no other: memory and requests are shared (shares.go). A record that the store refuses stops no other (history.go).
+//   - Memory is bounded: what waits to be recorded is not read before there is memory for it.
 //   - Only the leader writes, and a new leader starts without receipts.
 //
 // A Manager has one worker for each RetentionArchive. The worker reads objects (capture.go for a few, sweep.go for many), adds them to

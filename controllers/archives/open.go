@@ -51,9 +51,30 @@ func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
 		}
 		s.retention.Retain = retain
 	}
+	for _, hold := range a.Spec.LegalHolds {
+		if !slices.ContainsFunc(nameForms, func(form string) bool { return begins(form, hold) }) {
+			return s, fmt.Errorf("spec.legalHolds: no name of an object begins with %q; write a prefix such as segments/2026/11/", hold)
+		}
+	}
 	var err error
 	s.encryption, err = encryptionOf(a.Spec.Encryption)
 	return s, err
+}
+
+// nameForms are the forms of the names of objects with records. A 0 stands for a digit.
+var nameForms = []string{
+	archive.SegmentPrefix + "0000/00/00/00000000T000000Z-", archive.IndexPrefix + "0000/00/00/00000000T000000Z-",
+	archive.ParquetPrefix + "month=0000-00/00000000-",
+}
+
+// begins reports whether a name of a form can begin with a prefix.
+func begins(form, prefix string) bool {
+	for n := range min(len(form), len(prefix)) {
+		if digit := prefix[n] >= '0' && prefix[n] <= '9'; form[n] == '0' && !digit || form[n] != '0' && form[n] != prefix[n] {
+			return false
+		}
+	}
+	return true
 }
 
 func encryptionOf(e *v1alpha1.ArchiveEncryption) (encryption, error) {

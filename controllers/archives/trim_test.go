@@ -92,3 +92,24 @@ func TestStoreRefusesToDelete(t *testing.T) {
 		expect.Equal(t, "deletable after the lock", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
 	}, retaining(locked))
 }
+
+func TestHoldsThatAreValid(t *testing.T) {
+	for hold, ready := range map[string]string{
+		"":                      "True Available",
+		"seg":                   "True Available",
+		"segments/2026/1":       "True Available",
+		"index/2026/11/27/2026": "True Available",
+		"parquet/month=2026-11/20261127-1of2-abc": "True Available",
+		"/segments/2026/11/":                      "False Invalid",
+		"segments/2026-11":                        "False Invalid",
+		"cluster-1/segments/":                     "False Invalid",
+		"2026/11/":                                "False Invalid",
+	} {
+		t.Run(hold, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				bubble.Pass(6 * time.Second)
+				expect.Equal(t, "ready", ready, h.condition("history", v1alpha1.ArchiveReady))
+			}, func(h *harness) { h.archives[0].Spec.LegalHolds = []string{hold} })
+		})
+	}
+}

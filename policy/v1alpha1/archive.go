@@ -75,7 +75,7 @@ type ArchiveSpec struct {
 	Retain string `json:"retain,omitempty"`
 
 	// legalHolds lists prefixes of the names of objects in the bucket, after the prefix of url, such as "segments/2026/11/". Sunset
-	// deletes nothing whose name begins with one of them. "" holds everything.
+	// deletes nothing whose name begins with one of them. "" holds everything. A prefix with which no name can begin is invalid.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -132,7 +132,7 @@ type ArchiveStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// records is how many records Sunset has written, without those that it has deleted by retain.
+	// records is how many records Sunset has written. It includes those that it has deleted by retain.
 	// +optional
 	Records int64 `json:"records,omitempty"`
 	// bytes is how much storage these records occupy.

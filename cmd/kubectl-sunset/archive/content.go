@@ -27,15 +27,19 @@ type Content struct {
 	Record archive.Record
 }
 
+// place is where a record is.
+type place struct {
+	segment string
+	line    int
+}
+
+func placeOf(m archive.Meta) place { return place{m.Segment, m.Line} }
+
 // Read reads the records of entries, in the order of the bucket, and each segment once. After an error it ends.
 func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Content) error) error {
-	type place struct {
-		segment string
-		line    int
-	}
 	of, metas := map[place][]Entry{}, []archive.Meta(nil)
 	for _, e := range entries {
-		at := place{e.Segment, e.Line}
+		at := placeOf(e.Meta)
 		if of[at] == nil {
 			metas = append(metas, e.Meta)
 		}
@@ -45,7 +49,7 @@ func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Co
 		if err != nil {
 			return err
 		}
-		for _, e := range of[place{found.Segment, found.Line}] {
+		for _, e := range of[placeOf(found.Meta)] {
 			if err := yield(Content{e, found.Record}); err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/archive"
@@ -87,9 +86,7 @@ type Selected struct {
 // Entry is one object in the archive.
 type Entry struct {
 	archive.Meta
-	// Dependent is one of Meta.Dependents, as KIND.GROUP/NAME, if the entry is that dependent. Otherwise the entry is the object of
-	// the record.
-	Dependent string
+	Dependent string `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
 }
 
 // Kind returns the kind of the object, and its name.
@@ -218,22 +215,18 @@ func (s *Selection) filter(m archive.Meta, object map[string]any) (bool, error) 
 
 // filterObjects returns the records whose objects the filter matches, in their order.
 func (s *Selection) filterObjects(ctx context.Context, r *archive.Reader, metas []archive.Meta, all *Selected) ([]archive.Meta, error) {
-	type place struct {
-		segment string
-		line    int
-	}
 	matched := map[place]bool{}
 	for found, err := range r.Each(ctx, metas) {
 		if err != nil {
 			return nil, err
 		}
-		var object map[string]any
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(found.Record.Object, &object); err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", found.Object, found.Segment, err)
+		object, err := Content{Entry{Meta: found.Meta}, found.Record}.Manifest()
+		if err != nil {
+			return nil, err
 		}
-		matched[place{found.Segment, found.Line}] = all.keeps(s.filter(found.Meta, object))
+		matched[placeOf(found.Meta)] = all.keeps(s.filter(found.Meta, object))
 	}
-	return slices.DeleteFunc(metas, func(m archive.Meta) bool { return !matched[place{m.Segment, m.Line}] }), nil
+	return slices.DeleteFunc(metas, func(m archive.Meta) bool { return !matched[placeOf(m)] }), nil
 }
 
 // variables returns the variable record of a filter.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -61,32 +59,16 @@ func (c *Cluster) SecretData(ctx context.Context, namespace, name string) (map[s
 	return secret.Data, err
 }
 
-// Serving returns a kind as the cluster serves it in exactly this version, and whether it has the subresource status. ok is false if
-// the cluster does not serve it. Discovery documents may be cached, and lack new kinds: Serving then reads them again.
-func (c *Cluster) Serving(kind schema.GroupVersionKind) (served Kind, status, ok bool, err error) {
-	served, status, ok, err = c.serving(kind)
-	if !ok && err == nil && !c.kinds.Fresh() {
-		c.Rediscover()
-		return c.serving(kind)
+// Serving returns a kind as the cluster serves it in exactly this version. ok is false if the cluster does not serve it.
+func (c *Cluster) Serving(kind schema.GroupVersionKind) (served Kind, ok bool, err error) {
+	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return Kind{}, false, nil
+	case err != nil:
+		return Kind{}, false, fmt.Errorf("discover kind %s: %w", kind, err)
 	}
-	return served, status, ok, err
-}
-
-func (c *Cluster) serving(kind schema.GroupVersionKind) (served Kind, status, ok bool, err error) {
-	resources, err := c.kinds.ServerResourcesForGroupVersion(kind.GroupVersion().String())
-	if apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) || resources == nil && err == nil {
-		return Kind{}, false, false, nil
-	}
-	if err != nil {
-		return Kind{}, false, false, fmt.Errorf("discover kind %s: %w", kind, err)
-	}
-	for _, r := range resources.APIResources {
-		if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
-			status = slices.ContainsFunc(resources.APIResources, func(s metav1.APIResource) bool { return s.Name == r.Name+"/status" })
-			return Kind{kind, kind.GroupVersion().WithResource(r.Name), r.Namespaced}, status, true, nil
-		}
-	}
-	return Kind{}, false, false, nil
+	return kindOf(m), true, nil
 }
 
 // IsBuiltIn reports whether Kubernetes itself serves the group of a kind.
@@ -94,15 +76,9 @@ func IsBuiltIn(kind schema.GroupVersionKind) bool {
 	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == "apiextensions.k8s.io"
 }
 
-// Rediscover makes the kinds known that the cluster serves since the last discovery.
-func (c *Cluster) Rediscover() {
-	c.kinds.Invalidate()
-	meta.MaybeResetRESTMapper(c.mapper)
-}
-
 // UID returns the UID of an object. exists is false if the object or its kind does not exist.
 func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (uid types.UID, exists bool, err error) {
-	served, _, ok, err := c.Serving(kind)
+	served, ok, err := c.Serving(kind)
 	if err != nil || !ok {
 		return "", false, err
 	}
@@ -119,7 +95,7 @@ func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespa
 	return object.UID, true, nil
 }
 
-// SetStatus writes the subresource status of an object.
+// SetStatus writes the subresource status of an object, if its kind has one.
 func (c *Cluster) SetStatus(ctx context.Context, kind Kind, object map[string]any, status map[string]any) error {
 	o := &unstructured.Unstructured{Object: object}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": status})
@@ -128,5 +104,8 @@ func (c *Cluster) SetStatus(ctx context.Context, kind Kind, object map[string]an
 	}
 	_, err = c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).
 		Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-sunset"}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
 	return err
 }

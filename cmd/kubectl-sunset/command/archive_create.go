@@ -22,13 +22,14 @@ import (
 // look finds out what lives in the cluster of what the plan depends on.
 func (r *archiveRestore) look(ctx context.Context, c *cluster.Cluster, records []restore.Record) (restore.Live, error) {
 	live := restore.Live{Objects: map[restore.Ref]types.UID{}, Unknown: map[restore.Ref]error{}, Served: map[schema.GroupVersionKind]restore.Served{}}
-	for _, kind := range restore.Kinds(records) {
-		served, status, ok, err := c.Serving(kind)
+	refs := restore.Refs(records)
+	for _, ref := range refs {
+		served, ok, err := c.Serving(ref.GroupVersionKind)
 		if err != nil {
 			return live, err
 		}
 		if ok {
-			live.Served[kind] = restore.Served{Namespaced: served.Namespaced, Status: status, BuiltIn: cluster.IsBuiltIn(kind)}
+			live.Served[ref.GroupVersionKind] = restore.Served{Namespaced: served.Namespaced, BuiltIn: cluster.IsBuiltIn(ref.GroupVersionKind)}
 		}
 	}
 	progress, n := terminal.StartProgress(r.streams.ErrOut, "objects looked up"), 0
@@ -36,7 +37,7 @@ func (r *archiveRestore) look(ctx context.Context, c *cluster.Cluster, records [
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(inFlight)
-	for _, ref := range restore.Refs(records) {
+	for _, ref := range refs {
 		group.Go(func() error {
 			uid, exists, err := c.UID(ctx, ref.GroupVersionKind, ref.Namespace, ref.Name)
 			mu.Lock()
@@ -84,7 +85,7 @@ func (r *archiveRestore) createOne(ctx context.Context, c *cluster.Cluster, s *r
 	if err := s.Link(created); err != nil {
 		return "", err
 	}
-	kind, _, _, err := c.Serving(s.Ref.GroupVersionKind)
+	kind, _, err := c.Serving(s.Ref.GroupVersionKind)
 	if err != nil {
 		return "", err
 	}

@@ -75,7 +75,7 @@ func newest(entries []archive.Entry) (kept []archive.Entry) {
 // metadata, and then removes the rest of the archived one.
 func liveObject(ctx context.Context, c *cluster.Cluster, archived map[string]any) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: archived}
-	kind, _, served, err := c.Serving(o.GroupVersionKind())
+	kind, served, err := c.Serving(o.GroupVersionKind())
 	if err != nil || !served {
 		return nil, err
 	}

@@ -38,9 +38,10 @@ func (l *archiveLs) run(_ context.Context, from *selected) error {
 		return nil
 	}
 	list := archive.NewList(from.Name, from.entries)
-	names := make([]*metav1.PartialObjectMetadata, len(list.Items))
-	for i, o := range list.Items {
-		names[i] = nameOf(o.Group+"/", o.Kind, o.Name)
+	names := make([]*metav1.PartialObjectMetadata, len(from.entries))
+	for i, e := range from.entries {
+		kind, name := e.Kind()
+		names[i] = nameOf(kind.Group+"/", kind.Kind, name)
 	}
 	return l.output.print(l.streams.Out, list, func(w io.Writer) error { return list.WriteText(w, l.output.is(asWide), l.now) }, names...)
 }

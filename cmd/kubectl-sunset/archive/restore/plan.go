@@ -144,7 +144,7 @@ func (s *Step) note(format string, values ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, values...))
 }
 
-// setStatus moves the status of a custom resource to a request of its own. Controllers of Kubernetes compute that of its own kinds.
+// setStatus copies the status of a custom resource for a request of its own: the API server ignores it on creation if it is a subresource. Controllers of Kubernetes compute that of its own kinds.
 // What must not run again has none: its controller would read it, and could delete what has finished.
 func (s *Step) setStatus(p *planner) {
 	status, _ := s.Object["status"].(map[string]any)
@@ -156,9 +156,8 @@ func (s *Step) setStatus(p *planner) {
 		s.note("its status is only in the record; to view it: kubectl sunset archive get")
 	case served.BuiltIn:
 		delete(s.Object, "status")
-	case served.Status:
+	default:
 		s.Status = status
-		delete(s.Object, "status")
 	}
 }
 

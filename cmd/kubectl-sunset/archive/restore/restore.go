@@ -29,11 +29,10 @@ type Ref struct {
 // Served says how the cluster serves a kind.
 type Served struct {
 	Namespaced bool
-	Status     bool // it has the subresource status
 	BuiltIn    bool // Kubernetes itself serves it; its controllers compute the status
 }
 
-// Live is what lives in the cluster, of what Refs and Kinds name.
+// Live is what lives in the cluster, of what Refs names.
 type Live struct {
 	Objects map[Ref]types.UID // the objects that exist
 	Unknown map[Ref]error     // the objects of which the cluster does not tell whether they exist
@@ -53,7 +52,7 @@ type Step struct {
 	Archived map[string]any // not changed
 	From     string         // see Record
 	Object   map[string]any // to create; nil if the object is not restored
-	Status   map[string]any // to write to the subresource status after the object was created; nil for none
+	Status   map[string]any // to write to the subresource status after the object was created, if there is one; nil for none
 	Why      string         // why the object is not restored; empty if it is
 	Notes    []string       // what differs from the archived object, and what else the user must know
 
@@ -82,19 +81,6 @@ func Refs(records []Record) []Ref {
 		add(volumeRef(s.Archived))
 	}
 	return refs
-}
-
-// Kinds returns the kinds of the archived objects, each once.
-func Kinds(records []Record) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	seen := map[schema.GroupVersionKind]bool{}
-	for _, s := range steps(records) {
-		if kind := s.Ref.GroupVersionKind; !seen[kind] {
-			seen[kind] = true
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
 }
 
 // steps returns a Step for each record, without decisions.

@@ -117,7 +117,7 @@ func TestArchivedObjectsComeBack(t *testing.T) {
 	}
 	expect.NoError(t, contains(in(open, "ls", "-n", w.namespace), "report", "settings", "done"))
 	expect.NoError(t, contains(in(open, "restore", "-n", w.namespace, "--finished"), "would be restored", "report", "settings", "done"))
-	w.gone(job, cm, build) // that was a dry run
+	w.gone(job, cm, build)                                               // that was a dry run
 	t.Log(in(open, "restore", "-n", w.namespace, "--yes", "--finished")) // no controller runs the Build again
 	t.Log(in(sealed, "restore", "-n", w.namespace, "--yes", "--identity", key))
 	t.Log(in(open, "verify"), in(sealed, "verify", "--identity", key))

@@ -83,6 +83,7 @@ var recoveries = map[string]string{
 	"archives.worker.failure": "archives TestStoreFails",
 	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
 	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
+	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
 	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",

@@ -85,7 +85,6 @@ var recoveries = map[string]string{
 	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
 	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
-	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
 	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",
 	"store.Probe.Write":       "archives TestStoreFails",

@@ -87,7 +87,7 @@ var homes = map[string][]string{
 	"github.com/Azure":                    {"controllers/archives/store"},
 	"google.golang.org/api":               {"controllers/archives/store"},
 	"golang.org/x/oauth2":                 {"controllers/archives/store"},
-	"filippo.io/age":                      {"policy/archive", "controllers/archives", "cmd/kubectl-sunset/command", "test"},
+	"filippo.io/age":                      {"policy/archive", "controllers/archives", "cmd/kubectl-sunset/command", "cmd/kubectl-sunset/archive", "test"},
 	"github.com/klauspost/compress":       {"policy/archive", "test/faults/history"},
 	"github.com/parquet-go":               {"cmd/kubectl-sunset/archive/compact"},
 	"github.com/google/go-cmp":            {"test"},

@@ -197,10 +197,13 @@ func (w *worker) complete(ctx context.Context, settings *policy.Archive, l *leas
 	if err == nil && settings.Logs != nil {
 		failed, err = w.addLogs(limited, settings.Logs, l, items)
 	}
-	if limited.Err() != nil && ctx.Err() == nil {
-		if err = fmt.Errorf("its dependents, Events and logs were not read within %s", timeout); len(items) > 1 {
-			err = errOverflow
-		}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil && len(items) > 1:
+		return nil, errOverflow
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("its dependents, Events and logs were not read within %s", timeout)
 	}
 	return failed, err
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// indexMost is how many records and results may wait for the index to be written, before no more objects are recorded.
-const indexMost = 200_000
+// indexMost is how many records and results may wait for the index to be written, before no more objects are recorded:
+// their lines are in memory.
+const indexMost = 50_000
 
 // index is the index of an archive. The mu of the worker guards it.
 type index struct {

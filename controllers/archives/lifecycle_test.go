@@ -217,7 +217,7 @@ func TestIndexThatCannotBeWritten(t *testing.T) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "writable", "False Failed", h.condition("history", v1alpha1.ArchiveWritable))
 		expect.Equal(t, "ready", "True Available", h.condition("history", v1alpha1.ArchiveReady))
-		for range 200_000 {
+		for range 50_000 {
 			h.Finish(i, s.target, retention.Outcome{Unsure: true})
 		}
 		bubble.Pass(time.Minute)

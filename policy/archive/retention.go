@@ -12,7 +12,7 @@ import (
 // Retention says how long an archive keeps its records. It deletes whole days in UTC.
 type Retention struct {
 	Retain time.Duration // from the end of the day; 0: forever
-	Holds  []string      // prefixes of names of segments, such as segments/2026/11/: days that may have such segments are kept
+	Holds  []string      // prefixes of names of objects, such as segments/2026/11/: days that may have such objects are kept
 }
 
 // Expiry is what may be deleted of one day.
@@ -40,7 +40,7 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 			}
 			start, ok := startOfDay(e.Name)
 			day := dayOf(start)
-			if !ok || k.holds(day) {
+			if !ok || k.holds(start) {
 				continue
 			}
 			if k.Retain == 0 || start.AddDate(0, 0, 1).Add(k.Retain).After(now) {
@@ -63,8 +63,13 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 	return days, nil
 }
 
-func (k Retention) holds(day string) bool {
-	return slices.ContainsFunc(k.Holds, func(hold string) bool {
-		return strings.HasPrefix(SegmentPrefix+day, hold) || strings.HasPrefix(hold, SegmentPrefix+day)
-	})
+// holds reports whether a hold may be one of an object of a day. Then everything of the day stays.
+func (k Retention) holds(start time.Time) bool {
+	day := dayOf(start)
+	for _, begin := range []string{SegmentPrefix + day, IndexPrefix + day, ParquetPrefix + start.Format("month=2006-01/20060102-")} {
+		if slices.ContainsFunc(k.Holds, func(hold string) bool { return strings.HasPrefix(begin, hold) || strings.HasPrefix(hold, begin) }) {
+			return true
+		}
+	}
+	return false
 }

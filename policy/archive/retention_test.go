@@ -32,6 +32,8 @@ func TestExpired(t *testing.T) {
 		"a hold of a day":                               {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/28/"}}, noon.Add(1000 * day), 100, "27: p1 s1 s2 | i1, 30: s4 |, 01: | i3"},
 		"a hold of one segment keeps its day":           {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/27/20261127T1"}}, midnight.Add(2 * day), 100, "28: s3 | i2"},
 		"a hold of half a name keeps what may match":    {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/2"}}, noon.Add(1000 * day), 100, "30: s4 |, 01: | i3"},
+		"a hold of a Parquet file keeps its day":        {archive.Retention{Retain: day, Holds: []string{"parquet/month=2026-11/20261127-1of1"}}, midnight.Add(2 * day), 100, "28: s3 | i2"},
+		"a hold of the index of a day":                  {archive.Retention{Retain: day, Holds: []string{"index/2026/11/28/"}}, midnight.Add(2 * day), 100, "27: p1 s1 s2 | i1"},
 		"a hold of all":                                 {archive.Retention{Retain: day, Holds: []string{""}}, noon.Add(1000 * day), 100, ""},
 		"a hold of another year":                        {archive.Retention{Retain: 10 * day, Holds: []string{"segments/2025/"}}, midnight.Add(10 * day), 100, "27: p1 s1 s2 | i1"},
 		"a limit of nothing":                            {archive.Retention{Retain: day}, noon.Add(1000 * day), 0, ""},

@@ -79,14 +79,18 @@ func (s *Step) Link(created map[types.UID]types.UID) error {
 	return nil
 }
 
-// ordered returns the steps so that what others need comes before them: by kind, and owners before dependents.
-func ordered(all []*Step, byUID map[types.UID]*Step) []*Step {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b *Step) int {
+// sorted sorts steps by kind, those that others need first, and then by name.
+func sorted(all []*Step) []*Step {
+	slices.SortStableFunc(all, func(a, b *Step) int {
 		return cmp.Or(cmp.Compare(rank(a.Ref.GroupKind()), rank(b.Ref.GroupKind())), cmp.Compare(a.Ref.Namespace, b.Ref.Namespace),
 			cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name), a.record.ArchivedAt.Compare(b.record.ArchivedAt))
 	})
-	done, result := map[*Step]bool{}, make([]*Step, 0, len(all))
+	return all
+}
+
+// ordered returns the steps so that owners come before their dependents.
+func (p *planner) ordered() (result []*Step) {
+	done := map[*Step]bool{}
 	var add func(*Step)
 	add = func(s *Step) {
 		if s == nil || done[s] {
@@ -94,11 +98,11 @@ func ordered(all []*Step, byUID map[types.UID]*Step) []*Step {
 		}
 		done[s] = true
 		for _, former := range s.restored {
-			add(byUID[former])
+			add(p.byUID[former])
 		}
 		result = append(result, s)
 	}
-	for _, s := range sorted {
+	for _, s := range p.steps {
 		add(s)
 	}
 	return result

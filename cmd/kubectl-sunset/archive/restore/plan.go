@@ -17,21 +17,17 @@ import (
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces and what others need, and owners
 // before their dependents. It does not change the records.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, steps: steps(records), byUID: map[types.UID]*Step{}, namespaces: map[string]bool{}}
+	p := &planner{live: live, options: options, steps: sorted(steps(records)), byUID: map[types.UID]*Step{}, namespaces: map[string]bool{}}
 	p.findNewest()
-	for _, first := range []bool{true, false} { // what others need is decided first
-		for _, s := range p.steps {
-			if isNeeded := s.Ref.GroupKind() == namespaces; isNeeded == first {
-				p.decide(s)
-			}
-		}
+	for _, s := range p.steps { // namespaces first
+		p.decide(s)
 	}
 	for _, s := range p.steps {
 		if s.Why == "" {
 			p.prepare(s)
 		}
 	}
-	return ordered(p.steps, p.byUID)
+	return p.ordered()
 }
 
 // planner holds what the decisions about one object need to know about the others.

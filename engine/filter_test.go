@@ -53,7 +53,7 @@ func TestFilterRejects(t *testing.T) {
 		"'Job'":                 "returns string, but filter must return bool",
 		"record.kind = 'Job'":   "syntax error",
 		"references.count == 0": "available only in rules",
-		"recrod.kind == 'Job'":  "recrod",
+		"entry.kind == 'Job'":   "entry",
 	} {
 		f, problems := fixture.Compiler(t).Filter(text, "--cel")
 		if (want == "") != (f != nil) {

@@ -156,7 +156,8 @@ func TestNewRecipientsLoseNoResults(t *testing.T) {
 		bubble.Pass(30 * time.Second)
 		expect.Equal(t, "deleted", []string{"one", "two"}, h.names())
 		var plain, secret int
-		for name := range b.List(t.Context(), archive.IndexPrefix) {
+		for name, err := range b.List(t.Context(), archive.IndexPrefix) {
+			expect.NoError(t, err)
 			if strings.HasSuffix(name.Name, ".age") {
 				secret++
 			} else {

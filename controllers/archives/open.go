@@ -150,7 +150,7 @@ func (m *Manager) credentials(ctx context.Context, from *v1alpha1.SecretReferenc
 		return nil, fmt.Errorf("read Secret %s/%s with the credentials: %w; with the chart, add its name to archive.secrets", from.Namespace, from.Name, err)
 	}
 	if len(secret.Data) == 0 {
-		return nil, fmt.Errorf("Secret %s/%s has no credentials", from.Namespace, from.Name)
+		return nil, fmt.Errorf("no credentials in Secret %s/%s", from.Namespace, from.Name)
 	}
 	return secret.Data, nil
 }

@@ -32,7 +32,6 @@ type server struct {
 	objects     map[string]*object // by KIND NAMESPACE/NAME
 	version     int
 	requests    map[string]int // by verb and resource
-	held        int            // bytes of objects that a page has
 	refuse      func(verb, kind, namespace string) error
 	logs        map[string]string                       // by pod/container
 	credentials string                                  // in the Secret of archives
@@ -302,8 +301,10 @@ func objectsOf(name string, data []byte) map[string]bool {
 	only := newBucket()
 	only.data[name] = data
 	names := map[string]bool{}
-	for f := range (&archive.Reader{Bucket: only}).Records(context.Background(), name) {
-		names[f.Name] = true
+	for f, err := range (&archive.Reader{Bucket: only}).Records(context.Background(), name) {
+		if err == nil {
+			names[f.Name] = true
+		}
 	}
 	return names
 }

@@ -41,7 +41,8 @@ func retaining(change ...func(*v1alpha1.RetentionArchive, *bucket)) func(*harnes
 
 // left are the days of which the archive has objects.
 func (h *harness) left(prefix string) (days []string) {
-	for e := range h.stores["mem://history"].List(h.Context(), prefix) {
+	for e, err := range h.stores["mem://history"].List(h.Context(), prefix) {
+		expect.NoError(h, err)
 		days = append(days, strings.Split(e.Name, "/")[3])
 	}
 	return days

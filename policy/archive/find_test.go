@@ -211,8 +211,8 @@ func TestEach(t *testing.T) {
 	}
 	expect.Equal(t, "names", []string{"a", "c", "d", "e"}, names)
 	expect.Equal(t, "reads", 2, len(store.reads))
-	for range r.Each(t.Context(), nil) {
-		t.Error("a record of nothing")
+	for f, err := range r.Each(t.Context(), nil) {
+		t.Errorf("a record of nothing: %v, %v", f.Name, err)
 	}
 
 	wrong := one.Meta[0]

@@ -17,7 +17,7 @@ func ParseRecipients(texts []string) ([]age.Recipient, error) {
 	for i, text := range texts {
 		r, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil || len(r) != 1 {
-			return nil, fmt.Errorf("recipients[%d] is not a public key of age; write the line that age-keygen -y prints, such as age1...", i)
+			return nil, fmt.Errorf("recipients[%d] is not a public key of age; write the line that age-keygen -y prints, which begins with age1", i)
 		}
 		recipients = append(recipients, r...)
 	}
@@ -28,7 +28,7 @@ func ParseRecipients(texts []string) ([]age.Recipient, error) {
 func ParseIdentities(text string) ([]age.Identity, error) {
 	identities, err := age.ParseIdentities(strings.NewReader(text))
 	if err != nil {
-		return nil, errors.New("not the private keys of age; give a file that age-keygen writes, with lines AGE-SECRET-KEY-1...")
+		return nil, errors.New("not the private keys of age; give a file that age-keygen writes, with lines that begin with AGE-SECRET-KEY-1")
 	}
 	return identities, nil
 }

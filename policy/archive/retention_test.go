@@ -107,8 +107,8 @@ func TestExpiredWithAnError(t *testing.T) {
 	list := func(prefix string) iter.Seq2[archive.Entry, error] {
 		return func(yield func(archive.Entry, error) bool) {
 			store, _ := daysToExpire()
-			for e := range store.List(t.Context(), prefix) {
-				if !yield(e, nil) {
+			for e, err := range store.List(t.Context(), prefix) {
+				if !yield(e, err) {
 					return
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,7 +96,7 @@ func TestKindsOfTheSamplesHaveRoles(t *testing.T) {
 		if role.GetKind() != "ClusterRole" || strings.HasSuffix(role.GetName(), ":references") {
 			continue // permissions of teams, and those with a separate value
 		}
-		if problems := path.IsValidPathSegmentName(role.GetName()); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(role.GetName()); len(problems) > 0 {
 			t.Errorf("the API server refuses the name %s: %v", role.GetName(), problems)
 		}
 		rule := rulesOf(t, role)[0]

@@ -87,7 +87,7 @@ func (s scheme) check(u *url.URL, secret credentials) error {
 	case u.User != nil:
 		return errors.New("url has a user; write credentials into a Secret")
 	case u.Fragment != "" || u.Opaque != "":
-		return fmt.Errorf("url has a fragment or no //; write %s://...", u.Scheme)
+		return fmt.Errorf("url has a fragment or no //; it must begin with %s://", u.Scheme)
 	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):
 		return errors.New("url names no absolute path; write file:///DIRECTORY")
 	case u.Scheme != "file" && u.Host == "":

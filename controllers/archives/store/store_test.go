@@ -114,7 +114,8 @@ func TestList(t *testing.T) {
 		got = append(got, e.Name)
 	}
 	expect.Equal(t, "names", []string{"b/10", "b/2"}, got)
-	for range s.List(t.Context(), "") {
+	for _, err := range s.List(t.Context(), "") {
+		expect.NoError(t, err)
 		break
 	}
 }

@@ -4,7 +4,6 @@ package compact
 
 import (
 	"cmp"
-	"encoding/json"
 	"time"
 
 	kjson "sigs.k8s.io/json"
@@ -50,6 +49,6 @@ func rowOf(f archive.Found) (Row, error) {
 		Time: f.ArchivedAt, Cluster: f.Record.Cluster, Policy: f.Policy, Rule: f.Rule, APIVersion: f.APIVersion, Kind: f.Kind,
 		Namespace: f.Namespace, Name: f.Name, UID: string(f.UID), ResourceVersion: f.ResourceVersion, Outcome: f.Outcome, Reason: f.Reason,
 		Result: cmp.Or(string(f.Result), "none"), Due: f.Due, Created: object.Metadata.CreationTimestamp, Size: int64(f.Bytes), Labels: f.Labels,
-		Object: string(json.RawMessage(f.Record.Object)), Dependents: f.Dependents, Segment: f.Segment, Line: int32(f.Line),
+		Object: string(f.Record.Object), Dependents: f.Dependents, Segment: f.Segment, Line: int32(f.Line),
 	}, nil
 }

@@ -81,7 +81,7 @@ type Document struct {
 	metav1.TypeMeta `json:",inline"`
 	Segment         string         `json:"segment"` // name of the object in the bucket that has the record
 	Line            int            `json:"line"`    // of the segment; the first is 0
-	Result          string         `json:"result"`  // deleted, gone (after a request without a definite answer, it did not exist), kept (Sunset did not delete this version), unknown, or none
+	Result          string         `json:"result"`  // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
 	ResultTime      time.Time      `json:"resultTime,omitzero"`
 	Record          archive.Record `json:"record"`
 }

@@ -26,7 +26,7 @@ type List struct {
 // ArchivedObject is one object in a List.
 type ArchivedObject struct {
 	Entry
-	Result     string    `json:"result"`              // deleted, gone (after a request without a definite answer, it did not exist), kept (Sunset did not delete this version), unknown, or none
+	Result     string    `json:"result"`              // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
 	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
 }
 

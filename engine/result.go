@@ -34,11 +34,12 @@ const (
 	naming                    // list of string, or of map with name and namespace; not a field of a rule
 	selecting                 // LabelSelector, or null to select nothing; not a field of a rule
 	labelling                 // map of labels; not a field of a rule
+	filtering                 // bool; about a record of an archive, not a field of a rule
 )
 
 // field returns the name of the field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "bytes", "names", "selector", "labels"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "bytes", "names", "selector", "labels", "filter"}[r]
 }
 
 // wants returns what the expression must return.
@@ -46,7 +47,7 @@ func (r result) wants() string {
 	return [...]string{
 		"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string",
 		"int, string or optional",
-		"list of names, or of maps with name and namespace", "map with matchLabels, matchExpressions or both, or null", "map of labels",
+		"list of names, or of maps with name and namespace", "map with matchLabels, matchExpressions or both, or null", "map of labels", "bool",
 	}[r]
 }
 
@@ -63,6 +64,7 @@ func (r result) example() string {
 		"write a list of names, such as secretsIn(object.spec.template.spec) or object.spec.tls.map(t, t.secretName)",
 		"write a label selector, such as object.spec.selector or {'matchLabels': object.spec.selector}",
 		"write a map of labels, such as object.metadata.labels",
+		"write a condition, such as record.outcome == 'Failed' or object.spec.parallelism > 1",
 	}[r]
 }
 
@@ -75,7 +77,7 @@ func (r result) accepts(t *cel.Type) bool {
 	case types.DynKind, types.AnyKind, types.TypeParamKind:
 		return true
 	case types.BoolKind:
-		return r == eligibility || r == anything
+		return r == eligibility || r == filtering || r == anything
 	case types.TimestampKind:
 		return r == start || r == anything
 	case types.DurationKind:

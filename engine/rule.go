@@ -297,6 +297,7 @@ var _ cel.Activation = (*input)(nil)
 // builds, and the steps of its loops.
 type input struct {
 	object      map[string]any
+	record      map[string]any // of an archive; only for a Filter
 	contextVars perContextVar[map[string]any]
 	built       int
 	steps       int
@@ -307,6 +308,8 @@ func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case syntax.ObjectVariable:
 		return i.object, true
+	case syntax.RecordVariable:
+		return i.record, true
 	case builtVariable:
 		return i, true
 	}

@@ -27,7 +27,7 @@ func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, Delete
 	if v.Action != Delete {
 		return v, DeletePermit{}
 	}
-	return v, DeletePermit{intent: intentOf(s, evaluations, c.due.rule, v.Due), reason: v.Reason, evaluations: voting(evaluations)}
+	return v, DeletePermit{intent: intentOf(s, evaluations, c.due.rule, v), evaluations: voting(evaluations)}
 }
 
 // voting are the evaluations of rules in force that select the subject. If a verdict deletes, all of them are known.
@@ -49,12 +49,12 @@ func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent,
 	if v.Action != Delete {
 		return Intent{}, false
 	}
-	return intentOf(s, evaluations, c.due.rule, v.Due), true
+	return intentOf(s, evaluations, c.due.rule, v), true
 }
 
-// intentOf is the deletion of a subject by one of the rules.
-func intentOf(s Subject, evaluations []Evaluation, rule *Rule, due time.Time) Intent {
-	i := Intent{Subject: s, Rule: rule, Due: due}
+// intentOf is the deletion of a subject by one of the rules, with the verdict to delete it.
+func intentOf(s Subject, evaluations []Evaluation, rule *Rule, v Verdict) Intent {
+	i := Intent{Subject: s, Rule: rule, Due: v.Due, Reason: v.Reason}
 	for j := range evaluations {
 		if evaluations[j].Rule == rule {
 			i.Outcome, i.Size = evaluations[j].Facts.Outcome, evaluations[j].Facts.Size

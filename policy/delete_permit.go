@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -11,7 +12,6 @@ import (
 // that a dry run or a suspended policy can never delete. The zero DeletePermit permits nothing.
 type DeletePermit struct {
 	intent      Intent
-	reason      Reason
 	evaluations []Evaluation // of the rules that took part in the decision
 }
 
@@ -23,6 +23,7 @@ type Intent struct {
 	Size    Size   // of the subject, by that rule
 	Owner   *Owner // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
 	Due     time.Time
+	Reason  Reason // why it is due: Expired or OverCapacity
 }
 
 // Valid reports whether the permit permits a deletion.
@@ -38,7 +39,7 @@ func (w DeletePermit) Rule() *Rule { return w.intent.Rule }
 func (w DeletePermit) Due() time.Time { return w.intent.Due }
 
 // Reason is why the subject is due: Expired or OverCapacity.
-func (w DeletePermit) Reason() Reason { return w.reason }
+func (w DeletePermit) Reason() Reason { return w.intent.Reason }
 
 // Intent is the deletion that the permit permits.
 func (w DeletePermit) Intent() Intent { return w.intent }
@@ -50,6 +51,31 @@ func (w DeletePermit) Owner() *Owner { return w.intent.Owner }
 // change the facts of such a rule.
 func (w DeletePermit) Compares() bool {
 	return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() })
+}
+
+// Covers returns why the permit does not permit the deletion of a target; nil if it does.
+func (w DeletePermit) Covers(t Target) error {
+	switch {
+	case !w.Valid():
+		return errNoPermit
+	case !w.names(t):
+		return errWrongTarget
+	}
+	return nil
+}
+
+// The errors of Covers.
+var (
+	errNoPermit    = errors.New("internal error: deletion without a permit")
+	errWrongTarget = errors.New("internal error: the target is not the object that the permit names")
+)
+
+// names reports whether a target is the object that the permit permits to delete: the subject, or its owner in any version.
+func (w DeletePermit) names(t Target) bool {
+	if owner := w.Owner(); w.Rule().Owner {
+		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
+	}
+	return t.Is(TargetOf(w.Rule().Kind, w.Subject()))
 }
 
 // Upheld reports whether the decision is still to delete the subject. For each rule that took part, facts gives the current
@@ -71,5 +97,5 @@ func (w DeletePermit) Same(o DeletePermit) bool {
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&
 		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation &&
 		a.Owner.same(b.Owner) && a.Rule.AllowUnfinished == b.Rule.AllowUnfinished &&
-		a.Rule.AllowManaged == b.Rule.AllowManaged
+		a.Rule.AllowManaged == b.Rule.AllowManaged && a.Rule.Archive.Equal(b.Rule.Archive)
 }

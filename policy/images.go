@@ -156,6 +156,10 @@ func (r *Rule) refuseForImages(at report) {
 	if r.Spec.Delete != nil {
 		at("delete", "an image is removed from its node: it has no owner and no dependents", "leave it out")
 	}
+	if r.Spec.Archive != nil {
+		r.Archive = nil
+		at("archive", "images cannot be archived", "leave it out")
+	}
 	if r.Spec.Events == v1alpha1.EventsPerObject {
 		at("events", "Sunset writes no Events for single images", "leave it out")
 	}

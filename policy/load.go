@@ -54,7 +54,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	for i := range spec.Rules {
 		p.Rules = append(p.Rules, p.loadRule(i, spec.Rules[i], seen, protection))
 	}
-	p.Ledger = p.Limits != nil || slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Outcome != "" })
+	p.Ledger = p.Limits != nil || slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Outcome != "" || r.Archive != nil })
 	for _, r := range p.Rules {
 		r.Ledger = p.Ledger && !r.OnNodes()
 	}
@@ -220,6 +220,7 @@ func (r *Rule) loadRest(at report) {
 	if r.Spec.Delete != nil {
 		r.loadDelete(at, r.Spec.Delete)
 	}
+	r.loadArchive(at)
 }
 
 // LacksVariables reports whether the list of variables cannot be read, so that all variables are unknown.

@@ -39,6 +39,7 @@ func TestSameSettings(t *testing.T) {
 		"what to delete":       {func(r *policy.Rule) { r.Owner = true }, false},
 		"unfinished owners":    {func(r *policy.Rule) { r.AllowUnfinished = true }, false},
 		"managed objects":      {func(r *policy.Rule) { r.AllowManaged = true }, false},
+		"the archive":          {func(r *policy.Rule) { r.Archive = &policy.Archive{To: "history"} }, false},
 		"events":               {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
 		"the version":          {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
 

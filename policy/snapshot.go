@@ -320,5 +320,11 @@ func (b *Snapshot) BoundByQuota(namespace string) bool {
 // Overrides are the overrides of all RetentionPolicies of a namespace, for any rule.
 func (b *Snapshot) Overrides(namespace string) []*Override { return b.overrides[namespace] }
 
+// Namespace returns the properties of a namespace; ok is false if it is not known.
+func (b *Snapshot) Namespace(name string) (n Namespace, ok bool) {
+	n, ok = b.namespaces[name]
+	return n, ok
+}
+
 // Namespaces is the number of known namespaces.
 func (b *Snapshot) Namespaces() int { return len(b.namespaces) }

@@ -43,6 +43,14 @@ func (o *Owner) same(other *Owner) bool {
 	return o == other || o != nil && other != nil && *o == *other
 }
 
+// String is KIND NAMESPACE/NAME, or KIND NAME for a cluster-scoped object.
+func (t Target) String() string {
+	if t.Namespace == "" {
+		return t.Kind.Kind + " " + t.Name
+	}
+	return t.Kind.Kind + " " + t.Namespace + "/" + t.Name
+}
+
 // Is reports whether both are the same version of the same object, even if they were read in different API versions.
 func (t Target) Is(o Target) bool {
 	return t.UID == o.UID && t.ResourceVersion == o.ResourceVersion

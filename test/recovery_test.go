@@ -41,6 +41,7 @@ var recoveries = map[string]string{
 	"Denied":                        "retention TestDeniedNamespaceIsProbedWithADueObject",
 	"Failing":                       "retention TestRecoveredNamespaceIsThrottledNoMore, retention TestAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	"Refused":                       "retention TestFailuresBackOffAlone, retention TestObstacleThatPassesIsNoDelay",
+	"ArchiveUnavailable":            "retention TestUnavailableArchiveKeepsObjects, status TestEveryReasonIsReported",
 	"OwnerWaits":                    "retention TestOwnerThatWaitsIsADelay",
 	"OwnerKept":                     "retention TestOwnerIsRetriedWithBackoff",
 	"retention.load.throttled":      "retention TestRecoveredNamespaceIsThrottledNoMore",
@@ -77,6 +78,18 @@ var recoveries = map[string]string{
 	"ledgers.worker.readErr":                       "ledgers TestEntryStaysInDoubtWithoutReadPermission",
 	"ledgers.State.ReadError":                      "ledgers TestEntryStaysInDoubtWithoutReadPermission",
 	"EntriesUnread":                                "ledgers TestEntryStaysInDoubtWithoutReadPermission, ledgers TestObjectThatCannotBeReadStopsNoOther",
+
+	// Archives.
+	"archives.worker.failure": "archives TestStoreFails",
+	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
+	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
+	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
+	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
+	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
+	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",
+	"store.Probe.Write":       "archives TestStoreFails",
+	"store.Probe.Read":        "archives TestStoreFails",
+	"store.Probe.Delete":      "archives TestStoreRefusesToDelete",
 
 	// References.
 	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
@@ -126,6 +139,7 @@ var others = map[string]string{
 	"referrers.State.Why":                 "see referrers.source.why",
 	"status.statusInput.preflightErr":     "made for each count",
 	"status.statusInput.throttled":        "made for each count",
+	"status.statusInput.archives":         "made for each count",
 	"status.write.err":                    "one request, which is sent again",
 	"status.nodesNow.unread":              "made for each status",
 	"status.nodesNow.unwritten":           "made for each status",
@@ -140,7 +154,7 @@ var others = map[string]string{
 
 	// States without a problem.
 	"Ready": "no problem", "AsExpected": "no problem", "Valid": "no problem", "Watching": "no problem", "Enforcing": "no problem",
-	"Permitted": "no problem", "ReferencesKnown": "no problem",
+	"Permitted": "no problem", "ReferencesKnown": "no problem", "Archiving": "no problem",
 	"Expired": "it is deleted", "OverCapacity": "it is deleted",
 
 	// Known facts, which last until the object or the time changes.

@@ -19,6 +19,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -41,6 +43,8 @@ type fakeCluster struct {
 	err      error         // of each access review
 	slowness time.Duration // of OpenAPI
 	objects  []string      // namespaces with an object of every kind
+
+	archive *v1alpha1.RetentionArchive // "history"; nil if it does not exist
 
 	reads, atOnce, mostAtOnce atomic.Int64 // of OpenAPI
 }
@@ -65,7 +69,18 @@ func (w *fakeCluster) Paths() (map[string]openapi.GroupVersion, error) {
 	return nil, errors.New("no OpenAPI")
 }
 
-func (w *fakeCluster) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (w *fakeCluster) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	switch o := object.(type) {
+	case *v1alpha1.RetentionArchive:
+		if w.archive == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "retentionarchives"}, key.Name)
+		}
+		w.archive.DeepCopyInto(o)
+		return nil
+	case *metav1.PartialObjectMetadata:
+		o.Labels = map[string]string{"kubernetes.io/metadata.name": key.Name}
+		return nil
+	}
 	return errors.New("not found")
 }
 

@@ -26,6 +26,7 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	go func() { // reading OpenAPI accepts no context
 		defer done()
 		all := append(policy.Lines(v.Warnings()), r.protected(v)...)
+		all = append(all, r.archives(ctx, v)...)
 		all = append(all, r.overrides(ctx, v)...)
 		all = append(all, r.typeCheck(ctx, v)...)
 		found <- append(all, r.idle(ctx, v)...)

@@ -48,6 +48,18 @@ func (w *written) rules() map[string]string {
 	return byName
 }
 
+// archives reports whether a rule archives; false for a policy that does not exist.
+func (w *written) archives(name string) bool {
+	if w == nil {
+		return false
+	}
+	list, _ := w.Spec["rules"].([]any)
+	return slices.ContainsFunc(list, func(rule any) bool {
+		fields, _ := rule.(map[string]any)
+		return fields["name"] == name && fields["archive"] != nil
+	})
+}
+
 // differs reports whether any of these fields of the spec differs.
 func (w *written) differs(o *written, fields ...string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool { return !reflect.DeepEqual(w.Spec[field], o.Spec[field]) })

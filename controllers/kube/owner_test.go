@@ -124,7 +124,7 @@ func TestResolveTargetReadsTheOwner(t *testing.T) {
 		t.Fatal(blocked.Err)
 	}
 	expect.Equal(t, "requests before the rules are evaluated again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
-	expect.Equal(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
+	expect.Equal(t, "result", retention.Removed, prepared.Send(t.Context(), fixture.Clear(t, w, target), time.Now()).Result)
 	expect.Equal(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
 	expect.Equal(t, "DELETE", map[string]any{
 		"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground",

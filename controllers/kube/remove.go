@@ -24,8 +24,6 @@ import (
 // request may or may not have taken effect; the watch shows which.
 const requestTimeout = 20 * time.Second
 
-var errNoPermit = errors.New("internal error: deletion without a permit")
-
 // ResolveTarget implements retention.TargetResolver. The target is the subject itself, which needs no request, or its owner.
 func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Rule.Owner {
@@ -34,20 +32,10 @@ func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Ta
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var errWrongTarget = errors.New("internal error: the target is not the object that the permit names")
-
-// isTargetOf reports whether a target is the object that a permit names.
-func isTargetOf(w policy.DeletePermit, t policy.Target) bool {
-	if owner := w.Owner(); w.Rule().Owner {
-		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
-	}
-	return t.Is(policy.TargetOf(w.Rule().Kind, w.Subject()))
-}
-
 // Prepare implements retention.Remover. Before the deletion of an owner, it reads the subject once more, because the preconditions
 // of a DELETE do not cover another object.
 func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
-	if err := mayRemove(w, t); err != nil {
+	if err := w.Covers(t); err != nil {
 		return retention.Prepared{}, refused("%w", err)
 	}
 	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
@@ -59,29 +47,21 @@ func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.T
 			return retention.Prepared{}, blocked
 		}
 	}
-	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, w policy.DeletePermit, since time.Time) retention.Outcome {
-		return c.remove(ctx, mapping, w, t, since)
+	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, cleared policy.Clearance, since time.Time) retention.Outcome {
+		if !cleared.Permits(t) {
+			return retention.Outcome{Result: retention.Refused, Err: errNotCleared, Unsent: true}
+		}
+		return c.remove(ctx, mapping, cleared, since)
 	}}, nil
 }
 
-// mayRemove returns why a permit does not cover the deletion of a target; nil if it does.
-func mayRemove(w policy.DeletePermit, t policy.Target) error {
-	switch {
-	case !w.Valid():
-		return errNoPermit
-	case !isTargetOf(w, t):
-		return errWrongTarget
-	}
-	return nil
-}
+var errNotCleared = errors.New("internal error: deletion without a clearance for its target")
 
 // remove sends one DELETE. The API server refuses it unless the object has exactly the UID and resourceVersion of the target.
 // It does not use client-go's REST client, which retries automatically and does not return Retry-After.
-func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.DeletePermit, t policy.Target, since time.Time) retention.Outcome {
-	if err := mayRemove(w, t); err != nil {
-		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
-	}
-	propagation := w.Rule().Propagation
+func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, cleared policy.Clearance, since time.Time) retention.Outcome {
+	rule, t := cleared.Permit().Rule(), cleared.Target()
+	propagation := rule.Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
@@ -91,7 +71,7 @@ func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w polic
 		return retention.Outcome{Err: err, Unsent: true}
 	}
 	o := c.send(ctx, mapping, t, request{method: http.MethodDelete, contentType: listwatch.AcceptJSON, body: body, since: since})
-	if w.Rule().Owner && o.Result == retention.Denied {
+	if rule.Owner && o.Result == retention.Denied {
 		o.Result = retention.Refused // not for the whole namespace: other subjects have other owners, or none
 	}
 	return o

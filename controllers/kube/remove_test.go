@@ -76,15 +76,15 @@ func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retenti
 	return removeTarget(ctx, c, w, target)
 }
 
-// prepare returns a permit to delete the Job nightly, and the prepared deletion.
-func prepare(t *testing.T, c *kube.Cluster) (policy.DeletePermit, retention.Prepared) {
+// prepare returns the clearance to delete the Job nightly, and the prepared deletion.
+func prepare(t *testing.T, c *kube.Cluster) (policy.Clearance, retention.Prepared) {
 	t.Helper()
 	w := permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
 	prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	return w, prepared
+	return fixture.Clear(t, w, policy.TargetOf(fixture.Jobs, nightly)), prepared
 }
 
 // removeTarget prepares a deletion and sends it.
@@ -93,11 +93,33 @@ func removeTarget(ctx context.Context, c *kube.Cluster, w policy.DeletePermit, t
 	if blocked != nil {
 		return *blocked
 	}
-	return prepared.Send(ctx, w, time.Now())
+	cleared, err := policy.Clear(w, target, policy.Receipt{})
+	if err != nil {
+		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
+	}
+	return prepared.Send(ctx, cleared, time.Now())
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+}
+
+// TestSendNeedsAClearanceForItsTarget: nothing is sent without a clearance, or with one for another version or object.
+func TestSendNeedsAClearanceForItsTarget(t *testing.T) {
+	c, requests := serve(t, ok)
+	later, other := nightly, nightly
+	later.ResourceVersion, other.UID = "18", "uid-2"
+	_, prepared := prepare(t, c)
+	for name, s := range map[string]*policy.Subject{"none": nil, "another version": &later, "another object": &other} {
+		var cleared policy.Clearance
+		if s != nil {
+			cleared = fixture.Clear(t, permit(t, fixture.Jobs, *s, metav1.DeletePropagationBackground), policy.TargetOf(fixture.Jobs, *s))
+		}
+		if o := prepared.Send(t.Context(), cleared, time.Now()); o.Result != retention.Refused || !o.Unsent || o.Err == nil {
+			t.Errorf("%s: %s, unsent %v, %v", name, o.Result, o.Unsent, o.Err)
+		}
+	}
+	expect.Equal(t, "requests", 0, len(*requests))
 }
 
 func TestRequestThatDeletes(t *testing.T) {

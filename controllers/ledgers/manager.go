@@ -70,6 +70,8 @@ type Decider struct {
 	// would stop counting against limits too early.
 	Check   func(context.Context) error
 	Stopped <-chan struct{} // closed when no more deletions are sent
+	// Settled is called when a read has shown what happened to a target whose DELETE had no definite answer; nil for none.
+	Settled func(t policy.Target, gone bool)
 }
 
 // ErrLate says that a ledger was taken over only after objects had been listed. The process must restart.

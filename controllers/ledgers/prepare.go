@@ -312,6 +312,7 @@ func (w *worker) resolveDoubt(ctx context.Context) {
 		}
 		if w.observed(e, observation, now) {
 			resolved++
+			w.manager.settled(e.Target, observation)
 		}
 	}
 	w.mu.Lock()

@@ -7,9 +7,11 @@ import (
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/sunset-k8s/sunset/controllers/archives"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/controllers/node/hub"
@@ -25,6 +27,31 @@ func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*re
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x, OnStandby: c.warm(),
 	})
 	return x, w, err
+}
+
+// optionalCache creates a cache of kinds that Sunset works without. Controllers wait until the manager's cache has listed all of its kinds, so
+// that a missing permission or CustomResourceDefinition of one would stop deletions.
+func (c *Config) optionalCache(mgr manager.Manager) (cache.Cache, error) {
+	optional, err := cache.New(c.Rest, cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return optional, mgr.Add(anyReplica{optional.Start})
+}
+
+// anyReplica is a Runnable of all replicas, whether they lead or not.
+type anyReplica struct{ manager.RunnableFunc }
+
+func (anyReplica) NeedLeaderElection() bool { return false }
+
+// archives creates the loop that records objects in archives before they are deleted.
+func (c *Config) archives(mgr manager.Manager, optional client.Reader, lock *lease.TrackedLock) (*archives.Manager, error) {
+	objects, err := archives.NewCluster(c.Rest, mgr.GetHTTPClient(), mgr.GetRESTMapper())
+	return archives.New(archives.Options{
+		Cache: optional, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: objects, Leadership: lock, Clock: c.Clock,
+	}), err
 }
 
 // nodes creates the loops that communicate with the agents on nodes.

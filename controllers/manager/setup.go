@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/controllers/archives"
 	"github.com/sunset-k8s/sunset/controllers/digests"
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
@@ -224,20 +225,29 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	ledgerManager := ledgers.New(ledgers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
+	optional, err := c.optionalCache(mgr)
+	if err != nil {
+		return err
+	}
+	archiveManager, err := c.archives(mgr, optional, lock)
+	if err != nil {
+		return err
+	}
 	reconciler := retention.New(retention.Options{ // one Sources and one Remover serve all kinds: docs/contributing/extending.md
-		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter, Prices: c.Prices},
+		Sources: cluster, Remover: cluster, Live: policies, Ledger: ledgerManager, Archive: archiveManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter, Prices: c.Prices},
 		Audit:       c.audit().Write,
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond, Tracer: c.traces.Tracer(retention.TracerName),
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
-	ledgerManager.Decider = ledgers.Decider{
-		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
-		Check: func(ctx context.Context) error {
-			_, err := policies.Check(ctx, "")
-			return err
-		},
+	check := func(ctx context.Context) error {
+		_, err := policies.Check(ctx, "")
+		return err
 	}
-	reporter.State, reporter.Ledgers = reconciler, ledgerManager
+	ledgerManager.Decider = ledgers.Decider{
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(), Check: check, Settled: archiveManager.Settled,
+	}
+	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done(), Check: check}
+	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager
 	discover, err := c.discover(mgr)
 	if err != nil {
 		return err
@@ -254,6 +264,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	}
 	policies.Subscribers = []func(policyset.CompiledSnapshot){
 		reporter.Use, // before the first deletion of a new policy
+		func(s policyset.CompiledSnapshot) { archiveManager.Use(s.Snapshot) },
 		func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) },
 		// The next is before the deletion of an object that a new kind of referrers may need.
 		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Asked, s.InvalidReferences...) },
@@ -264,11 +275,11 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		func(policyset.CompiledSnapshot) { permissionLoop.Refresh() },
 	}
 	notifier := digests.New(digests.Options{
-		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
+		Cache: optional, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), State: reconciler, Complete: policies.Complete, Leadership: lock,
 		Clock: c.Clock, Namespace: c.Namespace, Prices: c.Prices,
 	})
 	runnables := []manager.Runnable{
-		reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector, notifier,
+		reconciler, ledgerManager, archiveManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector, notifier,
 	}
 	if c.OpenReports {
 		writer := reports.New(reports.Options{

@@ -66,11 +66,53 @@ var (
 		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed.",
 	}, []string{"result"})
 
+	ArchiveRecords = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_archive_records_total",
+		Help: "Records that were written to a RetentionArchive and verified.",
+	}, []string{"archive"})
+
+	ArchiveBytes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_archive_bytes_total",
+		Help: "Bytes of these records in the store, compressed.",
+	}, []string{"archive"})
+
+	ArchiveWriteSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "sunset_archive_write_seconds",
+		Help:    "Time to write some records to a store, to read them back and to compare them.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	})
+
+	ArchiveWaiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sunset_archive_waiting",
+		Help: "Objects that wait for their record in a RetentionArchive.",
+	}, []string{"archive"})
+
+	ArchiveUnavailable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sunset_archive_unavailable",
+		Help: "1 while a RetentionArchive is invalid or its store cannot be written, and so rules that use it delete nothing, otherwise 0.",
+	}, []string{"archive"})
+
+	ArchiveDeletedObjects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_archive_deleted_objects_total",
+		Help: "Objects that were deleted from a store because they were older than retain.",
+	}, []string{"archive"})
+
+	ArchiveRefused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sunset_archive_refused_days",
+		Help: "Days with objects older than retain that the store refuses to delete.",
+	}, []string{"archive"})
+
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
 	})
 )
+
+// OfArchives are the metrics with the name of a RetentionArchive.
+var OfArchives = []interface {
+	prometheus.Collector
+	DeleteLabelValues(...string) bool
+}{ArchiveRecords, ArchiveBytes, ArchiveWaiting, ArchiveUnavailable, ArchiveDeletedObjects, ArchiveRefused}
 
 // Build exports the version of this program.
 var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)
@@ -195,7 +237,10 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
+	for _, m := range OfArchives {
+		metrics.Registry.MustRegister(m)
+	}
+	metrics.Registry.MustRegister(ArchiveWriteSeconds, Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

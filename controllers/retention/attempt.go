@@ -227,15 +227,22 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 	if !w.Valid() {
 		return f.mark(ctx, f.it, j.Marking, since)
 	}
+	cleared, ok := f.clear(ctx, j)
+	if !ok {
+		return nil
+	}
 	counted := w.Rule().Ledger
 	if counted && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {
 		f.retry(f.it, ledgerPause)
 		return nil
 	}
 	var outcome Outcome
-	f.timed(ctx, f.it, func() { outcome = f.send(ctx, w, since) })
+	f.timed(ctx, f.it, func() { outcome = f.send(ctx, cleared, since) })
 	if !outcome.Unsent {
 		f.reconciler.Observer.Attempted(outcome.Result)
+	}
+	if w.Rule().Archive != nil {
+		f.reconciler.Archive.Finish(w.Intent(), f.target, outcome)
 	}
 	if counted {
 		f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
@@ -262,8 +269,8 @@ func (f *attempt) report(ctx context.Context, j index.Decision, o Outcome) {
 }
 
 // send sends the request. A request that has begun is not cancelled: its result must be known.
-func (f *attempt) send(ctx context.Context, w policy.DeletePermit, since time.Time) Outcome {
+func (f *attempt) send(ctx context.Context, c policy.Clearance, since time.Time) Outcome {
 	ctx, span := startSpan(context.WithoutCancel(ctx), "DELETE")
 	defer span.End()
-	return f.prepared.Send(ctx, w, since)
+	return f.prepared.Send(ctx, c, since)
 }

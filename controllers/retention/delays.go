@@ -75,6 +75,16 @@ func (d *delays) addObstacle(it item, delay Delay, now time.Time) {
 	d.obstacles[it] = o
 }
 
+// renew records that an object is still kept while it is being recorded, so that an earlier obstacle lasts until it is deleted.
+func (d *delays) renew(it item, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o, known := d.obstacles[it]; known {
+		o.last = now
+		d.obstacles[it] = o
+	}
+}
+
 // addFailure records why an attempt failed to delete or mark an object, or to delete its owner instead (nil for none).
 func (d *delays) addFailure(it item, owner *policy.Owner, o Outcome, now time.Time) {
 	switch o.Result {

@@ -243,15 +243,15 @@ func uidOf(name string) types.UID { return types.UID(name) }
 
 // Prepare implements retention.Remover. It has nothing to wait for, and reads nothing, because remove compares the version.
 func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
-	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, w policy.DeletePermit, _ time.Time) retention.Outcome {
-		return v.remove(w, t)
+	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, c policy.Clearance, _ time.Time) retention.Outcome {
+		return v.remove(c, t)
 	}}, nil
 }
 
 // remove compares the version and removes the backup in one step.
-func (v *vault) remove(w policy.DeletePermit, t policy.Target) retention.Outcome {
-	if !w.Valid() {
-		return retention.Outcome{Result: retention.Refused, Err: errors.New("invalid permit")}
+func (v *vault) remove(c policy.Clearance, t policy.Target) retention.Outcome {
+	if !c.Permits(t) {
+		return retention.Outcome{Result: retention.Refused, Err: errors.New("no clearance for this version")}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

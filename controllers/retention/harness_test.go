@@ -373,10 +373,24 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 			return retention.Prepared{}, blocked
 		}
 	}
-	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, permit policy.DeletePermit, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, cleared policy.Clearance, since time.Time) retention.Outcome {
 		w.mustBeFresh(since)
-		return w.remove(ctx, permit, target)
+		if !cleared.Permits(target) {
+			w.t.Errorf("sent without a clearance for %v", target)
+		}
+		w.mustBeArchived(cleared)
+		return w.remove(ctx, cleared.Permit(), target)
 	}}, nil
+}
+
+// mustBeArchived fails the test if the rule archives and the archive has no record of exactly this version.
+func (w *harness) mustBeArchived(c policy.Clearance) {
+	if c.Permit().Rule().Archive == nil {
+		return
+	}
+	if b, ok := w.Archive.(*archiveFake); !ok || !b.holds(c.Target()) || !c.Receipt().Covers(c.Target(), c.Permit().Rule().Archive) {
+		w.t.Errorf("%v is deleted without its record", c.Target())
+	}
 }
 
 // mustBeFresh fails the test if the answers are too old for a request that is sent now.

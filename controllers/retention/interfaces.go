@@ -111,10 +111,10 @@ type Marker interface {
 type Prepared struct {
 	// Since is when the oldest answer that Prepare has read came. If Prepare has read nothing, it is when Prepare ended.
 	Since time.Time
-	// Send deletes exactly the version of the target that was prepared, as the permit permits, and returns the result. The
+	// Send deletes exactly the version of the target that was prepared, as the clearance permits, and returns the result. The
 	// oldest answer that the deletion depends on came at since. Send sends one request, without a slow step before it, and
 	// none if that answer is not Fresh. It is called at most once.
-	Send func(ctx context.Context, w policy.DeletePermit, since time.Time) Outcome
+	Send func(ctx context.Context, c policy.Clearance, since time.Time) Outcome
 	// Release releases the resources that Prepare has acquired, after Send or instead of it; nil if there are none.
 	Release func()
 }
@@ -173,4 +173,24 @@ type Candidate interface {
 	Intent() (policy.Intent, bool)
 	// Ready is called after the target was recorded, or to have the subject evaluated again.
 	Ready()
+}
+
+// Archive records targets in archives before they are deleted. Its methods are only called for rules that archive, do not block,
+// and may be called concurrently. Such rules also have a ledger: the target is recorded there first.
+type Archive interface {
+	// Open is called when this process becomes the leader, before all other calls of its term. It forgets what an earlier term knew.
+	Open()
+	// Lookup returns the receipt for a version of a target. It returns none that was made for other settings than i.Rule.Archive, for
+	// another RetentionArchive of the same name, or if the rule may not archive there now.
+	Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
+	// Record has a target recorded, and returns at once. Later, and never in the call itself, it calls c.Ready: when there is a
+	// receipt, or when the subject must be evaluated again. A call for a target that is being recorded with the same settings changes
+	// nothing. The Outcome says why there is no record now; nil if nothing is known to be wrong. Changed and Gone say that the target
+	// is no longer this version, or no longer exists. With any other Result the record cannot be written, and its Err says why and
+	// what to do; then the caller retries too.
+	Record(i policy.Intent, t policy.Target, c Candidate) *Outcome
+	// Withdraw is called when the subject of an intent is put off or no longer due: what was recorded about it was not deleted.
+	Withdraw(i policy.Intent)
+	// Finish is called with the result of the DELETE. A record whose target was not deleted is marked so.
+	Finish(i policy.Intent, t policy.Target, o Outcome)
 }

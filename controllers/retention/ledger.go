@@ -26,6 +26,9 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
+		if i.Rule.Archive != nil {
+			p.delays.renew(it, p.reconciler.Clock.Now())
+		}
 		p.reconciler.Ledger.Reserve(i, target, candidate{p, it, before.reserve(p.reconciler.Clock.Now())})
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
@@ -33,8 +36,13 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 
 // withdraw removes the ledger entry of a subject that is put off, to make room for others.
 func (p *pipeline) withdraw(it item) {
-	if j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now()); j.Expected.Rule != nil {
-		p.reconciler.Ledger.Withdraw(j.Expected)
+	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
+	if j.Expected.Rule == nil {
+		return
+	}
+	p.reconciler.Ledger.Withdraw(j.Expected)
+	if j.Expected.Rule.Archive != nil {
+		p.reconciler.Archive.Withdraw(j.Expected)
 	}
 }
 
@@ -60,8 +68,9 @@ func (c candidate) Ready() {
 	c.pipeline.add(c.item, 0, queueKey{policy: i.Rule.ID.Policy}, queueKey{namespace: c.item.namespace})
 }
 
-// reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one. If ok is false, there is
-// nothing to do now: recording is in progress, the recorded subject is not due yet, or it may not be deleted for now.
+// reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one, and in the archive if the rule
+// archives. If ok is false, there is nothing to do now: recording is in progress, the recorded subject is not due yet, or it may
+// not be deleted for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
@@ -74,6 +83,7 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 		if !ok {
 			p.reserve(ctx, it, j.Expected, before)
 		}
+		ok = ok && p.archived(ctx, it, j.Expected, target, before)
 		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
 			p.kind.index.Reconsider(it.uid, p.reconciler.Clock.Now())
 		}

@@ -61,13 +61,14 @@ type preflightError struct {
 // preflightErrorLasts is how long a doubt counts: a subject that it stopped is retried sooner, and renews it.
 const preflightErrorLasts = 5 * time.Second
 
-// Options are the dependencies of a Reconciler. Observer and Ledger may be nil: without a Ledger, rules whose policy has
-// one delete nothing. The numbers have defaults.
+// Options are the dependencies of a Reconciler. Observer, Ledger and Archive may be nil: without a Ledger, rules whose policy has
+// one delete nothing, and without an Archive, rules that archive delete nothing. The numbers have defaults.
 type Options struct {
 	Sources  Sources
 	Remover  Remover
 	Live     preflight.Live
 	Ledger   Ledger
+	Archive  Archive
 	Clock    clock.WithDelayedExecution
 	Observer Observer
 	// IgnoreKind reports the kinds whose subjects another process deletes, such as images; nil for none.
@@ -135,6 +136,9 @@ func New(o Options) *Reconciler {
 	if o.Ledger == nil {
 		o.Ledger = noLedger{}
 	}
+	if o.Archive == nil {
+		o.Archive = noArchive{}
+	}
 	return &Reconciler{
 		Options:        o,
 		deletionRate:   pace,
@@ -162,6 +166,7 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	if r.Ledger.Open(ctx) != nil {
 		return nil // ctx has ended
 	}
+	r.Archive.Open()
 	r.lead()
 	r.begin(ctx)
 	defer r.tasks.Wait()

@@ -48,9 +48,9 @@ type condition struct {
 // conditions sets Ready from the other conditions, which it sets too.
 func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
-	evaluated, referred := v.evaluated(s), v.referencesKnown(p)
+	evaluated, referred, archiving := v.evaluated(s), v.referencesKnown(p), v.archiving(p)
 	ready := v.ready(p, s)
-	parts := []conditionState{evaluated, referred, watching, permitted, valid}
+	parts := []conditionState{evaluated, archiving, referred, watching, permitted, valid}
 	intended := []string{string(policy.IsLimited), policy.IsFrozen, policy.OutsideWindows}
 	if stopped := !slices.Contains(intended, enforcing.reason) && p.Mode != v1alpha1.Suspend; stopped {
 		parts = slices.Insert(parts, 1, enforcing)
@@ -67,7 +67,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 		{v1alpha1.ConditionApprovalRequired, approvalRequired(p, s)},
-		{v1alpha1.ConditionReferencesKnown, referred}, {v1alpha1.ConditionPermitted, permitted},
+		{v1alpha1.ConditionReferencesKnown, referred}, {v1alpha1.ConditionPermitted, permitted}, {v1alpha1.ConditionArchiving, archiving},
 		{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionDelayed, v.delayed(p)},
 	}
 	for _, reason := range policy.Lasting() {

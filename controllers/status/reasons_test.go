@@ -39,7 +39,14 @@ type situation struct {
 	ledger *ledgers.State              // of p
 	nodes  func(*policy.Policy) *fleet // that report about p, which then has a rule about images
 	pace   float64                     // maximum number of deletions per second; 0 for no maximum
+
+	unarchived error // why rules that archive cannot do so; nil if they can
 }
+
+// archives is an Archives with the same problem for all rules.
+type archives struct{ problem error }
+
+func (a archives) Problem(*policy.Rule) error { return a.problem }
 
 // put makes a scene the current state.
 func (w *harness) put(s situation) {
@@ -78,7 +85,7 @@ func (w *harness) put(s situation) {
 	if s.nodes != nil {
 		f = s.nodes(p)
 	}
-	w.Nodes, w.NodeRules, w.MaxPerSecond = f, f, s.pace
+	w.Nodes, w.NodeRules, w.MaxPerSecond, w.Archives = f, f, s.pace, archives{s.unarchived}
 	w.set(func() {
 		delete(w.ledgers, p.UID)
 		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.WriteError != nil {
@@ -159,12 +166,13 @@ var addresses = []address{
 	}},
 	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
-		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].Relations = policy.AsksReferences }},
-		"LedgerUnavailable": {ledger: &ledgers.State{WriteError: errNo}},
-		"EntriesUnread":     {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
-		"NoAgents":          {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
-		"AgentsSilent":      {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
-		"RulesNotWritten":   nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
+		"ReferencesUnknown":  {p: func(p *policy.Policy) { p.Rules[0].Relations = policy.AsksReferences }},
+		"LedgerUnavailable":  {ledger: &ledgers.State{WriteError: errNo}},
+		"EntriesUnread":      {ledger: &ledgers.State{Ledger: kept(), ReadError: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"ArchiveUnavailable": {unarchived: errNo, p: func(p *policy.Policy) { p.Rules[0].Archive = &policy.Archive{To: "history"} }},
+		"NoAgents":           {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
+		"AgentsSilent":       {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
+		"RulesNotWritten":    nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
 	}},
 	{"cluster operator", "Ready=Unknown", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]situation{
 		"LedgerNotRead": {ledger: &ledgers.State{}},
@@ -193,6 +201,7 @@ var addresses = []address{
 	}},
 	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
+		"ArchiveUnavailable": delayed("ArchiveUnavailable"),
 	}},
 	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"OwnerWaits": delayed("OwnerWaits"),
@@ -426,7 +435,7 @@ func capacity(max int) func(*policy.Policy) {
 // elsewhere are reasons that require no action, and why not.
 var elsewhere = map[string]string{
 	"Ready": "normal", "AsExpected": "normal", "Valid": "normal", "Watching": "normal", "Enforcing": "normal",
-	"Permitted": "normal", "ReferencesKnown": "normal",
+	"Permitted": "normal", "ReferencesKnown": "normal", "Archiving": "normal",
 	"DryRun":             "it is intended",
 	"NotSelected":        "no rule is about the object",
 	"PermissionsUnknown": "it ends with the first answer of the API server, or becomes Forbidden with its error",

@@ -61,6 +61,7 @@ type Reporter struct {
 	Prices        *policy.Prices             // of storage; nil for none
 	References    References
 	Referrers     Referrers
+	Archives      Archives // nil for none
 	// Heartbeat beats with each tick and each status; it may be nil.
 	Heartbeat *liveness.Heartbeat
 
@@ -206,6 +207,9 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) 
 	for kind, k := range r.referredNow(r.inUse()) {
 		parts = append(parts, fmt.Sprint(kind, k))
 	}
+	for id, err := range r.archivesNow(r.inUse()) {
+		parts = append(parts, fmt.Sprint(id, err))
+	}
 	for _, s := range r.Referrers.States() {
 		parts = append(parts, fmt.Sprint(s.From, s.Phase))
 	}
@@ -232,6 +236,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	input.last, input.deposed = last, r.Leadership.Check() != nil
 	input.preflightErr, input.pace, input.prices, input.ledgers = preflightErr, r.MaxPerSecond, r.Prices, r.ledgersNow(compiled.Snapshot)
 	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.Referrers.States()
+	input.archives = r.archivesNow(compiled)
 	input.counted(r.count(compiled.Snapshot, kinds, input))
 	input.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
 	for _, k := range input.referred {

@@ -39,6 +39,7 @@ type statusInput struct {
 	nodes        nodesNow
 	referred     map[references.Kind]referred // for the kinds whose references rules read
 	referrers    []referrers.State
+	archives     map[policy.RuleID]error      // why rules cannot archive
 	delays       map[string][]retention.Delay // by policy
 	throttled    map[string]sets.Set[string]  // by policy, the namespaces in which its deletions are throttled
 	preflightErr error

@@ -15,6 +15,7 @@ const (
 	TargetsVariable    = "targets"
 	SelectedVariable   = "selected"
 	VariablesVariable  = "variables"
+	RecordVariable     = "record"
 )
 
 // VariableName returns the name of a variable of a policy in CEL: variables.NAME.

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -35,23 +34,7 @@ type Digest struct {
 // Parse reads the JSON of a RetentionDigest. An unknown field is a problem: it may be a misspelt namespaces. The API server checks
 // the metadata.
 func Parse(data []byte) (*v1alpha1.RetentionDigest, []policy.Problem) {
-	d := &v1alpha1.RetentionDigest{}
-	strict, err := sigsjson.UnmarshalStrict(data, d)
-	if err != nil {
-		return nil, []policy.Problem{{Path: "document", Message: err.Error()}}
-	}
-	var problems []policy.Problem
-	for _, err := range strict {
-		path := "document"
-		if field, ok := err.(sigsjson.FieldError); ok {
-			path = field.FieldPath()
-		}
-		if !strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "status.") {
-			message, _, _ := strings.Cut(err.Error(), ` "`) // unknown field, or duplicate field
-			problems = append(problems, policy.Problem{Path: path, Message: message})
-		}
-	}
-	return d, problems
+	return policy.ParseStrict[v1alpha1.RetentionDigest](data)
 }
 
 // Load checks a RetentionDigest. The Digest is nil if there are problems.

@@ -58,6 +58,10 @@ func (s Observation) Shows(t policy.Target) bool {
 	return s == Observation{UID: t.UID, ResourceVersion: t.ResourceVersion}
 }
 
+// Gone reports whether the observation shows that the target no longer exists, or is terminating. It is false for the zero
+// Observation.
+func (s Observation) Gone(t policy.Target) bool { return s.end(t) == gone }
+
 // end says how this observation ends the entry of t, whose DELETE may have had an effect but has no known result.
 func (s Observation) end(t policy.Target) end {
 	switch {

@@ -61,7 +61,7 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 		if !r.Owner {
 			permission = permission.And("delete")
 		}
-		if r.Owner || r.Ledger { // Sunset reads the object after the DELETE
+		if r.Owner || r.Ledger { // Sunset reads the object after the DELETE; a rule that archives has a ledger too
 			permission = permission.And("get")
 		}
 		if r.Mark != "" {
@@ -75,6 +75,21 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 func OfOwners(p *policy.Policy, resource schema.GroupResource) Permission {
 	return on(p, resource).And("get", "delete")
 }
+
+// OfArchive is the permission that Sunset needs, besides OfSunset, for a resource that records of rules of a policy include: dependents
+// and Events are listed, and logs (pods/log) are read.
+func OfArchive(p *policy.Policy, resource schema.GroupResource) Permission {
+	if resource == PodLogs {
+		return on(p, resource).And("get")
+	}
+	return on(p, resource).And("list")
+}
+
+// The resources that records may include.
+var (
+	PodLogs = schema.GroupResource{Resource: "pods/log"}
+	Events  = schema.GroupResource{Resource: "events"}
+)
 
 // OfReferences is the permission that Sunset needs for all kinds that tell what rules of a policy ask about references.
 func OfReferences(p *policy.Policy, referrers ...schema.GroupResource) Permission {

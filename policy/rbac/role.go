@@ -53,7 +53,7 @@ func (r Permission) name() string {
 	if r.Account != "" {
 		of = strings.TrimPrefix(r.Policy, r.Namespace+"/")
 	}
-	return "sunset:" + of + ":" + r.For
+	return "sunset:" + of + ":" + strings.ReplaceAll(r.For, "/", "-") // names of roles are segments of paths
 }
 
 // Line is a text with spaces instead of unprintable characters, because authors of policies and objects choose the names in

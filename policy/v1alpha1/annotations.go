@@ -18,6 +18,13 @@ const (
 	// ResumeModeAnnotation is the mode that kubectl sunset resume sets on a suspended policy. kubectl sunset suspend writes it.
 	ResumeModeAnnotation = "sunset-k8s.io/resume-mode"
 
+	// RestoredFromAnnotation says which record an object was restored from: ARCHIVE/SEGMENT#LINE. kubectl sunset archive restore
+	// writes it.
+	RestoredFromAnnotation = "sunset-k8s.io/restored-from"
+
+	// RestoredUIDAnnotation is the UID that a restored object had before it was deleted. kubectl sunset archive restore writes it.
+	RestoredUIDAnnotation = "sunset-k8s.io/restored-uid"
+
 	// MirrorPodAnnotation marks a mirror Pod: a static Pod that the kubelet runs from a file. The kubelet sets it. Sunset never
 	// deletes a mirror Pod, because that would not stop the static Pod.
 	MirrorPodAnnotation = "kubernetes.io/config.mirror"

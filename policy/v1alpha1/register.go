@@ -37,6 +37,9 @@ var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
 // RetentionDigestKind is the kind of a RetentionDigest.
 var RetentionDigestKind = GroupVersion.WithKind("RetentionDigest")
 
+// RetentionArchiveKind is the kind of a RetentionArchive.
+var RetentionArchiveKind = GroupVersion.WithKind("RetentionArchive")
+
 // NodeImageRulesKind is the kind of the NodeImageRules.
 var NodeImageRulesKind = GroupVersion.WithKind("NodeImageRules")
 
@@ -52,7 +55,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
 		&ClusterRetentionApproval{}, &ClusterRetentionApprovalList{}, &RetentionApproval{}, &RetentionApprovalList{},
 		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{},
-		&RetentionDigest{}, &RetentionDigestList{})
+		&RetentionDigest{}, &RetentionDigestList{}, &RetentionArchive{}, &RetentionArchiveList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

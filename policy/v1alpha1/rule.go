@@ -118,6 +118,10 @@ type Rule struct {
 	// +optional
 	Delete *Delete `json:"delete,omitempty"`
 
+	// archive writes a record of each object to an archive before the rule deletes it.
+	// +optional
+	Archive *ArchiveRule `json:"archive,omitempty"`
+
 	// events sets which Events Sunset writes. With Aggregate, the default, Events on the policy summarize the deletions. With
 	// PerObject, Sunset also writes one Event for each object, at most 50 per second for all rules together.
 	// +optional

@@ -28,6 +28,9 @@ const (
 	// ConditionReferencesKnown is False while Sunset does not know everything that rules ask about references. The message names
 	// the unknown kind or object, and the cause. Until it is known, these rules keep all objects of their kinds.
 	ConditionReferencesKnown = "ReferencesKnown"
+	// ConditionArchiving is False while rules that archive cannot use their RetentionArchive. The message has the cause. Until it ends,
+	// these rules delete nothing. A policy without such rules does not have it.
+	ConditionArchiving = "Archiving"
 	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules. The message
 	// names the rule that keeps the most of them, and why. Otherwise the condition is absent.
 	ConditionBlocked = "Blocked"
@@ -86,7 +89,7 @@ type RetentionPolicyStatus struct {
 	// storage adds up the sizes of objects; absent if no rule gives sizes.
 	// +optional
 	Storage *StorageStatus `json:"storage,omitempty"`
-	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits or an outcome have one. After
+	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits, an outcome or an archive have one. After
 	// Sunset has recorded a ledger here, the policy deletes nothing while the ledger is missing.
 	// +optional
 	Ledger *LedgerStatus `json:"ledger,omitempty"`
@@ -130,8 +133,8 @@ type RetentionPolicyStatus struct {
 	MissingPermissions []MissingPermission `json:"missingPermissions,omitempty"`
 
 	// conditions: Ready, Valid and Watching; Enforcing, unless mode is DryRun; Permitted on a RetentionPolicy with rules of its own;
-	// ReferencesKnown if rules read references. These are there only while they are True: ApprovalRequired, Blocked, Delayed, and
-	// those about objects that the policy does not delete, such as Recreated, NoOwner or ManagedByArgoCD.
+	// ReferencesKnown if rules read references; Archiving if rules archive. These are there only while they are True: ApprovalRequired,
+	// Blocked, Delayed, and those about objects that the policy does not delete, such as Recreated, NoOwner or ManagedByArgoCD.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

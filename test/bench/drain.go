@@ -40,7 +40,8 @@ type drainRun struct {
 	calls float64       // API calls for each deletion
 	p99   time.Duration // latency of another client during the drain
 	cpu   time.Duration // of Sunset; 0 without it
-	peak  int64         // resident memory of Sunset; only for images
+	peak  int64         // most resident memory of Sunset; 0 without it
+	lists float64       // listings of Jobs for each deletion
 
 	writes int // writes of the ledger
 }
@@ -104,6 +105,7 @@ func (l *environment) drain(ctx context.Context, namespace string, work func(con
 	if err != nil {
 		return drainRun{}, err
 	}
+	own := l.listings.Load()
 	var run drainRun
 	run.p99, err = l.bystander(ctx, func(ctx context.Context) error {
 		began := time.Now()
@@ -119,6 +121,8 @@ func (l *environment) drain(ctx context.Context, namespace string, work func(con
 	}
 	after, err := countRequests(ctx, l.client)
 	run.calls = float64(after.since(before, ofDeletion)) / float64(l.size.drain)
+	lists := after.since(before, func(key string) bool { return key == "LIST jobs" })
+	run.lists = float64(lists-int(l.listings.Load()-own)) / float64(l.size.drain)
 	run.writes = after.since(before, func(key string) bool { return key == "PUT retentionledgers" })
 	return run, err
 }
@@ -217,7 +221,7 @@ func (l *environment) drainBy(ctx context.Context, spec string) (drainRun, error
 		return drainRun{}, err
 	}
 	defer func() { _ = l.remove(context.WithoutCancel(ctx), "drain") }()
-	if strings.Contains(spec, "outcome:") {
+	if strings.Contains(spec, "outcome:") || strings.Contains(spec, "archive:") {
 		if err := l.beginLedger(ctx, "drain"); err != nil {
 			return drainRun{}, err
 		}
@@ -239,6 +243,10 @@ func (l *environment) drainBy(ctx context.Context, spec string) (drainRun, error
 		return drainRun{}, err
 	}
 	after, err := cpu(sunset.pid())
+	if err != nil {
+		return drainRun{}, err
+	}
 	run.cpu = after - before
+	_, run.peak, err = memory(sunset.pid())
 	return run, err
 }

@@ -5,8 +5,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +35,8 @@ type environment struct {
 	table  table
 	perJob time.Duration // average time to create one standing Job
 	queued int           // Jobs created for Kueue
+
+	listings atomic.Int64 // of Jobs, that the benchmark has sent
 }
 
 // openEnvironment opens an environment on a new control plane.
@@ -61,6 +66,7 @@ func (l *environment) prepare() error {
 	}
 	config := l.plane.Config()
 	config.DisableCompression = true // as Sunset does
+	config.Wrap(l.countListings)
 	if l.client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
@@ -77,6 +83,21 @@ func (l *environment) prepare() error {
 	l.dir, err = os.MkdirTemp("", "sunset-bench-")
 	return err
 }
+
+// countListings counts the requests that list Jobs.
+func (l *environment) countListings(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/jobs") && !r.URL.Query().Has("watch") {
+			l.listings.Add(1)
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (l *environment) close() {
 	if l.plane == nil {

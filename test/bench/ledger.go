@@ -39,28 +39,16 @@ func (l *environment) ledger(ctx context.Context) error {
 
 // ledgerDrains lets Sunset drain the same backlog with and without a ledger, in turns.
 func (l *environment) ledgerDrains(ctx context.Context) error {
-	var plain, counted []drainRun
-	for round := range l.size.rounds {
-		ways := []func() error{
-			func() error { return l.drainInto(ctx, &plain, "") },
-			func() error { return l.drainInto(ctx, &counted, ledgerFields) },
-		}
-		for i := range ways {
-			if err := ways[(round+i)%len(ways)](); err != nil {
-				return err
-			}
-		}
+	plain, counted, err := l.drainsBeside(ctx, ledgerFields)
+	if err != nil {
+		return err
 	}
 	n := l.size.drain
 	took := func(r drainRun) time.Duration { return r.took }
 	calls := func(r drainRun) float64 { return r.calls }
 	own := func(r drainRun) time.Duration { return r.cpu }
-	var shares []drainRun // the machine's speed differs between rounds: compare the two runs of one round
-	for i := range plain {
-		shares = append(shares, drainRun{took: plain[i].took * 100 / counted[i].took})
-	}
 	l.table.add(fmt.Sprintf("Sunset with a ledger, %d Jobs due", n), perSecond(n, median(counted, took)),
-		fmt.Sprintf("%d %% of without, in the median round; rounds: %s, without: %s", median(shares, took), rates(n, counted), rates(n, plain)))
+		fmt.Sprintf("%d %% of without, in the median round; rounds: %s, without: %s", shareOf(plain, counted), rates(n, counted), rates(n, plain)))
 	l.table.add("with a ledger, API calls for each deletion", fmt.Sprintf("%.3f", median(counted, calls)), fmt.Sprintf("without %.3f", median(plain, calls)))
 	writes := func(r drainRun) float64 { return float64(r.writes) / r.took.Seconds() }
 	l.table.add("writes of the ledger while it drains", fmt.Sprintf("%.1f/s", median(counted, writes)),
@@ -68,6 +56,32 @@ func (l *environment) ledgerDrains(ctx context.Context) error {
 	l.table.add("with a ledger, Sunset's CPU for each deletion", fmt.Sprintf("%.2f ms", float64(median(counted, own))/float64(n)/1e6),
 		fmt.Sprintf("without %.2f ms", float64(median(plain, own))/float64(n)/1e6))
 	return nil
+}
+
+// drainsBeside lets Sunset drain the same backlog by a plain policy and by one with more fields, in turns.
+func (l *environment) drainsBeside(ctx context.Context, fields string) (plain, with []drainRun, err error) {
+	for round := range l.size.rounds {
+		ways := []func() error{
+			func() error { return l.drainInto(ctx, &plain, "") },
+			func() error { return l.drainInto(ctx, &with, fields) },
+		}
+		for i := range ways {
+			if err := ways[(round+i)%len(ways)](); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return plain, with, nil
+}
+
+// shareOf returns the rate of drains in percent of that of plain ones, in the median round. The machine's speed differs between rounds,
+// so that it compares the two runs of one round.
+func shareOf(plain, with []drainRun) int {
+	var shares []drainRun
+	for i := range plain {
+		shares = append(shares, drainRun{took: plain[i].took * 100 / with[i].took})
+	}
+	return int(median(shares, func(r drainRun) time.Duration { return r.took }))
 }
 
 func (l *environment) drainInto(ctx context.Context, runs *[]drainRun, fields string) error {
@@ -104,19 +118,29 @@ func (l *environment) recorded(ctx context.Context, name string) error {
 	return l.until(ctx, name, "has a ledger", func(p *v1alpha1.ClusterRetentionPolicy) bool { return p.Status.Ledger != nil })
 }
 
-// ledgerLateness makes Jobs due under a policy without a ledger and under one with a ledger at the same time, so that the
-// load of the machine affects both equally.
 func (l *environment) ledgerLateness(ctx context.Context) error {
-	ways := []struct{ namespace, fields string }{{"lateness", ""}, {"counted", ledgerFields}}
+	plain, counted, err := l.latenessBeside(ctx, "counted", ledgerFields)
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("with a ledger, lateness at 100 due a second, %d watched", l.size.standing), waits(counted).text(),
+		"at the same time 100 a second without: "+waits(plain).text())
+	return nil
+}
+
+// latenessBeside makes Jobs due under a plain policy and under one with more fields, which give it a ledger, at the same time, so that
+// the load of the machine affects both equally.
+func (l *environment) latenessBeside(ctx context.Context, name, fields string) (plain, with []time.Duration, err error) {
+	ways := []struct{ namespace, fields string }{{"lateness", ""}, {name, fields}}
 	late := make([][]time.Duration, len(ways))
 	for _, w := range ways {
 		if _, err := l.apply(ctx, w.namespace, fmt.Sprintf(latenessPolicy, w.namespace)+w.fields); err != nil {
-			return err
+			return nil, nil, err
 		}
 		defer func() { _ = l.remove(context.WithoutCancel(ctx), w.namespace) }()
 	}
-	if err := l.recorded(ctx, "counted"); err != nil {
-		return err
+	if err := l.recorded(ctx, name); err != nil {
+		return nil, nil, err
 	}
 	first := l.firstDue(len(ways))
 	group, gctx := errgroup.WithContext(ctx)
@@ -130,10 +154,6 @@ func (l *environment) ledgerLateness(ctx context.Context) error {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	l.table.add(fmt.Sprintf("with a ledger, lateness at 100 due a second, %d watched", l.size.standing), waits(late[1]).text(),
-		"at the same time 100 a second without: "+waits(late[0]).text())
-	return nil
+	err = group.Wait()
+	return late[0], late[1], err
 }

@@ -142,6 +142,7 @@ var scenarios = []scenario{
 	{name: "ttl", run: (*environment).ttlController},
 	{name: "fences", run: (*environment).preflights},
 	{name: "ledger", run: (*environment).ledger},
+	{name: "archive", run: (*environment).archive},
 	{name: "kueue", run: (*environment).kueue},
 	{name: "standing", run: (*environment).standing},
 	{name: "pods", run: (*environment).pods, apart: true},

@@ -25,6 +25,7 @@ var harmless = map[string][]string{
 	"clusterretentionpolicies/status." + v1alpha1.GroupVersion.Group:      {"patch"},
 	"retentionpolicies/status." + v1alpha1.GroupVersion.Group:             {"patch"},
 	"retentiondigests/status." + v1alpha1.GroupVersion.Group:              {"patch"},
+	"retentionarchives/status." + v1alpha1.GroupVersion.Group:             {"patch"},
 	"leases.coordination.k8s.io sunset-controller":                        {"update"},
 	"secrets sunset-webhook":                                              {"update"},
 	"validatingwebhookconfigurations.admissionregistration.k8s.io sunset": {"update"},

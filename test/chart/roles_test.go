@@ -12,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,8 +41,8 @@ func TestPermissionsAreThoseOfThePage(t *testing.T) {
 			page = append(page, "\n---\napiVersion: "+text...)
 		}
 	}
-	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true,openReports.enabled=true"))
-	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references", "sunset-reports"} {
+	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rbac.references.enabled=true,openReports.enabled=true,archive.dependents={pods},archive.events=true,archive.logs=true"))
+	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references", "sunset-archive", "sunset-reports"} {
 		kind := "ClusterRole"
 		if name == "sunset-lease" {
 			kind = "Role"
@@ -79,7 +80,7 @@ func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv
 // TestKindsOfTheSamplesHaveRoles: charts/sunset/examples/kinds.yaml has every kind of the samples, except an invented kind and those of
 // samples/unused: people should not copy permissions to delete so many kinds.
 func TestKindsOfTheSamplesHaveRoles(t *testing.T) {
-	rules := collected(t, objects(t, render(t, "--values", examples)))
+	rules := collected(t, objects(t, render(t, "--values", examples, "--set", "archive.logs=true")))
 	files, err := filepath.Glob("../../samples/*/policy.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("only %d samples: %v", len(files), err)
@@ -94,6 +95,9 @@ func TestKindsOfTheSamplesHaveRoles(t *testing.T) {
 	for _, role := range objects(t, needed.Bytes()) {
 		if role.GetKind() != "ClusterRole" || strings.HasSuffix(role.GetName(), ":references") {
 			continue // permissions of teams, and those with a separate value
+		}
+		if problems := content.IsPathSegmentName(role.GetName()); len(problems) > 0 {
+			t.Errorf("the API server refuses the name %s: %v", role.GetName(), problems)
 		}
 		rule := rulesOf(t, role)[0]
 		resource := schema.GroupResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}

@@ -25,6 +25,10 @@ const (
 	Containerd     Component = "containerd"
 	ContainerdShim Component = "containerd-shim-runc-v2"
 	Ctr            Component = "ctr"
+
+	// Object stores are not part of a cluster: test/stores runs them.
+	VersityGW Component = "versitygw"
+	FakeGCS   Component = "fake-gcs-server"
 )
 
 // program is the component whose binary this one runs.
@@ -48,6 +52,9 @@ var (
 	kueueHome = home{dir: "kueue", names: []Component{Kueue}}
 	// containerdHome is a separate module for the same reason: containerd pins its own libraries.
 	containerdHome = home{dir: "containerd", names: []Component{Containerd}}
+	// Each object store has its own module too.
+	versityHome = home{dir: "versitygw", names: []Component{VersityGW}}
+	fakeGCSHome = home{dir: "fakegcs", names: []Component{FakeGCS}}
 )
 
 // recipe describes how to build a component.
@@ -71,6 +78,8 @@ var recipes = map[Component]recipe{
 	Containerd:        {containerdHome, containerdModule, containerdModule + "/cmd/containerd", "2 minutes"},
 	ContainerdShim:    {containerdHome, containerdModule, containerdModule + "/cmd/containerd-shim-runc-v2", "10 seconds"},
 	Ctr:               {containerdHome, containerdModule, containerdModule + "/cmd/ctr", "10 seconds"},
+	VersityGW:         {versityHome, "github.com/versity/versitygw", "github.com/versity/versitygw/cmd/versitygw", "1 minute"},
+	FakeGCS:           {fakeGCSHome, "github.com/fsouza/fake-gcs-server", "github.com/fsouza/fake-gcs-server", "1 minute"},
 }
 
 // Components returns every component of the control plane, in the order in
@@ -83,3 +92,6 @@ func Components() []Component {
 func NodeComponents() []Component {
 	return []Component{Containerd, ContainerdShim, Ctr}
 }
+
+// StoreComponents returns the object stores. The slice is the caller's.
+func StoreComponents() []Component { return []Component{VersityGW, FakeGCS} }

@@ -72,7 +72,7 @@ func (c *Cluster) kueue(keys map[string][]byte) *server {
 		component: Kueue,
 		scheme:    "https",
 		prepare: func(ctx context.Context, port int) (err error) {
-			if health, err = freePort(); err != nil {
+			if health, err = FreePort(); err != nil {
 				return err
 			}
 			if err := c.writeKueueConfig(c.kueueOpts, port, health); err != nil {

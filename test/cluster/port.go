@@ -19,9 +19,9 @@ var ports struct {
 	given map[int]bool // this process never returns a port twice
 }
 
-// freePort returns a TCP port of 127.0.0.1 on which no process listens. Another process may still take it first; the caller
+// FreePort returns a TCP port of 127.0.0.1 on which no process listens. Another process may still take it first; the caller
 // then retries.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.given == nil {

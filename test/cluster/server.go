@@ -39,7 +39,7 @@ func (s *server) url() string { return fmt.Sprintf("%s://127.0.0.1:%d", s.scheme
 // start runs the server on a free port and waits until it is ready.
 func (s *server) start(ctx context.Context) error {
 	return s.attempt(ctx, func() (err error) {
-		s.port, err = freePort()
+		s.port, err = FreePort()
 		return err
 	})
 }

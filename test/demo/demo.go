@@ -47,10 +47,13 @@ func (d *demo) perform(ctx context.Context) error {
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	if err := d.play(ctx); err != nil || !d.stay {
+	if err := d.play(ctx); err != nil {
 		return err
 	}
 	d.conclude()
+	if err := d.restore(ctx); err != nil || !d.stay {
+		return err
+	}
 	d.done = true
 	return d.live(ctx)
 }

@@ -62,6 +62,7 @@ func help(kubeconfig string) []string {
 		"  kubectl edit cret batch                                   # change a TTL or mode",
 		"  kubectl -n shop annotate job NAME sunset-k8s.io/hold=     # keep a Job",
 		"  kubectl -n shop create -f test/demo/job.yaml              # create a Job",
+		"  kubectl sunset archive ls -n shop                         # failed Jobs, which the policy archives",
 		"Ctrl-C stops everything.",
 	}
 }

@@ -4,7 +4,7 @@
 //
 // On a terminal it redraws a table in place until Ctrl-C. With DEMO_ONCE=1, or if its output is not a terminal, it plays
 // its scenario once, prints plain lines and ends. The exit code is 0 only if exactly the expected Jobs were deleted, none
-// early and all on time, with their Pods. No process or file remains.
+// early and all on time, with their Pods, and if one of them could be restored from the archive. No process or file remains.
 package main
 
 import (

@@ -41,6 +41,7 @@ func (s *stage) set(ctx context.Context, stop context.CancelCauseFunc) error {
 	return s.steps(ctx, []step{
 		{"start etcd, kube-apiserver, kube-controller-manager and kwok", s.startCluster},
 		{"install Sunset's CRDs", s.install},
+		{"create an archive in a directory", s.createArchive},
 		{"build sunset-controller", func(ctx context.Context) error { return buildController(ctx, s.binary()) }},
 		{"start sunset-controller and wait until it leads", func(ctx context.Context) error { return s.startController(ctx, stop) }},
 	})

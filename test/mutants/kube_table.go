@@ -131,8 +131,8 @@ var kubeTable = map[string]Mutant{
 	},
 	"remover: a missing permission for an owner throttles the namespace": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestResolveTargetRefusesOwners",
-		Old: "if w.Rule().Owner && o.Result == retention.Denied {",
-		New: "if !w.Rule().Owner && o.Result == retention.Denied {",
+		Old: "if rule.Owner && o.Result == retention.Denied {",
+		New: "if !rule.Owner && o.Result == retention.Denied {",
 	},
 	"remover: the outcome of a webhook failure is known": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
@@ -140,7 +140,7 @@ var kubeTable = map[string]Mutant{
 		New: "o.Result = retention.Unadmitted",
 	},
 	"remover: an owner with another UID is deleted": {
-		File: "controllers/kube/remove.go", Test: "./controllers/kube TestPrepareOnlyTheResolvedTarget",
+		File: "policy/delete_permit.go", Test: "./controllers/kube TestPrepareOnlyTheResolvedTarget",
 		Old: "return owner != nil && t.UID == owner.UID && t",
 		New: "return owner != nil && t",
 	},

@@ -28,6 +28,7 @@ func (m Mutant) patch() overlay.Patch { return overlay.Patch{File: m.File, Old: 
 var all = merged(
 	policyMutants,
 	throttleMutants,
+	archiveTable,
 	permissionsTable,
 	kubeTable,
 	policyTable,

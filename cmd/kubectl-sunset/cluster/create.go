@@ -22,12 +22,13 @@ func ApprovalKind(namespace string) Kind {
 	return ownKind(v1alpha1.RetentionApprovalKind, "retentionapprovals", true)
 }
 
-// Create creates an object, and returns it as the API server does. With dryRun, the API server only checks it.
+// Create creates an object, and returns it as the API server does. With dryRun, the API server only checks it, and
+// rejects unknown fields.
 func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, dryRun bool) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: object}
 	options := metav1.CreateOptions{FieldManager: "kubectl-sunset"}
 	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
+		options.DryRun, options.FieldValidation = []string{metav1.DryRunAll}, metav1.FieldValidationStrict
 	}
 	created, err := c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).Create(ctx, o, options)
 	if err != nil {

@@ -6,5 +6,5 @@
 // affects it. The exit code is 0 for success, 1 if the command found a problem, and 2 if it could not do its work.
 //
 // These commands write to a cluster: approve creates an approval; suspend and resume set the mode of policies; hold, unhold and
-// unmark change annotations of objects.
+// unmark change annotations of objects; archive restore creates objects. This writes to an archive: archive compact.
 package command

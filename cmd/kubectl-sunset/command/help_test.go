@@ -14,10 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
-// commands returns the root command and all its subcommands.
+// commands returns the root command and all commands below it.
 func commands() []*cobra.Command {
-	root := command.New(genericiooptions.IOStreams{}, now)
-	return append([]*cobra.Command{root}, root.Commands()...)
+	all := []*cobra.Command{command.New(genericiooptions.IOStreams{}, now)}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].Commands()...)
+	}
+	return all
 }
 
 // TestHelpIsThatOfAManual: every command has a short and a long description, exit codes, and examples.
@@ -63,7 +66,9 @@ func TestExamplesCanBeTyped(t *testing.T) {
 			if err := c.ParseFlags(rest); err != nil {
 				t.Errorf("%s: %s: %v", of.CommandPath(), match[0], err)
 			}
-			seen[c.Name()] = true
+			for ; c != nil; c = c.Parent() {
+				seen[c.Name()] = true
+			}
 		}
 	}
 	for _, c := range commands()[1:] {

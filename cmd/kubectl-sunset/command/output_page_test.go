@@ -4,6 +4,7 @@ package command_test
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -14,9 +15,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/check"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -43,6 +46,8 @@ var documents = []struct {
 	command, kind string
 	document      any
 }{
+	{"archive get --record", "ArchiveRecord", archive.Document{}},
+	{"archive ls", "ArchivedObjectList", archive.List{}},
 	{"check", "InstallationReport", check.Report{}},
 	{"explain", "Explanation", explain.Page{}},
 	{"preview", "Preview", preview.Document{}},
@@ -55,7 +60,7 @@ var documents = []struct {
 
 // TestOutputPage: docs/reference/kubectl-sunset-output.md has the kinds of all documents and their fields.
 func TestOutputPage(t *testing.T) {
-	c := readComments(t, "../check", "../explain", "../preview", "../status", "../who", "../../../policy/audit", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
+	c := readComments(t, "../../../policy/archive", "../archive", "../check", "../explain", "../preview", "../status", "../who", "../../../policy/audit", ".", "../../../policy", "../../../policy/v1alpha1", "../../../engine")
 	var page strings.Builder
 	page.WriteString(outputHead)
 	for _, d := range documents {
@@ -123,24 +128,29 @@ func (c comments) writeFields(w *strings.Builder, of reflect.Type, path string) 
 			continue
 		}
 		element, words, suffix := f.Type, "", ""
-		for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice {
+		for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice && element != manifest {
 			if element.Kind() == reflect.Slice {
 				words, suffix = words+"list of ", suffix+"[]"
 			}
 			element = element.Elem()
 		}
 		fmt.Fprintf(w, "| `%s` | %s%s | %s |\n", path+name+suffix, words, word(element), c[of.String()+"."+f.Name])
-		if word(element) == "object" {
+		if element.Kind() == reflect.Struct && word(element) == "object" {
 			c.writeFields(w, element, path+name+suffix+".")
 		}
 	}
 }
 
+// manifest is the type of objects of any kind.
+var manifest = reflect.TypeFor[json.RawMessage]()
+
 // word names a type in the words of JSON.
 func word(of reflect.Type) string {
 	switch {
-	case of == reflect.TypeFor[metav1.Time]() || of == reflect.TypeFor[preview.Time]():
+	case of == reflect.TypeFor[metav1.Time]() || of == reflect.TypeFor[preview.Time]() || of == reflect.TypeFor[time.Time]():
 		return "time"
+	case of == manifest:
+		return "object"
 	case of.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return "string"
 	}

@@ -67,6 +67,7 @@ type ValidationReport struct {
 	Files           int           `json:"files"`
 	Policies        int           `json:"policies"`
 	Digests         int           `json:"digests,omitempty"`
+	Archives        int           `json:"archives,omitempty"`
 	Version         string        `json:"kubernetesVersion"` // the Kubernetes version whose kinds and fields are known
 	Skipped         int           `json:"skipped"`           // number of objects that are not policies
 	Problems        []Problem     `json:"problems"`
@@ -86,7 +87,7 @@ type Problem struct {
 func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationReport {
 	v := &ValidationReport{
 		TypeMeta: preview.TypeMeta("ValidationReport"),
-		Files:    files, Policies: len(in.Policies), Digests: len(in.Digests), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion(),
+		Files:    files, Policies: len(in.Policies), Digests: len(in.Digests), Archives: len(in.Archives), Skipped: in.Others, Problems: []Problem{}, Version: load.KubernetesVersion(),
 	}
 	for _, err := range in.Unreadable {
 		v.Problems = append(v.Problems, Problem{File: err.File, FileLine: err.Line, Problem: policy.Problem{Message: err.Err.Error()}})
@@ -137,6 +138,9 @@ func writeSummary(w io.Writer, files int, in *load.Contents, missing int) {
 	checked := countPolicies(len(in.Policies))
 	if n := len(in.Digests); n > 0 {
 		checked += " and " + preview.Count(n, "digest")
+	}
+	if n := len(in.Archives); n > 0 {
+		checked += " and " + preview.Count(n, "archive")
 	}
 	fmt.Fprintf(w, "%s in %s: %s", checked, preview.Count(files, "file"), problems)
 	if n := in.Warnings(); n > 0 {

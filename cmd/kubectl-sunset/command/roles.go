@@ -75,8 +75,11 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 	}
 	if deletesOwners(p) {
 		for _, owner := range f.owners {
-			all = f.withOwner(all, p, owner)
+			all = join(all, rbac.OfOwners(p, owner))
 		}
+	}
+	for _, resource := range f.archived(p) {
+		all = join(all, rbac.OfArchive(p, resource))
 	}
 	return addRight(all, rbac.OfReferences(p, f.referrers(p)...))
 }
@@ -89,9 +92,29 @@ func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, b
 	return resource, known
 }
 
-// withOwner adds the verbs for owners to the existing permission for their resource, or a new permission.
-func (f *roleFinder) withOwner(all []rbac.Permission, p *policy.Policy, owner schema.GroupResource) []rbac.Permission {
-	right := rbac.OfOwners(p, owner)
+// archived returns the resources that the records of a policy include, besides the targets of its rules.
+func (f *roleFinder) archived(p *policy.Policy) (all []schema.GroupResource) {
+	for _, r := range p.Rules {
+		if r.Archive == nil || r.Invalid() {
+			continue
+		}
+		for _, kind := range r.Archive.Dependents {
+			if resource, known := f.find(kind.WithVersion("")); known {
+				all = append(all, resource)
+			}
+		}
+		if r.Archive.Events {
+			all = append(all, rbac.Events)
+		}
+		if r.Archive.Logs != nil {
+			all = append(all, rbac.PodLogs)
+		}
+	}
+	return all
+}
+
+// join adds the verbs to the existing permission of Sunset for the same resource, or a new permission.
+func join(all []rbac.Permission, right rbac.Permission) []rbac.Permission {
 	for i, known := range all {
 		if known.Account == "" && known.For == right.For {
 			all[i] = known.And(right.Verbs...)

@@ -62,9 +62,12 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	})
 	addLogFlags(root.PersistentFlags())
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newUnused(streams, now), newExplain(streams, now), newTest(streams),
-		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newArchive(streams, now), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
+		for _, c := range c.Commands() {
+			completeChoices(c)
+		}
 	}
 	root.InitDefaultHelpCmd()
 	describeHelp(root)
@@ -87,14 +90,15 @@ const program = "kubectl-sunset"
 const exitCodesHelp = "\n\nExit codes: 0 success; 2 wrong usage."
 
 const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer needs, at the time that a policy sets. Use this command to
-check policies before they delete anything: validate them, preview what they would delete and when, explain why an object
-is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval of a policy,
-suspend and resume set the mode of policies, hold and unhold set an annotation of objects, and unmark removes the
-annotation that Sunset sets on objects. Flags for the connection, for the output format (-o) and for logs (-v) are those
-of kubectl. In JSON and YAML, results have apiVersion cli.sunset-k8s.io/v1alpha1 and a kind.
+check policies before they delete anything: validate them, preview what they would delete and when, explain why an
+object is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval of a
+policy, suspend and resume set the mode of policies, hold and unhold set an annotation of objects, unmark removes the
+annotation that Sunset sets on objects, and archive restore creates archived objects again. Flags for the connection,
+for the output format (-o) and for logs (-v) are those of kubectl. In JSON and YAML, results have apiVersion
+cli.sunset-k8s.io/v1alpha1 and a kind.
 
-Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test);
-2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test); 2
+wrong usage, or a file or cluster that cannot be read.`
 
 const rootExamples = `  # Is this policy valid?
   kubectl sunset validate -f policy.yaml
@@ -119,6 +123,9 @@ const rootExamples = `  # Is this policy valid?
 
   # Who deleted this Job?
   kubectl sunset who job/report -n team-a
+
+  # Bring back a Job that was deleted
+  kubectl sunset archive restore job/report -n team-a --yes
 
   # Approve the change of a policy that waits for approval
   kubectl sunset approve batch

@@ -99,8 +99,8 @@ func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Mis
 	})
 }
 
-const validateHelp = `Check the policies and RetentionDigests in files, and print every problem with its file, document, field, line and
-column inside the expression, and a hint. Unknown fields and duplicate fields are problems too.
+const validateHelp = `Check the policies, RetentionDigests and RetentionArchives in files, and print every problem with its file, document,
+field, line and column inside the expression, and a hint. Unknown fields and duplicate fields are problems too.
 
 Files are YAML or JSON and may contain many documents, lists, and objects of other kinds, which the command skips and
 counts. In a directory, the command reads the files that end in .yaml, .yml or .json. If a part of a file cannot be parsed,

@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +28,25 @@ func (in *Input) recreatedBlocks(r *policy.Rule) []Block {
 	return []Block{{policy.KeptRecreated, "policy " + r.ID.Policy + ": " + c.Message + "; this object " + is + " one of them",
 		"stop the controller that re-creates it, then delete the object by hand; or change " + r.ID.String() + ", then Sunset retries"}}
 }
+
+// archiveBlocks returns a block for a due object that is kept because its record cannot be written to the archive of the rule. The
+// status of the policy says so; if it says so only of some objects, this may be one of them.
+func (in *Input) archiveBlocks(r *policy.Rule) []Block {
+	if r.Archive == nil || in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID {
+		return nil
+	}
+	remedy := fmt.Sprintf("RetentionArchive %s can be written; its conditions name the cause", r.Archive.To)
+	for _, name := range []string{v1alpha1.ConditionArchiving, v1alpha1.ConditionDelayed} {
+		c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, name)
+		if c != nil && (c.Reason == archiveUnavailable || strings.Contains(c.Message, archiveUnavailable)) {
+			return []Block{{archiveUnavailable, "policy " + r.ID.Policy + ": " + c.Message, remedy}}
+		}
+	}
+	return nil
+}
+
+// archiveUnavailable is the reason of the conditions while objects cannot be archived.
+const archiveUnavailable = "ArchiveUnavailable"
 
 // ledgerBlocks returns a block for a due object whose deletion cannot be recorded: limits are reached, or the ledger has an
 // error. The status of the policy says so.

@@ -59,6 +59,45 @@ func TestPageExplainsLimitsAndMissingLedger(t *testing.T) {
 	}
 }
 
+func TestPageExplainsMissingArchive(t *testing.T) {
+	rule := policy.RuleID{Policy: "p", Rule: "r"}
+	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: rule}
+	waits := due
+	waits.Action, waits.Reason = policy.Wait, policy.Waiting
+	const down = `rule r deletes nothing: RetentionArchive "history" does not answer`
+	condition := func(name string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: name, Status: status, Reason: reason, Message: message}
+	}
+	unavailable := condition(v1alpha1.ConditionArchiving, "False", "ArchiveUnavailable", down)
+	for name, test := range map[string]struct {
+		verdict   policy.Verdict
+		archive   *policy.Archive
+		condition metav1.Condition
+		want      string // message; empty for no block
+	}{
+		"the archive is not available":    {due, &policy.Archive{To: "history"}, unavailable, "policy p: " + down},
+		"some objects are not archived":   {due, &policy.Archive{To: "history"}, condition(v1alpha1.ConditionDelayed, "True", "Failing", "Failing: no; ArchiveUnavailable: full"), "policy p: Failing: no; ArchiveUnavailable: full"},
+		"objects stay for another reason": {due, &policy.Archive{To: "history"}, condition(v1alpha1.ConditionDelayed, "True", "Failing", "no"), ""},
+		"the archive is available":        {due, &policy.Archive{To: "history"}, condition(v1alpha1.ConditionArchiving, "True", "Archiving", "yes"), ""},
+		"the rule does not archive":       {due, nil, unavailable, ""},
+		"it is not due":                   {waits, &policy.Archive{To: "history"}, unavailable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &policy.Rule{ID: rule, Mode: v1alpha1.Enforce, TTL: time.Hour, Archive: test.archive}
+			page := explain.New(explain.Input{
+				At: at, Verdict: test.verdict,
+				Evaluations: []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
+				Status:      map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{test.condition}}},
+			})
+			var want []explain.Block
+			if test.want != "" {
+				want = []explain.Block{{Reason: "ArchiveUnavailable", Message: test.want, Remedy: "RetentionArchive history can be written; its conditions name the cause"}}
+			}
+			expect.Equal(t, "blocks", want, page.Blocks, cmpopts.EquateEmpty())
+		})
+	}
+}
+
 func TestPageExplainsRecreatedObjects(t *testing.T) {
 	rule := policy.RuleID{Policy: "p", Rule: "r"}
 	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: rule}

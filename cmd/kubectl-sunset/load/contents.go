@@ -22,6 +22,7 @@ import (
 type Contents struct {
 	Policies      []Policy
 	Digests       []Policy                      // the RetentionDigests: names and problems only
+	Archives      []Policy                      // the RetentionArchives: names and problems only
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
 	Nodes         []engine.Node                 // the Node objects
 	Images        bool                          // the other objects include images of nodes
@@ -102,6 +103,10 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 		in.Digests = append(in.Digests, Policy{Policy: loadDigest(object), File: item.File, Document: item.Document, item: item})
 		return
 	}
+	if isArchive(object) {
+		in.Archives = append(in.Archives, Policy{Policy: loadArchive(object), File: item.File, Document: item.Document, item: item})
+		return
+	}
 	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, item: item, ignored: outsideNamespace(object)}
 	for _, slip := range item.Ambiguities() {
 		p.addAmbiguity(slip)
@@ -109,8 +114,10 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 	in.Policies = append(in.Policies, p)
 }
 
-// Documents returns everything that validate checks: policies and digests.
-func (in *Contents) Documents() []Policy { return slices.Concat(in.Policies, in.Digests) }
+// Documents returns everything that validate checks: policies, digests and archives.
+func (in *Contents) Documents() []Policy {
+	return slices.Concat(in.Policies, in.Digests, in.Archives)
+}
 
 // CheckNames adds a problem to each policy that has the name of an earlier policy: in any file, or only in its own file. Files
 // that are alternatives may use the same names.

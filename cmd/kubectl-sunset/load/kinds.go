@@ -112,3 +112,18 @@ func ShortNames(kind schema.GroupVersionKind) []string {
 	}
 	return nil
 }
+
+// FindBuiltin returns the built-in kind for which is reports true, and whether its objects are in namespaces. ok is false if there is
+// none, or one in several groups.
+func FindBuiltin(is func(schema.GroupVersionKind) bool) (kind schema.GroupKind, namespaced, ok bool) {
+	for _, b := range builtins().kinds {
+		switch {
+		case !is(b.GroupVersionKind):
+		case ok && b.GroupKind() != kind:
+			return schema.GroupKind{}, false, false
+		default:
+			kind, namespaced, ok = b.GroupKind(), b.resource.Namespaced, true
+		}
+	}
+	return kind, namespaced, ok
+}

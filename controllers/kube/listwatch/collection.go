@@ -35,6 +35,7 @@ type Collection struct {
 	Path          []string
 	MetadataOnly  bool   // read objects without their spec and status
 	FieldSelector string // selects the objects; empty for all
+	LabelSelector string // likewise
 	Decoder       Decoder
 }
 
@@ -44,7 +45,7 @@ func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metada
 	if c.MetadataOnly {
 		accept = metadata
 	}
-	options.FieldSelector = c.FieldSelector
+	options.FieldSelector, options.LabelSelector = c.FieldSelector, c.LabelSelector
 	var body io.ReadCloser
 	mayRetry := func(err error) bool { return ctx.Err() == nil && isBroken(err) }
 	err := retry.OnError(reconnects, mayRetry, func() (err error) {
@@ -70,7 +71,8 @@ func isBroken(err error) bool {
 	return net.IsProbableEOF(err) || net.IsConnectionReset(err) || net.IsHTTP2ConnectionLost(err) || net.IsTimeout(err)
 }
 
-func (c *Collection) getPage(ctx context.Context, options metav1.ListOptions) (*List, error) {
+// Page returns one page of a listing, or the whole listing, as the options ask.
+func (c *Collection) Page(ctx context.Context, options metav1.ListOptions) (*List, error) {
 	answer, err := c.get(ctx, options, acceptMetadataList)
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func (c *Collection) All(ctx context.Context) (*List, error) {
 	whole := &List{}
 	options := metav1.ListOptions{Limit: PageSize}
 	for {
-		page, err := c.getPage(ctx, options)
+		page, err := c.Page(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			whole, options = &List{}, metav1.ListOptions{}
 			continue
@@ -105,7 +107,7 @@ func (c *Collection) All(ctx context.Context) (*List, error) {
 
 // Version returns the resourceVersion of the newest state.
 func (c *Collection) Version(ctx context.Context) (string, error) {
-	page, err := c.getPage(ctx, metav1.ListOptions{Limit: 1})
+	page, err := c.Page(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -205,6 +205,12 @@ func (m *machine) permitFor(looks int, letter string, place policy.RankResult) p
 	return w
 }
 
+// cleared returns the clearance to remove the image of a permit.
+func cleared(t *testing.T, w policy.DeletePermit) policy.Clearance {
+	t.Helper()
+	return fixture.Clear(t, w, policy.TargetOf(w.Rule().Kind, w.Subject()))
+}
+
 func (m *machine) removeBy(w policy.DeletePermit) retention.Outcome {
 	m.Helper()
 	if !w.Valid() {
@@ -230,7 +236,7 @@ func (m *machine) carryOut(w policy.DeletePermit, target policy.Target) retentio
 		return *blocked
 	}
 	defer prepared.Release()
-	return prepared.Send(m.Context(), w, m.clock.Now())
+	return prepared.Send(m.Context(), fixture.Clear(m.T, w, target), m.clock.Now())
 }
 
 func TestPrepareReadsTheImageAgain(t *testing.T) {
@@ -280,7 +286,7 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 			prepared := m.prepare(w)
 			defer prepared.Release()
 			m.clock.Step(test.age)
-			o := prepared.Send(t.Context(), w, prepared.Since)
+			o := prepared.Send(t.Context(), cleared(t, w), prepared.Since)
 			if o.Unsent == test.sent || (len(m.removed) == 1) != test.sent {
 				t.Errorf("%s, unsent %v (%v) after %d removals", o.Result, o.Unsent, o.Err, len(m.removed))
 			}
@@ -377,10 +383,10 @@ func TestPrepareOnlyTheImageOfThePermit(t *testing.T) {
 	m.has("go/app:v1", "a")
 	m.has("go/else:v1", "b")
 	w, other := m.permit("a"), m.permit("b")
-	for name, by := range map[string]policy.DeletePermit{"none": {}, "one for another image": other} {
+	for name, by := range map[string]policy.Clearance{"none": {}, "one for another image": cleared(t, other)} {
 		prepared := m.prepare(w)
 		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
-			t.Errorf("permit %s: %+v after %d removals", name, o, len(m.removed))
+			t.Errorf("clearance %s: %+v after %d removals", name, o, len(m.removed))
 		}
 		prepared.Release()
 	}

@@ -144,7 +144,7 @@ func TestRuleThatRanksReadsAllImages(t *testing.T) {
 		m, w := permitted(t)
 		prepared := m.prepare(w)
 		w.Rule().Capacity.Bounded = compares
-		o := prepared.Send(t.Context(), w, m.clock.Now())
+		o := prepared.Send(t.Context(), cleared(t, w), m.clock.Now())
 		prepared.Release()
 		if (o.Result == retention.Removed) == compares {
 			t.Errorf("compares %v: %s (%v)", compares, o.Result, o.Err)
@@ -179,7 +179,7 @@ func TestNoImageIsRemovedByOldAnswersAboutItsUse(t *testing.T) {
 				}
 			}
 			prepared := m.prepare(w)
-			o := prepared.Send(t.Context(), w, prepared.Since)
+			o := prepared.Send(t.Context(), cleared(t, w), prepared.Since)
 			prepared.Release()
 			if o.Unsent == test.sent || len(m.removed) == 1 != test.sent {
 				t.Errorf("%s, the rule ranks: %v: %s (%v) after %d removals", name, ranks, o.Result, o.Err, len(m.removed))

@@ -42,8 +42,8 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 		return retention.Prepared{}, blocked
 	}
 	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(received, l)}
-	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.DeletePermit, since time.Time) retention.Outcome {
-		return n.send(ctx, w, t, found, since)
+	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, cleared policy.Clearance, since time.Time) retention.Outcome {
+		return n.send(ctx, cleared, t, found, since)
 	}}, nil
 }
 
@@ -85,7 +85,11 @@ type prepared struct {
 
 // send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both,
 // provided that it sends a request.
-func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared, since time.Time) retention.Outcome {
+func (n *Node) send(ctx context.Context, cleared policy.Clearance, t policy.Target, p prepared, since time.Time) retention.Outcome {
+	if !cleared.Permits(t) {
+		return retention.Outcome{Result: retention.Refused, Err: errNoPermit, Unsent: true}
+	}
+	w := cleared.Permit()
 	if err := n.stillValid(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}

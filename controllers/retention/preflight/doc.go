@@ -4,8 +4,8 @@
 // object.
 //
 // Before these checks, index.Index.TakeDue hands out a subject that is due, and the pipeline of package retention waits for a
-// worker. Then attempt.begin decides for the first time, only to know what to check. It checks the permissions and makes the entry
-// in the ledger. If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has
+// worker. Then attempt.begin decides for the first time, only to know what to check. It checks the permissions, makes the entry
+// in the ledger, and has the record written to the archive, if the rule archives. If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has
 // finished and is neither held, managed nor terminating. Last, the pipeline waits for the rate limit.
 //
 // The list names the conditions, each with the function that checks it. Conditions 1 to 8 need answers of the API server or of the
@@ -32,7 +32,9 @@
 //     the decision. It deletes nothing within MaxAge before a window closes or a freeze begins, so that no request is sent later.
 //  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
 //  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
-//  13. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
+//  13. If the rule archives, the archive has a verified record of exactly this version: attempt.clear of package retention, which
+//     calls Archive.Lookup and policy.Clear. The sender takes only the Clearance that Clear returns.
+//  14. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
 //
 // Finally the API server compares UID and resourceVersion of the object, or of its owner, with those of the decision. A mark needs
 // 1, 4 to 8, 10 and 12.

@@ -164,6 +164,22 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tall := r.existsFor\n",
 		New:  "\tvar all []references.Kind\n",
 	}},
+	// A record of another version of an object is sufficient.
+	"record-of-another-version": {{
+		File: "controllers/archives/receipts.go",
+		Old:  "\tif r == nil || !r.target.Is(t) {\n",
+		New:  "\tif r == nil {\n",
+	}, {
+		File: "policy/archive.go",
+		Old:  "r.Target.Is(t) && r.Archive.Equal(a)",
+		New:  "r.Target.UID == t.UID && r.Archive.Equal(a)",
+	}},
+	// A segment counts as written when the store says so: it is not read back.
+	"record-not-read-back": {{
+		File: "controllers/archives/store/store.go",
+		Old:  "\t\terr = s.compare(ctx, name, data)\n",
+		New:  "\t\terr = written\n",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

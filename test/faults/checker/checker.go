@@ -64,6 +64,7 @@ func Check(e Evidence) (Report, error) {
 	j.late()
 	j.paced()
 	j.spent()
+	j.results()
 	return j.report, nil
 }
 

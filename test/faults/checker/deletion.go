@@ -213,6 +213,7 @@ func (j *checker) checkAllowed(d *removal, w window) {
 	switch {
 	case len(d.deciders) > 0:
 		j.propagated(d)
+		j.archived(d)
 	case last.unknown != nil:
 		j.notChecked("%s: %v", nameOf(s), last.unknown)
 	default:

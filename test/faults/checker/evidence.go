@@ -28,6 +28,9 @@ type Evidence struct {
 	Protected  []string           // namespaces that no policy applies to; nil means the default
 	AllowKinds []schema.GroupKind // as in --allow-kinds
 
+	// Archives are the contents of RetentionArchives, by name.
+	Archives map[string]*history.Archive
+
 	// Paces contains the users whose processes run with --max-deletions-per-second.
 	Paces map[string]Pace
 

@@ -87,7 +87,7 @@ func (j *checker) limitedSince(p *policy, upTo int64) int64 {
 
 // keepsLedger reports whether a policy has a ledger.
 func (p *policy) keepsLedger() bool {
-	return p.spec.Limits != nil || slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Outcome != "" })
+	return p.spec.Limits != nil || slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Outcome != "" || r.Archive != nil })
 }
 
 // mayWait reports whether a policy's limits may delay due objects at a time.

@@ -27,6 +27,8 @@ const (
 	Approved     Promise = "many objects are not deleted without a preview or an approval"
 	Exact        Promise = "counts contain each deletion once"
 	WrittenFirst Promise = "a ledger records each deletion before the DELETE"
+	Archived     Promise = "a verified record of the version that a DELETE names is in the archive before the DELETE"
+	Recorded     Promise = "the results in an archive are what happened"
 	Lively       Promise = "due objects are deleted"
 	Paced        Promise = "no more DELETEs per second than --max-deletions-per-second"
 )

@@ -43,6 +43,7 @@ func (s *Scenario) end() {
 	}
 	s.repair(ctx)
 	s.check(ctx, ended)
+	s.closeArchives()
 	if s.Failed() {
 		for _, r := range s.all() {
 			s.Logf("end of the log of %s:\n%s", r.User, tail(r.Log(), 60))
@@ -139,6 +140,7 @@ func (s *Scenario) clear(ctx context.Context) {
 	}
 	mine := client.MatchingLabels{scenarioLabel: s.Namespace}
 	_ = s.DeleteAllOf(ctx, &v1alpha1.ClusterRetentionPolicy{}, mine)
+	_ = s.DeleteAllOf(ctx, &v1alpha1.RetentionArchive{}, mine)
 	ledgers := &v1alpha1.RetentionLedgerList{}
 	_ = s.List(ctx, ledgers)
 	for i, l := range ledgers.Items {

@@ -67,6 +67,12 @@ func (s *Scenario) evidence(ctx context.Context, ended time.Time) (e checker.Evi
 	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
 	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
 	e.Undisturbed = s.undisturbed(ended)
+	e.Archives = map[string]*history.Archive{}
+	for _, a := range s.archives {
+		if e.Archives[a.Name], err = a.read(); err != nil {
+			return e, err
+		}
+	}
 	return e, nil
 }
 
@@ -150,6 +156,9 @@ func (s *Scenario) undisturbed(ended time.Time) []span {
 				disturbed = append(disturbed, span{From: stood.From, To: stood.To.Add(recovers)})
 			}
 		}
+	}
+	for _, a := range s.archives {
+		disturbed = append(disturbed, a.disturbed(ended)...)
 	}
 	return gaps(span{From: s.began, To: ended}, disturbed)
 }

@@ -61,6 +61,7 @@ type Scenario struct {
 	calmed   bool
 	named    int        // number of replicas with a name
 	replicas []*Replica // replicas that were started
+	archives []*Archive
 	expected []expectation
 	ending   sync.Once
 	leave    func() // releases the scenario's place

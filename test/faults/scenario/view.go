@@ -63,7 +63,7 @@ func (l labelling) labels(object client.Object) bool {
 		return false // the API server will report the error
 	}
 	switch kind.GroupKind() {
-	case v1alpha1.ClusterRetentionPolicyKind.GroupKind(), v1alpha1.RetentionPolicyKind.GroupKind(),
+	case v1alpha1.ClusterRetentionPolicyKind.GroupKind(), v1alpha1.RetentionPolicyKind.GroupKind(), v1alpha1.RetentionArchiveKind.GroupKind(),
 		corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind():
 		return true
 	default:
@@ -71,9 +71,9 @@ func (l labelling) labels(object client.Object) bool {
 	}
 }
 
-// narrow makes a proxy show only the policies and ledgers of a scenario.
+// narrow makes a proxy show only the policies, archives and ledgers of a scenario.
 func (s *Scenario) narrow(g *proxy.Proxy) {
-	policies := proxy.Requests("", "clusterretentionpolicies").Or(proxy.Requests("", "retentionpolicies"))
+	policies := proxy.Requests("", "clusterretentionpolicies").Or(proxy.Requests("", "retentionpolicies")).Or(proxy.Requests("", "retentionarchives"))
 	collections := proxy.Requests("list", "").Or(proxy.Requests("watch", ""))
 	g.Adjust(func(r *http.Request) {
 		if policies.And(collections)(r) {

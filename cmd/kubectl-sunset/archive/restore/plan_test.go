@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
+)
+
+const from = "history/segments/2026/03/01/x.jsonl.zst#0"
+
+// record is a record of an object that was archived at fixture.Now.
+func record(t testing.TB, text string) restore.Record {
+	return restore.Record{Object: fixture.Decode(t, text), From: from, ArchivedAt: fixture.Now}
+}
+
+// cluster serves the kinds of the tests and has namespace shop, besides other objects, by KIND/NAMESPACE/NAME.
+func cluster(objects map[string]types.UID) restore.Live {
+	live := restore.Live{Objects: map[restore.Ref]types.UID{}, Unknown: map[restore.Ref]error{}, Served: map[schema.GroupVersionKind]restore.Served{}}
+	for text, served := range map[string]restore.Served{
+		"v1/Namespace": {BuiltIn: true}, "v1/ConfigMap": {Namespaced: true, BuiltIn: true}, "v1/Pod": {Namespaced: true, BuiltIn: true},
+		"v1/Service": {Namespaced: true, BuiltIn: true}, "v1/PersistentVolumeClaim": {Namespaced: true, BuiltIn: true},
+		"v1/PersistentVolume": {BuiltIn: true}, "batch/v1/Job": {Namespaced: true, BuiltIn: true},
+		"batch/v1/CronJob": {Namespaced: true, BuiltIn: true}, "kueue.x-k8s.io/v1beta1/Workload": {Namespaced: true},
+		"batch.volcano.sh/v1/Job": {Namespaced: true}, "tekton.dev/v1/CustomRun": {Namespaced: true},
+		"velero.io/v1/Restore": {Namespaced: true}, "example.com/v1/Database": {Namespaced: true}, "example.com/v1/Old": {Namespaced: true},
+		"apiextensions.k8s.io/v1/CustomResourceDefinition": {BuiltIn: true},
+	} {
+		live.Served[kind(text)] = served
+	}
+	live.Objects[ref("v1/Namespace//shop")] = "ns"
+	for name, uid := range objects {
+		live.Objects[ref(name)] = uid
+	}
+	return live
+}
+
+// kind parses APIVERSION/KIND.
+func kind(text string) schema.GroupVersionKind {
+	i := strings.LastIndex(text, "/")
+	return schema.FromAPIVersionAndKind(text[:i], text[i+1:])
+}
+
+// ref parses APIVERSION/KIND/NAMESPACE/NAME.
+func ref(text string) restore.Ref {
+	parts := strings.Split(text, "/")
+	n := len(parts)
+	return restore.Ref{GroupVersionKind: kind(strings.Join(parts[:n-2], "/")), Namespace: parts[n-2], Name: parts[n-1]}
+}
+
+const generated = `uid: u1, resourceVersion: "7", generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [{manager: m}],
+  deletionTimestamp: "2026-02-01T00:00:00Z", deletionGracePeriodSeconds: 0`
+
+const origin = `sunset-k8s.io/hold: restored from an archive, sunset-k8s.io/restored-from: "` + from + `", sunset-k8s.io/restored-uid: u1`
+
+func TestPlan(t *testing.T) {
+	for behaviour, c := range map[string]struct {
+		object  string
+		change  func(*restore.Record)
+		live    map[string]types.UID
+		options restore.Options
+		want    string // the object to create, in YAML; empty if it is not restored
+		status  string
+		why     string
+		notes   []string // parts of them, in order
+	}{
+		"generated fields are dropped, and the object is held and says where it comes from": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {app: x}, ` + generated + `}, data: {k: v}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {app: x}, annotations: {` + origin + `}}, data: {k: v}}`,
+		},
+		"an object that exists is never replaced": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`,
+			live:   map[string]types.UID{"v1/ConfigMap/shop/a": "u2"},
+			why:    "another object of this name exists",
+		},
+		"an object that was not deleted needs no restore": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`,
+			live:   map[string]types.UID{"v1/ConfigMap/shop/a": "u1"},
+			why:    "it was not deleted",
+		},
+		"a finished Job comes back suspended, and without what the Job controller generated": {
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1, labels: {controller-uid: u1, app: x}},
+				spec: {suspend: false, ttlSecondsAfterFinished: 60, selector: {matchLabels: {batch.kubernetes.io/controller-uid: u1}}, template: {metadata: {creationTimestamp: null,
+				labels: {controller-uid: u1, batch.kubernetes.io/controller-uid: u1, job-name: a, batch.kubernetes.io/job-name: a, app: x}}, spec: {restartPolicy: Never}}},
+				status: {succeeded: 1}}`,
+			want: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, labels: {app: x}, annotations: {` + origin + `}},
+				spec: {suspend: true, ttlSecondsAfterFinished: 60, template: {metadata: {labels: {app: x}}, spec: {restartPolicy: Never}}}}`,
+			notes: []string{"its status is only in the record", "spec.suspend is true", "selector and labels of the Job controller removed"},
+		},
+		"a selector that the user wrote stays": {
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1}, spec: {manualSelector: true, selector: {matchLabels: {job: a}}, template: {metadata: {labels: {job: a}}}}}`,
+			want: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, annotations: {` + origin + `}},
+				spec: {suspend: true, manualSelector: true, selector: {matchLabels: {job: a}}, template: {metadata: {labels: {job: a}}}}}`,
+			notes: []string{"spec.suspend is true"},
+		},
+		"Kueue does not start a restored Job": {
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1, labels: {kueue.x-k8s.io/queue-name: main}}, spec: {suspend: false}}`,
+			want:   `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, labels: {}, annotations: {` + origin + `}}, spec: {suspend: true}}`,
+			notes:  []string{"spec.suspend is true", "so that Kueue does not start it; the queue was main", "selector"},
+		},
+		"a Workload of Kueue comes back inactive": {
+			object: `{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload, metadata: {name: a, namespace: shop, uid: u1}, spec: {active: true}, status: {conditions: [{type: Finished}]}}`,
+			want:   `{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {active: false}}`,
+			notes:  []string{"its status is only in the record", "spec.active is false"},
+		},
+		"a Pod is for viewing only": {
+			object: `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop, uid: u1}}`,
+			why:    "a Pod would run again; to view it: kubectl sunset archive get",
+		},
+		"a custom resource that completed is not restored, since its controller may run it again": {
+			object: `{apiVersion: batch.volcano.sh/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1}, status: {state: {phase: Completed}}}`,
+			why:    "it ran to completion (status.state.phase Completed), and its controller may run it again; to restore it nevertheless, use --finished",
+		},
+		"so is one with the phase of a failure": {
+			object: `{apiVersion: velero.io/v1, kind: Restore, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: PartiallyFailed}}`,
+			why:    "status.phase PartiallyFailed",
+		},
+		"so is one with a time of completion": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: "2026-01-01T00:00:00Z"}}`,
+			why:    "status.completionTime",
+		},
+		"so is one with a condition that says so": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {conditions: [{type: Ready, status: "True"}, {type: Succeeded, status: "False"}]}}`,
+			why:    "condition Succeeded",
+		},
+		"a custom resource that completed is restored if asked": {
+			object:  `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, status: {phase: Completed}}`,
+			options: restore.Options{Finished: true},
+			want:    `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, status: {phase: Completed}}`,
+			status:  `{phase: Completed}`,
+		},
+		"a custom resource that has not completed is restored": {
+			object: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, uid: u1}, status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+			want: `{apiVersion: example.com/v1, kind: Old, metadata: {name: a, namespace: shop, annotations: {` + origin + `}},
+				status: {completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}}`,
+			status: `{completionTime: null, phase: Running, conditions: [{type: Complete, status: "False"}]}`,
+		},
+		"a CustomRun is for viewing only": {
+			object: `{apiVersion: tekton.dev/v1, kind: CustomRun, metadata: {name: a, namespace: shop, uid: u1}}`,
+			why:    "a CustomRun would run again",
+		},
+		"the status of a custom resource is written after it was created": {
+			object: `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, uid: u1}, spec: {size: 1}, status: {phase: Ready}}`,
+			want:   `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {size: 1}, status: {phase: Ready}}`,
+			status: `{phase: Ready}`,
+		},
+		"finalizers are dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, finalizers: [example.com/a]}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			notes:  []string{"finalizers removed: example.com/a"},
+		},
+		"a reference to an owner that lives stays": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
+			live:   map[string]types.UID{"batch/v1/CronJob/shop/o": "u9"},
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}], annotations: {` + origin + `}}}`,
+		},
+		"a reference to an owner with another UID is dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
+			live:   map[string]types.UID{"batch/v1/CronJob/shop/o": "u8"},
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			notes:  []string{"CronJob o exists, but is not the owner: its UID differs"},
+		},
+		"a reference to an owner that does not exist is dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			notes:  []string{"owner reference removed: CronJob o does not exist"},
+		},
+		"a claim of a volume that is gone gets a new volume, and says so": {
+			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: pv-1}, status: {phase: Bound}}`,
+			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {}}`,
+			notes:  []string{"gets a new, empty volume; the archive does not have the data"},
+		},
+		"a claim of a volume that exists says how to bind it": {
+			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`,
+			live:   map[string]types.UID{"v1/PersistentVolume//pv-1": "u5"},
+			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {volumeName: pv-1}}`,
+			notes:  []string{"remove its field spec.claimRef.uid"},
+		},
+		"a bound volume can be bound by a claim of the same name": {
+			object: `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a, uid: u1, annotations: {pv.kubernetes.io/bound-by-controller: "yes"}}, spec: {claimRef: {namespace: shop, name: c, uid: u7, resourceVersion: "3"}}}`,
+			want:   `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a, annotations: {` + origin + `}}, spec: {claimRef: {namespace: shop, name: c}}}`,
+			notes:  []string{"a claim shop/c can bind it"},
+		},
+		"a Service gets a new address": {
+			object: `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, uid: u1}, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: []}}`,
+			want:   `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {ports: []}}`,
+			notes:  []string{"new cluster IP"},
+		},
+		"a Service without an address has none": {
+			object: `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, uid: u1}, spec: {clusterIP: None, clusterIPs: [None]}}`,
+			want:   `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {clusterIP: None, clusterIPs: [None]}}`,
+		},
+		"the mark of Sunset is dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {sunset-k8s.io/eligible-since: x, team: a}}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {team: a, ` + origin + `}}}`,
+		},
+		"a redacted copy of the object in an annotation is dropped": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {kubectl.kubernetes.io/last-applied-configuration: REDACTED}}}`,
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+		},
+		"values that the archive lacks keep an object from being restored": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}, data: {k: REDACTED}}`,
+			change: func(r *restore.Record) { r.Redacted = []string{"data.k"} },
+			why:    "values are not in the archive: data.k; to restore it without them, use --redacted",
+		},
+		"values that the archive lacks are named if the object is restored": {
+			object:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}, data: {k: REDACTED}}`,
+			change:  func(r *restore.Record) { r.Redacted = []string{"data.k"} },
+			options: restore.Options{Redacted: true},
+			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, data: {k: REDACTED}}`,
+			notes:   []string{"are REDACTED or missing: data.k"},
+		},
+		"the namespace must exist": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: gone, uid: u1}}`,
+			why:    "namespace gone does not exist; create it first: kubectl create namespace gone",
+		},
+		"the cluster must serve the kind": {
+			object: `{apiVersion: example.com/v2, kind: Database, metadata: {name: a, namespace: shop, uid: u1}}`,
+			why:    "the cluster does not serve example.com/v2 Database",
+		},
+		"dependents that stay in the record are named": {
+			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`,
+			change: func(r *restore.Record) { r.Left = []string{"2 of kind Pod"} },
+			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
+			notes:  []string{"2 of kind Pod; to view them: kubectl sunset archive get"},
+		},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			r := record(t, c.object)
+			if c.change != nil {
+				c.change(&r)
+			}
+			before := string(toYAML(t, r.Object))
+			steps := restore.Plan([]restore.Record{r}, cluster(c.live), c.options)
+			s := steps[0]
+			if len(steps) != 1 || (c.why == "") != (s.Why == "") || !strings.Contains(s.Why, c.why) {
+				t.Fatalf("%d steps, why %q, want %q", len(steps), s.Why, c.why)
+			}
+			expect.Equal(t, "object", decoded(t, c.want), s.Object)
+			expect.Equal(t, "status", decoded(t, c.status), s.Status)
+			expect.Equal(t, "the record", before, string(toYAML(t, r.Object)))
+			if len(s.Notes) != len(c.notes) {
+				t.Fatalf("notes: %q, want %q", s.Notes, c.notes)
+			}
+			for i, want := range c.notes {
+				if !strings.Contains(s.Notes[i], want) {
+					t.Errorf("note %q, want %q", s.Notes[i], want)
+				}
+			}
+		})
+	}
+}
+
+func decoded(t testing.TB, text string) map[string]any {
+	if text == "" {
+		return nil
+	}
+	return fixture.Decode(t, text)
+}
+
+func toYAML(t testing.TB, object map[string]any) []byte {
+	data, err := yaml.Marshal(object)
+	expect.NoError(t, err)
+	return data
+}
+
+// TestPlanUnknown: whether an object exists may be unknown, without permission to get it.
+func TestPlanUnknown(t *testing.T) {
+	forbidden := errors.New("forbidden")
+	live := cluster(nil)
+	live.Unknown[ref("v1/ConfigMap/shop/a")] = forbidden
+	live.Unknown[ref("batch/v1/CronJob/shop/o")] = forbidden
+	steps := restore.Plan([]restore.Record{
+		record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`),
+		record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: shop, uid: u2, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`),
+	}, live, restore.Options{})
+	expect.Equal(t, "a", "cannot tell whether it exists: forbidden", steps[0].Why)
+	expect.Equal(t, "b", []string{"owner reference removed: cannot tell whether CronJob o exists: forbidden"}, steps[1].Notes)
+}
+
+// TestPlanTogether: what is restored together is restored in the order of dependencies, with references among itself.
+func TestPlanTogether(t *testing.T) {
+	owned := `ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: u-job}]`
+	steps := restore.Plan([]restore.Record{
+		record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new, uid: u-c, `+owned+`}}`),
+		record(t, `{apiVersion: other.example/v1, kind: Thing, metadata: {name: t, namespace: new, uid: u-t}}`),
+		record(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: new, uid: u-job}}`),
+		record(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.other.example, uid: u-d}, spec: {group: other.example, scope: Namespaced,
+			names: {kind: Thing}, versions: [{name: v1, subresources: {status: {}}}]}}`),
+		record(t, `{apiVersion: v1, kind: Namespace, metadata: {name: new, uid: u-ns}}`),
+	}, cluster(nil), restore.Options{})
+	var order []string
+	for _, s := range steps {
+		order = append(order, s.Ref.Kind+"/"+s.Ref.Name+" "+s.Why)
+	}
+	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Job/j ", "ConfigMap/c ",
+		"Thing/t the cluster does not serve other.example/v1 Thing; install or restore its CustomResourceDefinition first"}, order)
+
+	c := steps[3]
+	if err := c.Link(nil); err == nil || !strings.Contains(err.Error(), "owner Job j was not created") {
+		t.Errorf("an owner that was not created: %v", err)
+	}
+	expect.NoError(t, c.Link(map[types.UID]types.UID{"u-job": "u-new"}))
+	owners := c.Object["metadata"].(map[string]any)["ownerReferences"].([]any)
+	expect.Equal(t, "UID of the owner", "u-new", owners[0].(map[string]any)["uid"].(string))
+}
+
+// TestPlanNewest: of several records of one name, the newest is restored.
+func TestPlanNewest(t *testing.T) {
+	older := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)
+	newer := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u2}}`)
+	newer.ArchivedAt = newer.ArchivedAt.Add(time.Hour)
+	for _, records := range [][]restore.Record{{older, newer}, {newer, older}} {
+		for _, s := range restore.Plan(records, cluster(nil), restore.Options{}) {
+			if isNewer := s.UID == "u2"; isNewer != (s.Why == "") {
+				t.Errorf("%s: %q", s.UID, s.Why)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestPlanNeverReplaces: for any records and any cluster, no planned object has a UID, replaces an object that exists, comes before
+// an owner that is restored, or refers to an owner that neither lives nor is restored. Each name is restored once, and each object
+// is held. Everything else has a reason.
+func TestPlanNeverReplaces(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		records, live := randomRecords(r), cluster(nil)
+		for _, wanted := range restore.Refs(records) {
+			switch r.IntN(5) {
+			case 0:
+				live.Objects[wanted] = types.UID(fmt.Sprint("u", r.IntN(12)))
+			case 1:
+				live.Unknown[wanted] = fmt.Errorf("forbidden")
+			}
+		}
+		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0})
+		if len(steps) != len(records) {
+			t.Fatalf("seed %d: %d steps for %d records", seed, len(steps), len(records))
+		}
+		check(t, seed, steps, live)
+	}
+}
+
+func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) {
+	created, names := map[types.UID]types.UID{}, map[restore.Ref]bool{}
+	for _, s := range steps {
+		if (s.Object == nil) == (s.Why == "") {
+			t.Fatalf("seed %d: %s: object %v, why %q", seed, s.Ref, s.Object, s.Why)
+		}
+		if s.Object == nil {
+			continue
+		}
+		o := &unstructured.Unstructured{Object: s.Object}
+		_, exists := live.Objects[s.Ref]
+		hold, isHeld := o.GetAnnotations()[v1alpha1.HoldAnnotation]
+		if o.GetUID() != "" || o.GetResourceVersion() != "" || exists || names[s.Ref] || !isHeld || !v1alpha1.IsHold(hold) {
+			t.Fatalf("seed %d: %s has UID %q, exists %v, twice %v, held %v", seed, s.Ref, o.GetUID(), exists, names[s.Ref], isHeld)
+		}
+		names[s.Ref] = true
+		if err := s.Link(created); err != nil {
+			t.Fatalf("seed %d: %s comes before its owner: %v", seed, s.Ref, err)
+		}
+		for _, owner := range o.GetOwnerReferences() {
+			ref := restore.Ref{GroupVersionKind: kind(owner.APIVersion + "/" + owner.Kind), Namespace: s.Ref.Namespace, Name: owner.Name}
+			isNew := len(owner.UID) > 4 && owner.UID[:4] == "new-"
+			if live.Objects[ref] != owner.UID && !isNew {
+				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Ref, owner.UID)
+			}
+		}
+		created[s.UID] = "new-" + s.UID
+	}
+}
+
+// randomRecords returns records of few names and UIDs, so that they meet, with owners among each other.
+func randomRecords(r *rand.Rand) []restore.Record {
+	var records []restore.Record
+	kinds := []string{"v1/ConfigMap", "batch/v1/Job", "batch/v1/CronJob", "v1/Pod", "v1/Namespace", "example.com/v1/Database", "example.com/v2/Unserved"}
+	for i := range 1 + r.IntN(8) {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetGroupVersionKind(kind(kinds[r.IntN(len(kinds))]))
+		o.SetName(fmt.Sprint("n", r.IntN(4)))
+		if o.GetKind() != "Namespace" {
+			o.SetNamespace([]string{"shop", "n1"}[r.IntN(2)])
+		}
+		o.SetUID(types.UID(fmt.Sprint("u", i)))
+		o.SetResourceVersion("1")
+		var owners []any
+		for range r.IntN(3) {
+			owner := kind(kinds[r.IntN(3)])
+			owners = append(owners, map[string]any{
+				"apiVersion": owner.GroupVersion().String(), "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", r.IntN(10)),
+			})
+		}
+		if owners != nil {
+			o.Object["metadata"].(map[string]any)["ownerReferences"] = owners
+		}
+		record := restore.Record{Object: o.Object, From: "a", ArchivedAt: time.Unix(int64(r.IntN(3)), 0)}
+		if r.IntN(4) == 0 {
+			record.Redacted = []string{"data.x"}
+		}
+		records = append(records, record)
+	}
+	return records
+}

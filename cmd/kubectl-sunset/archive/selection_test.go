@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	records "github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/audit"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
+)
+
+func TestParseObjects(t *testing.T) {
+	for args, want := range map[string][]archive.Object{
+		"":                    nil,
+		"jobs":                {{Kind: "jobs"}},
+		"jobs,po":             {{Kind: "jobs"}, {Kind: "po"}},
+		"job a b":             {{Kind: "job", Name: "a"}, {Kind: "job", Name: "b"}},
+		"job/a secret/b":      {{Kind: "job", Name: "a"}, {Kind: "secret", Name: "b"}},
+		"jobs.batch,pod name": {{Kind: "jobs.batch", Name: "name"}, {Kind: "pod", Name: "name"}},
+	} {
+		got, err := archive.ParseObjects(strings.Fields(args))
+		expect.NoError(t, err)
+		expect.Equal(t, args, want, got)
+	}
+	for _, args := range []string{"job/", "/a", "job/a b", "job a/b"} {
+		if got, err := archive.ParseObjects(strings.Fields(args)); err == nil {
+			t.Errorf("%s: %v", args, got)
+		}
+	}
+}
+
+// kinds are the kinds of the random records, by the names under which selections name them.
+var kinds = map[string]schema.GroupKind{
+	"job": {Group: "batch", Kind: "Job"}, "pod": {Kind: "Pod"}, "configmap": {Kind: "ConfigMap"}, "namespace": {Kind: "Namespace"},
+}
+
+// TestFindWithQuery: what makes searches fast does not change what they find.
+func TestFindWithQuery(t *testing.T) {
+	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	expect.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 2))
+	b := records.NewBuilder()
+	for i := range 60 {
+		addRandom(t, b, random, i)
+	}
+	segment, err := b.Seal(fixture.Now)
+	expect.NoError(t, err)
+	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
+	reader := &records.Reader{Bucket: to}
+	some := 0
+	for range 100 {
+		s := randomSelection(random)
+		s.Resolve = func(name string) (schema.GroupKind, bool, bool) { return kinds[name], name != "namespace", true }
+		fast, err := s.Find(t.Context(), reader, func(int) {})
+		expect.NoError(t, err)
+		s.Resolve = func(string) (schema.GroupKind, bool, bool) { return schema.GroupKind{}, false, false }
+		slow, err := s.Find(t.Context(), reader, func(int) {})
+		expect.NoError(t, err)
+		expect.Equal(t, fmt.Sprintf("%+v", s.Objects), slow.Records, fast.Records)
+		some += len(fast.Records)
+	}
+	if some == 0 {
+		t.Error("no selection finds anything")
+	}
+}
+
+func addRandom(t *testing.T, b *records.Builder, random *rand.Rand, i int) {
+	t.Helper()
+	o := audit.Object{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: []string{"a", "b"}[random.IntN(2)], Name: fmt.Sprint("n", random.IntN(4)),
+		UID: types.UID(fmt.Sprint("u", i)), ResourceVersion: "1",
+	}
+	r := records.Record{ArchivedAt: fixture.Now.Add(time.Duration(i) * time.Second), Policy: "p", Rule: "r", Due: fixture.Now}
+	switch random.IntN(3) {
+	case 0:
+		o.Kind, o.Namespace, o.Name = "Namespace", "", []string{"a", "b"}[random.IntN(2)]
+	case 1:
+		o.APIVersion, o.Kind = "batch/v1", "Job"
+		r.Dependents = []json.RawMessage{fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n%d"}}`, random.IntN(4))}
+	}
+	r.Object = fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":"1"}}`,
+		o.APIVersion, o.Kind, o.Name, o.Namespace, o.UID)
+	_, err := b.Add(o, r)
+	expect.NoError(t, err)
+}
+
+func randomSelection(random *rand.Rand) *archive.Selection {
+	s := &archive.Selection{
+		Whole:   random.IntN(2) == 0,
+		IsNamed: func(name string, kind schema.GroupVersionKind) bool { return kinds[name] == kind.GroupKind() },
+	}
+	if random.IntN(2) == 0 {
+		namespace := []string{"a", "b"}[random.IntN(2)]
+		s.Namespace = &namespace
+	}
+	names := []string{"job", "pod", "configmap", "namespace"}
+	kind := names[random.IntN(4)]
+	for range random.IntN(3) {
+		o := archive.Object{Kind: kind}
+		if random.IntN(3) == 0 {
+			o.Kind = names[random.IntN(4)]
+		}
+		if random.IntN(2) == 0 {
+			o.Name = []string{"n0", "n1", "n2", "a"}[random.IntN(4)]
+		}
+		s.Objects = append(s.Objects, o)
+	}
+	return s
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/audit"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// archivedAt is when the records of the tests were archived.
+var archivedAt = now.Add(-26 * time.Hour)
+
+// archived are the objects of the archive of the tests.
+var archived = []struct{ object, policy, outcome, dependent, log string }{
+	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u1","resourceVersion":"5","labels":{"team":"a"},
+		"creationTimestamp":"2026-02-20T00:00:00Z"},"spec":{"parallelism":2,"selector":{"matchLabels":{"controller-uid":"u1"}}},"status":{"failed":1}}`,
+		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n"},
+	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", ""},
+	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", ""},
+	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", ""},
+	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", ""},
+}
+
+// newArchived writes an archive into a directory, and returns its URL.
+func newArchived(t *testing.T, recipients ...age.Recipient) string {
+	t.Helper()
+	url := "file://" + t.TempDir()
+	to, err := store.Open(t.Context(), url, nil)
+	expect.NoError(t, err)
+	b, index := archive.NewBuilder(recipients...), archive.NewIndexer(to, recipients...)
+	for i, a := range archived {
+		object := &unstructured.Unstructured{}
+		expect.NoError(t, object.UnmarshalJSON([]byte(a.object)))
+		r := archive.Record{
+			ArchivedAt: archivedAt.Add(time.Duration(i) * time.Second), Cluster: "test", Policy: a.policy, Rule: "r", Due: archivedAt, Reason: "Expired",
+			Outcome: a.outcome, Object: json.RawMessage(a.object),
+		}
+		if a.dependent != "" {
+			r.Dependents = []json.RawMessage{json.RawMessage(a.dependent)}
+			r.Logs = []archive.Log{{Pod: "report-x", Container: "main", Text: a.log}, {Pod: "report-x", Container: "proxy", Missing: "forbidden"}}
+		}
+		_, err := b.Add(audit.Object{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+			UID: object.GetUID(), ResourceVersion: "5"}, r)
+		expect.NoError(t, err)
+	}
+	segment, err := b.Seal(archivedAt.Add(time.Minute))
+	expect.NoError(t, err)
+	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
+	index.Add(segment)
+	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept} {
+		index.Finish(segment.Name, i, result, archivedAt.Add(time.Minute))
+	}
+	expect.NoError(t, index.Flush(t.Context(), archivedAt.Add(time.Minute)))
+	expect.NoError(t, to.Close())
+	return url
+}
+
+func TestArchiveLs(t *testing.T) {
+	url := newArchived(t)
+	got := run(t, "", "archive", "ls", "--url", url, "-A")
+	got.out = strings.ReplaceAll(got.out, url, "URL")
+	golden(t, "archive-ls", got)
+	const all = "widget.example.com/w secret/token job.batch/mail job.batch/report"
+	for args, want := range map[string]string{
+		"":                             all,
+		"-n dev":                       "job.batch/mail job.batch/report",
+		"jobs":                         "job.batch/mail job.batch/report",
+		"job,secret":                   "secret/token job.batch/mail job.batch/report",
+		"job report mail":              "job.batch/mail job.batch/report",
+		"job/report secret/token":      "secret/token job.batch/report",
+		"job.batch/report":             "job.batch/report",
+		"widgets -n dev":               "widget.example.com/w",
+		"po":                           "pod/report-x",
+		"pod/report-x":                 "pod/report-x",
+		"pod/report-x -n prod":         "",
+		"-l team=a":                    "job.batch/report",
+		"--policy batch":               "job.batch/mail job.batch/report",
+		"--kept":                       "configmap/kept " + all,
+		"--since 25h":                  "",
+		"--since 2d --until 25h":       all,
+		"--until 2d":                   "",
+		"--since 2026-02-28T10:00:02Z": "widget.example.com/w secret/token",
+		`--cel record.outcome=="Failed"&&record.labels.?team.orValue("")=="a"`: "job.batch/report",
+		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
+		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
+		`--cel object.?spec.parallelism.orValue(1)>1`:                          "job.batch/report",
+		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
+	} {
+		got := run(t, "", slices.Concat([]string{"archive", "ls", "--url", url, "-o", "name"}, strings.Fields(args))...)
+		wants(t, got, command.ExitOK)
+		expect.Equal(t, args, want, strings.Join(strings.Fields(got.out), " "))
+	}
+	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--cel", `record.labels.team == "a"`, "-o", "name"), command.ExitFindings,
+		"job.batch/report", "--cel fails on 1 record, which the command does not select; the first is Job.batch/dev/mail: filter: no such key: team")
+	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--policy", "none"), command.ExitOK, "No record found in archive file://")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
+	wants(t, run(t, "", "archive", "ls", "pods", "--url", url, "-o", "json"), command.ExitOK, `"dependent": "Pod/report-x"`, `"name": "report"`, `"result": "deleted"`, `"outcome": "Failed"`)
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/28/")
+}
+
+func TestArchiveGet(t *testing.T) {
+	url := newArchived(t)
+	got := run(t, "", "archive", "get", "job/report", "--url", url)
+	wants(t, got, command.ExitOK, "kind: Job\n", "uid: u1\n", "parallelism: 2\n")
+	wants(t, run(t, "", "archive", "get", "pod/report-x", "--url", url), command.ExitOK, "kind: Pod\n", "nodeName: n1\n")
+	wants(t, run(t, "", "archive", "get", "job/report", "--url", url, "--record", "-o", "json"), command.ExitOK,
+		`"kind": "ArchiveRecord"`, `"outcome": "Failed"`, `"result": "deleted"`, `"text": "one\ntwo\n"`)
+	wants(t, run(t, "", "archive", "get", "jobs", "--url", url, "-o", "jsonpath={.items[*].metadata.name}"), command.ExitOK, "report mail")
+	wants(t, run(t, "", "archive", "get", "job/gone", "--url", url), command.ExitFindings, "No record found")
+	wants(t, run(t, "", "archive", "get", "--url", url), command.ExitError, "requires at least 1 arg")
+}
+
+func TestArchiveLogs(t *testing.T) {
+	url := newArchived(t)
+	got := run(t, "", "archive", "logs", "job/report", "-c", "main", "--url", url)
+	expect.Equal(t, "one log", ran{out: "one\ntwo\n"}, got, cmp.AllowUnexported(ran{}))
+	got = run(t, "", "archive", "logs", "pod/report-x", "--url", url)
+	expect.Equal(t, "two logs", ran{
+		out: "[pod/report-x/main] one\n[pod/report-x/main] two\n", err: "[pod/report-x/proxy] the archive has no log: forbidden\n",
+	}, got, cmp.AllowUnexported(ran{}))
+	wants(t, run(t, "", "archive", "logs", "job/mail", "--url", url), command.ExitFindings, "the records have no such logs")
+}
+
+func TestArchiveVerify(t *testing.T) {
+	url := newArchived(t)
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 5 records, 1 index object", ": intact\n")
+	damage(t, url)
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "damaged: ", "1 damaged, 0 missing")
+}
+
+// damage changes a byte of the segment.
+func damage(t *testing.T, url string) {
+	t.Helper()
+	found, err := filepath.Glob(strings.TrimPrefix(url, "file://") + "/segments/*/*/*/*.zst")
+	expect.NoError(t, err)
+	data, err := os.ReadFile(found[0])
+	expect.NoError(t, err)
+	data[len(data)/2] ^= 1
+	expect.NoError(t, os.WriteFile(found[0], data, 0o600))
+}
+
+func TestArchiveEncrypted(t *testing.T) {
+	key, err := age.GenerateX25519Identity()
+	expect.NoError(t, err)
+	url := newArchived(t, key.Recipient())
+	file := write(t, t.TempDir(), "key.txt", key.String()+"\n")
+	wants(t, run(t, "", "archive", "ls", "--url", url), command.ExitError, "use --identity FILE")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--identity", file), command.ExitOK, "report")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--identity", "testdata/invalid.yaml"), command.ExitError, "not the private keys of age")
+	wants(t, run(t, "", "archive", "compact", "--url", url, "--identity", file), command.ExitError, "choose where they may be, with --to URL")
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 0 records")
+}
+
+// newArchiveServer has a RetentionArchive and the namespaces of the archived objects.
+func newArchiveServer(t *testing.T, url string) *apiServer {
+	s := newAPIServer(t)
+	s.list("/apis/sunset-k8s.io/v1alpha1/retentionarchives", "sunset-k8s.io/v1alpha1", "RetentionArchive",
+		[]string{fmt.Sprintf(`{"metadata":{"name":"history"},"spec":{"url":%q}}`, url)})
+	s.store("/api/v1/namespaces/dev", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev","uid":"u-dev"}}`)
+	return s
+}
+
+func TestArchiveRestore(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	const job = "/apis/batch/v1/namespaces/dev/jobs/report"
+	wants(t, s.run(t, "", "archive", "restore", "job/report"), command.ExitOK, "Job.batch/dev/report would be restored\n", "  spec.suspend is true",
+		"its dependents are only in the record: 1 of kind Pod", "1 object would be restored (dry run)")
+	expect.Equal(t, "created by a dry run", 0, len(s.created))
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "-o", "yaml"), command.ExitOK, "suspend: true\n", "sunset-k8s.io/restored-from: history/segments/")
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "--- archived/Job/report\n+++ restored/Job/report\n", "-  uid: u1\n", "+    sunset-k8s.io/hold: ")
+
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitOK, "Job.batch/dev/report restored\n", "1 object restored. Each has a hold")
+	restored := s.object(t, job)
+	suspended, _, _ := unstructured.NestedBool(restored.Object, "spec", "suspend")
+	if !suspended || restored.GetUID() != "" || restored.GetAnnotations()["sunset-k8s.io/restored-uid"] != "u1" {
+		t.Errorf("restored: %v", restored.Object)
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report not restored: another object of this name exists",
+		"Job.batch/dev/mail restored", "Secret/prod/token not restored: namespace prod does not exist", "Widget.example.com/w not restored: the cluster does not serve",
+		"1 object restored, 3 not")
+	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
+	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+}
+
+// TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
+func TestArchiveRestorePruned(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	var created []string
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		created = append(created, r.URL.Query().Get("dryRun")+" "+r.URL.Query().Get("fieldValidation"))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.Replace(string(sent), `"suspend":true`, `"other":1`, 1))
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings, "not restored: the API server would not keep spec.suspend: true")
+	expect.Equal(t, "requests", []string{"All Strict"}, created)
+}
+
+func TestArchiveDiff(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  uid: u1\n")
+	s.store("/apis/batch/v1/namespaces/dev/jobs/report", archived[0].object)
+	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), cmp.AllowUnexported(ran{}))
+	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
+	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
+}
+
+// TestArchiveChoice: the only RetentionArchive of the cluster is the default.
+func TestArchiveChoice(t *testing.T) {
+	url := newArchived(t)
+	s := newArchiveServer(t, url)
+	wants(t, s.run(t, "", "archive", "ls", "-A"), command.ExitOK, "report")
+	const path = "/apis/sunset-k8s.io/v1alpha1/retentionarchives"
+	s.list(path, "sunset-k8s.io/v1alpha1", "RetentionArchive", []string{`{"metadata":{"name":"a"},"spec":{"url":"file:///none"}}`, `{"metadata":{"name":"b"},"spec":{"url":"file:///none"}}`})
+	wants(t, s.run(t, "", "archive", "ls", "-A"), command.ExitError, "several RetentionArchives; choose one with --archive: a, b")
+	s.store(path+"/c", fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionArchive","metadata":{"name":"c"},"spec":{"url":%q}}`, url))
+	wants(t, s.run(t, "", "archive", "ls", "-A", "--archive", "c"), command.ExitOK, "report")
+	s.list(path, "sunset-k8s.io/v1alpha1", "RetentionArchive", nil)
+	wants(t, s.run(t, "", "archive", "ls", "-A"), command.ExitError, "the cluster has no RetentionArchive", "use --url")
+	wants(t, s.run(t, "", "archive", "ls", "-A", "--archive", "c", "--url", url), command.ExitError, "[archive url]")
+}
+
+func TestArchiveCompact(t *testing.T) {
+	url := newArchived(t)
+	got := run(t, "", "archive", "compact", "--url", url)
+	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1-", "5 records copied into 1 file.")
+	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// archives returns warnings about rules that no longer archive, and about those that cannot archive to their RetentionArchive as it is.
+func (r *Reviewer) archives(ctx context.Context, v *review) (warnings []string) {
+	for _, rule := range v.Rules {
+		path := fmt.Sprintf("spec.rules[%d].archive: ", rule.Index)
+		if rule.Archive == nil {
+			if v.before.archives(rule.ID.Rule) {
+				warnings = append(warnings, path+"the rule no longer archives the objects that it deletes")
+			}
+			continue
+		}
+		if missing := unredactedPods(rule.Archive); len(missing) > 0 {
+			warnings = append(warnings, path+"the Pods among the dependents keep the values that redact removes from spec.template; to remove these too, add "+strings.Join(missing, ", "))
+		}
+		if err := r.mayArchive(ctx, rule); err != nil {
+			warnings = append(warnings, path+err.Error()+"; until then the rule deletes nothing")
+		}
+	}
+	return warnings
+}
+
+// unredactedPods returns the paths that redact lacks: a Pod has below spec what the object that creates it has below spec.template.spec.
+func unredactedPods(a *policy.Archive) (missing []string) {
+	if !slices.Contains(a.Dependents, corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()) {
+		return nil
+	}
+	for _, path := range a.Redact {
+		below, isTemplate := strings.CutPrefix(strings.TrimPrefix(path, "."), "spec.template.spec")
+		if pod := "spec" + below; isTemplate && !slices.Contains(a.Redact, pod) && !slices.Contains(a.Redact, "."+pod) {
+			missing = append(missing, pod)
+		}
+	}
+	return missing
+}
+
+// mayArchive returns why a rule may not archive; nil if it may, or if that cannot be found out.
+func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
+	archive, namespace := &v1alpha1.RetentionArchive{}, &metav1.PartialObjectMetadata{}
+	switch err := r.Live.Get(ctx, client.ObjectKey{Name: rule.Archive.To}, archive); {
+	case apierrors.IsNotFound(err):
+		return policy.NoArchive(rule.Archive.To)
+	case err != nil:
+		return nil
+	}
+	if rule.Namespace != "" {
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if err := r.Live.Get(ctx, client.ObjectKey{Name: rule.Namespace}, namespace); err != nil {
+			return nil
+		}
+	}
+	return policy.MayArchive(rule, archive, policy.NamespaceOf(namespace.Labels, namespace.Annotations))
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestReviewWarnsAboutArchives: the webhook accepts rules that cannot archive at present, because the RetentionArchive may be created
+// later, and warns about them. It also warns if a rule stops to archive.
+func TestReviewWarnsAboutArchives(t *testing.T) {
+	archives := strings.Replace(own, "    ttl: 1h\n", "    ttl: 1h\n    archive: {to: history}\n", 1)
+	redacts := func(paths string) string {
+		return strings.Replace(archives, "{to: history}", `{to: history, dependents: [Pod], redact: [`+paths+`]}`, 1)
+	}
+	named := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": name}}
+	}
+	for name, test := range map[string]struct {
+		before, after string
+		allow         *metav1.LabelSelector
+		missing       bool
+		want          string // empty for no warning
+	}{
+		"a RetentionArchive that allows the namespace": {"", archives, named("team"), false, ""},
+		"one that allows another namespace":            {"", archives, named("other"), false, `RetentionArchive "history" does not allow RetentionPolicies of namespace team`},
+		"one that allows none":                         {"", archives, nil, false, `RetentionArchive "history" allows no RetentionPolicies`},
+		"none":                                         {"", archives, nil, true, `RetentionArchive "history" does not exist`},
+		"paths for the Job, but not for its Pods": {"", redacts(`"spec.template.spec.containers[*].env[*].value"`), named("team"), false,
+			"to remove these too, add spec.containers[*].env[*].value"},
+		"paths for both":              {"", redacts(`"spec.template.spec.containers[*].env[*].value", ".spec.containers[*].env[*].value"`), named("team"), false, ""},
+		"the rule no longer archives": {archives, own, named("team"), false, "the rule no longer archives"},
+		"the rule never did":          {own, strings.Replace(own, `"true"`, `"false"`, 1), nil, true, ""},
+		"the rule is removed":         {archives, strings.Replace(own[:strings.Index(own, "  - name: jobs")]+own[strings.Index(own, "  - name: maps"):], "1h", "2h", 1), nil, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &fakeCluster{allowed: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
+			if !test.missing {
+				w.archive = &v1alpha1.RetentionArchive{ObjectMeta: metav1.ObjectMeta{Name: "history"}, Spec: v1alpha1.ArchiveSpec{AllowNamespaces: test.allow}}
+			}
+			response := w.review(t, test.before, test.after)
+			if !response.Allowed {
+				t.Fatal(response.Result.Message)
+			}
+			about := slices.DeleteFunc(response.Warnings, func(text string) bool { return !strings.HasPrefix(text, "spec.rules[0].archive: ") })
+			expect.Equal(t, "warnings", test.want != "", len(about) == 1)
+			if test.want != "" && !strings.Contains(strings.Join(about, "\n"), test.want) {
+				t.Errorf("%q does not say %q", about, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+// encrypted encrypts the archive "history".
+func encrypted(h *harness) {
+	h.archives[0].Spec.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{recipient}}
+	h.stores["mem://history"].unreadable = true
+}
+
+// edit changes the RetentionArchive "history".
+func (h *harness) edit(change func(*v1alpha1.ArchiveSpec)) {
+	h.set(func() {
+		h.archives[0].Generation++
+		change(&h.archives[0].Spec)
+	})
+}
+
+func TestInvalidEditKeepsTheEncryption(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.ArchiveSpec){
+		"invalid recipient": func(s *v1alpha1.ArchiveSpec) { s.Encryption.Recipients = []string{"age1nothing"} },
+		"no recipients":     func(s *v1alpha1.ArchiveSpec) { s.Encryption, s.Retain = nil, "90x" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				b := h.stores["mem://history"]
+				h.add(h.rule("p"), "one")
+				bubble.Pass(time.Second)
+				expect.Equal(t, "deleted", []string{"one"}, h.names())
+				h.edit(change)
+				bubble.Pass(6 * time.Second)
+				expect.Equal(t, "ready", "False Invalid", h.condition("history", v1alpha1.ArchiveReady))
+				h.end() // writes the result
+				expect.Equal(t, "index objects", 1, b.count(archive.IndexPrefix))
+				for _, object := range keys(b.data) {
+					if !strings.HasSuffix(object, ".age") {
+						t.Errorf("%s is not encrypted", object)
+					}
+				}
+				h.begin()
+			}, encrypted)
+		})
+	}
+}
+
+// count is the number of objects below a prefix.
+func (b *bucket) count(prefix string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name := range b.data {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// busy records an object whose DELETE the API server refuses for now, so that the receipt stays.
+func (h *harness) busy(r *policy.Rule) (*subject, policy.Intent) {
+	s := h.know(r, "one")
+	h.set(func() {
+		h.answer = func(*subject) *retention.Outcome { return &retention.Outcome{Result: retention.Busy, Err: errDown} }
+	})
+	s.attempt()
+	bubble.Pass(time.Second)
+	i, _ := s.Intent()
+	return s, i
+}
+
+func TestReceiptsEndWithTheirRecipients(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		s, i := h.busy(h.rule("p"))
+		_, ok := h.Lookup(i, s.target)
+		expect.Equal(t, "receipt", true, ok)
+		h.edit(func(a *v1alpha1.ArchiveSpec) {
+			a.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{recipient}}
+			h.stores["mem://history"].unreadable = true
+		})
+		bubble.Pass(6 * time.Second)
+		_, ok = h.Lookup(i, s.target)
+		expect.Equal(t, "receipt for a record without encryption", false, ok)
+		h.set(func() { h.answer = nil })
+		s.attempt()
+		bubble.Pass(time.Second)
+		expect.Equal(t, "deleted", []string{"one"}, h.names())
+		expect.Equal(t, "segments", 2, len(h.stores["mem://history"].segments()))
+	})
+}
+
+func TestReceiptOfContentsIsShort(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		s, i := h.busy(h.rule("p", func(r *policy.Rule) { r.Archive.Events = true }))
+		bubble.Pass(50 * time.Second)
+		_, ok := h.Lookup(i, s.target)
+		expect.Equal(t, "receipt", true, ok)
+		bubble.Pass(10 * time.Second)
+		_, ok = h.Lookup(i, s.target)
+		expect.Equal(t, "receipt after a minute", false, ok)
+	})
+}
+
+func TestResultOfADeletionAfterItsReceiptExpired(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		s, i := h.busy(h.rule("p"))
+		bubble.Pass(time.Hour - 10*time.Second)
+		_, ok := h.Lookup(i, s.target)
+		expect.Equal(t, "receipt", true, ok)
+		bubble.Pass(30 * time.Second)
+		h.Finish(i, s.target, retention.Outcome{Result: retention.Removed})
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "results", map[string]archive.Result{"one": archive.Deleted}, h.results(h.stores["mem://history"]))
+	})
+}
+
+func TestResultOfADeletionAfterItsArchiveEnded(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		s, i := h.busy(h.rule("p"))
+		_, ok := h.Lookup(i, s.target)
+		expect.Equal(t, "receipt", true, ok)
+		h.set(func() { h.archives = nil })
+		bubble.Pass(6 * time.Second)
+		_, ok = h.Lookup(i, s.target)
+		expect.Equal(t, "receipt of an archive that does not exist", false, ok)
+		h.Finish(i, s.target, retention.Outcome{Result: retention.Removed})
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "results", map[string]archive.Result{"one": archive.Deleted}, h.results(h.stores["mem://history"]))
+	})
+}
+
+func TestNewRecipientsLoseNoResults(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		h.add(h.rule("p"), "one")
+		bubble.Pass(time.Second)
+		encrypted(h)
+		h.edit(func(*v1alpha1.ArchiveSpec) {})
+		bubble.Pass(5 * time.Second)
+		h.add(h.rule("p"), "two")
+		bubble.Pass(30 * time.Second)
+		expect.Equal(t, "deleted", []string{"one", "two"}, h.names())
+		var plain, secret int
+		for name, err := range b.List(t.Context(), archive.IndexPrefix) {
+			expect.NoError(t, err)
+			if strings.HasSuffix(name.Name, ".age") {
+				secret++
+			} else {
+				plain++
+			}
+		}
+		expect.Equal(t, "index objects without and with encryption", [2]int{1, 1}, [2]int{plain, secret})
+	})
+}
+
+func TestNewHoldStopsDeletions(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(9 * time.Second) // the first deletion is in flight
+		h.edit(func(s *v1alpha1.ArchiveSpec) { s.LegalHolds = []string{"segments/1999/12/29/"} })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "segments", []string{"29", "30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "index", []string{"29", "30", "31"}, h.left(archive.IndexPrefix))
+	}, retaining(), func(h *harness) { h.stores["mem://history"].slow = 4 * time.Second })
+}
+
+// check implements archives.Decider.Check.
+func (h *harness) check(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.skewed
+}
+
+func TestClockThatMayBeWrong(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		r := h.rule("p")
+		h.add(r, "one")
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "deleted", nil, h.names())
+		expect.Equal(t, "segments", []string{"27", "28", "29", "30", "31"}, h.left(archive.SegmentPrefix))
+		if err := h.Problem(r); !errors.Is(err, h.skewed) {
+			t.Errorf("problem %v", err)
+		}
+		h.set(func() { h.skewed = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "deleted when the clock is right", []string{"one"}, h.names())
+		expect.Equal(t, "segments when the clock is right", []string{"30", "31", "01"}, h.left(archive.SegmentPrefix))
+	}, retaining(), func(h *harness) { h.skewed = errors.New("clock skew") })
+}
+
+func TestIndexThatCannotBeWritten(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		b.set(func() {
+			b.refuse = func(_, name string) (error, bool) {
+				if strings.HasPrefix(name, archive.IndexPrefix) {
+					return errDenied, false
+				}
+				return nil, true
+			}
+		})
+		r := h.rule("p")
+		s, i := h.busy(r)
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "writable", "False Failed", h.condition("history", v1alpha1.ArchiveWritable))
+		expect.Equal(t, "ready", "True Available", h.condition("history", v1alpha1.ArchiveReady))
+		for range 50_000 {
+			h.Finish(i, s.target, retention.Outcome{Unsure: true})
+		}
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "ready with a long backlog", "False ArchiveUnavailable", h.condition("history", v1alpha1.ArchiveReady))
+		h.set(func() { h.answer = nil })
+		h.add(r, "two")
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted", nil, h.names())
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "deleted when the index is written", []string{"two"}, h.names())
+		expect.Equal(t, "ready when the index is written", "True Available", h.condition("history", v1alpha1.ArchiveReady))
+	})
+}
+
+func TestLedgerFindsOutWhatHappened(t *testing.T) {
+	for name, test := range map[string]struct {
+		gone bool
+		want archive.Result
+	}{
+		"it is gone":    {true, archive.Gone},
+		"it is changed": {false, archive.Kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				s, i := h.busy(h.rule("p", func(r *policy.Rule) { r.Archive.Events = true }))
+				h.Finish(i, s.target, retention.Outcome{Unsure: true})
+				bubble.Pass(15 * time.Minute)
+				expect.Equal(t, "before", map[string]archive.Result{"one": archive.Unknown}, h.results(h.stores["mem://history"]))
+				h.Settled(s.target, test.gone)
+				bubble.Pass(20 * time.Second)
+				expect.Equal(t, "results", map[string]archive.Result{"one": test.want}, h.results(h.stores["mem://history"]))
+			})
+		})
+	}
+}

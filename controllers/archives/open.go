@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// spec is a RetentionArchive as the worker uses it.
+type spec struct {
+	known     bool // use has read it
+	object    *v1alpha1.RetentionArchive
+	retention archive.Retention
+	encryption
+}
+
+// encryption says how segments and index objects are encrypted.
+type encryption struct {
+	encrypted  bool
+	recipients []string
+	builder    func() *archive.Builder
+	indexer    func(archive.Bucket) *archive.Indexer
+}
+
+// retainLeast is the minimum of spec.retain: a record must not expire before Sunset deletes its object.
+const retainLeast = 24 * time.Hour
+
+// specOf reads a RetentionArchive. The error says what is invalid; then the spec is not complete.
+func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
+	s := spec{known: true, object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
+	if a.Spec.Retain != "" {
+		retain, err := policy.ParseTTL(a.Spec.Retain)
+		if err != nil {
+			return s, fmt.Errorf("spec.retain: %w", err)
+		}
+		if retain < retainLeast {
+			return s, fmt.Errorf("spec.retain: %s is shorter than a day; write 1d or more", a.Spec.Retain)
+		}
+		s.retention.Retain = retain
+	}
+	for _, hold := range a.Spec.LegalHolds {
+		if !slices.ContainsFunc(nameForms, func(form string) bool { return begins(form, hold) }) {
+			return s, fmt.Errorf("spec.legalHolds: no name of an object begins with %q; write a prefix such as segments/2026/11/", hold)
+		}
+	}
+	var err error
+	s.encryption, err = encryptionOf(a.Spec.Encryption)
+	return s, err
+}
+
+// nameForms are the forms of the names of objects with records. A 0 stands for a digit.
+var nameForms = []string{
+	archive.SegmentPrefix + "0000/00/00/00000000T000000Z-", archive.IndexPrefix + "0000/00/00/00000000T000000Z-",
+	archive.ParquetPrefix + "month=0000-00/00000000-",
+}
+
+// begins reports whether a name of a form can begin with a prefix.
+func begins(form, prefix string) bool {
+	for n := range min(len(form), len(prefix)) {
+		if digit := prefix[n] >= '0' && prefix[n] <= '9'; form[n] == '0' && !digit || form[n] != '0' && form[n] != prefix[n] {
+			return false
+		}
+	}
+	return true
+}
+
+func encryptionOf(e *v1alpha1.ArchiveEncryption) (encryption, error) {
+	var texts []string
+	if e != nil {
+		texts = e.Recipients
+	}
+	recipients, err := archive.ParseRecipients(texts)
+	if err != nil {
+		return encryption{}, fmt.Errorf("spec.encryption.recipients: %w", err)
+	}
+	return encryption{
+		encrypted: len(recipients) > 0, recipients: texts,
+		builder: func() *archive.Builder { return archive.NewBuilder(recipients...) },
+		indexer: func(b archive.Bucket) *archive.Indexer { return archive.NewIndexer(b, recipients...) },
+	}, nil
+}
+
+// opened is the store that is open, and what it was opened with.
+type opened struct {
+	store       Store
+	url         string
+	recipients  []string
+	credentials map[string][]byte
+	at          time.Time // when the credentials were read
+}
+
+// credentialsLife is how long credentials are used without reading the Secret again. After a failure they are read at once.
+const credentialsLife = time.Minute
+
+// open returns the store. It opens it again if the RetentionArchive or the credentials have changed.
+func (w *worker) open(ctx context.Context) (Store, error) {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	w.mu.Lock()
+	s, failure, o := w.spec, w.failure, &w.opened
+	w.mu.Unlock()
+	same := o.store != nil && o.url == s.object.Spec.URL && slices.Equal(o.recipients, s.recipients)
+	if same && failure == nil && w.manager.Clock.Since(o.at) < credentialsLife {
+		return o.store, nil
+	}
+	credentials, err := w.manager.credentials(ctx, s.object.Spec.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	o.at = w.manager.Clock.Now()
+	if same && maps.EqualFunc(o.credentials, credentials, bytes.Equal) {
+		return o.store, nil
+	}
+	opened, err := w.manager.Options.Open(ctx, s.object.Spec.URL, credentials)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.object.Spec.URL, err)
+	}
+	if o.store != nil {
+		_ = o.store.Close()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.index.current == nil || !slices.Equal(o.recipients, s.recipients) {
+		w.index.turn(s.indexer(current{w}))
+	}
+	o.store, o.url, o.recipients, o.credentials = opened, s.object.Spec.URL, s.recipients, credentials
+	return opened, nil
+}
+
+// credentials reads the Secret with the credentials of a store; nil for the identity of the process.
+func (m *Manager) credentials(ctx context.Context, from *v1alpha1.SecretReference) (map[string][]byte, error) {
+	if from == nil {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	if err := m.Live.Get(ctx, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}, secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s with the credentials: %w; with the chart, add its name to archive.secrets", from.Namespace, from.Name, err)
+	}
+	if len(secret.Data) == 0 {
+		return nil, fmt.Errorf("no credentials in Secret %s/%s", from.Namespace, from.Name)
+	}
+	return secret.Data, nil
+}
+
+// mayWrite returns an error unless this process certainly leads.
+func (m *Manager) mayWrite() error {
+	if m.Leadership == nil {
+		return nil
+	}
+	return m.Leadership.Check()
+}
+
+// mayRecord returns an error unless this process certainly leads and its clock is right.
+func (m *Manager) mayRecord(ctx context.Context) error {
+	if err := m.mayWrite(); err != nil || m.Decider.Check == nil {
+		return err
+	}
+	return m.Decider.Check(ctx)
+}
+
+// clusterID is the UID of the namespace kube-system, which identifies the cluster in records; empty until it is known.
+func (m *Manager) clusterID() string {
+	if id := m.cluster.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// identify reads the UID of the cluster.
+func (m *Manager) identify(ctx context.Context) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := m.Live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace); err == nil {
+		id := string(namespace.UID)
+		m.cluster.Store(&id)
+	}
+}

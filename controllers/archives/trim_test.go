@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/audit"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// retaining has records of the five days before the test, which begins on 2000-01-01, in an archive that retains them for two days.
+func retaining(change ...func(*v1alpha1.RetentionArchive, *bucket)) func(*harness) {
+	return func(h *harness) {
+		a, b := &h.archives[0], h.stores["mem://history"]
+		for day := 27; day <= 31; day++ {
+			at := time.Date(1999, 12, day, 12, 0, 0, 0, time.UTC)
+			o := h.server.put(jobs, fmt.Sprintf("day-%d", day), "")
+			builder, index := archive.NewBuilder(), archive.NewIndexer(b)
+			_, err := builder.Add(audit.ObjectOf(o.target()), archive.Record{ArchivedAt: at, Object: o.json(false)})
+			expect.NoError(h, err)
+			s, err := builder.Seal(at)
+			expect.NoError(h, err)
+			expect.NoError(h, b.Write(context.Background(), s.Name, s.Data))
+			index.Add(s)
+			expect.NoError(h, index.Flush(context.Background(), at))
+		}
+		a.Spec.Retain = "2d"
+		for _, c := range change {
+			c(a, b)
+		}
+	}
+}
+
+// left are the days of which the archive has objects.
+func (h *harness) left(prefix string) (days []string) {
+	for e, err := range h.stores["mem://history"].List(h.Context(), prefix) {
+		expect.NoError(h, err)
+		days = append(days, strings.Split(e.Name, "/")[3])
+	}
+	return days
+}
+
+func TestRetain(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "segments", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "index", []string{"30", "31"}, h.left(archive.IndexPrefix))
+	}, retaining())
+}
+
+func TestRetainWaitsForTheEndOfTheDay(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(23 * time.Hour)
+		expect.Equal(t, "segments", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "segments", []string{"31"}, h.left(archive.SegmentPrefix))
+	}, retaining())
+}
+
+func TestRetainRespectsHolds(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "segments", []string{"28", "30", "31"}, h.left(archive.SegmentPrefix))
+	}, retaining(func(a *v1alpha1.RetentionArchive, _ *bucket) { a.Spec.LegalHolds = []string{"segments/1999/12/28/"} }))
+}
+
+func TestStoreRefusesToDelete(t *testing.T) {
+	locked := func(_ *v1alpha1.RetentionArchive, b *bucket) {
+		b.refuse = func(verb, name string) (error, bool) {
+			if verb == "delete" && strings.HasPrefix(name, "segments/1999/12/27/") {
+				return fmt.Errorf("%s: %w", name, archive.ErrRefused), false
+			}
+			return nil, true
+		}
+	}
+	inBubble(t, func(h *harness) {
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "segments", []string{"27", "30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "deletable", "False Failed", h.condition("history", v1alpha1.ArchiveDeletable))
+		expect.Equal(t, "ready", "True Available", h.condition("history", v1alpha1.ArchiveReady))
+		b := h.stores["mem://history"]
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(26 * time.Hour)
+		expect.Equal(t, "segments after the lock", []string{"31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "deletable after the lock", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+	}, retaining(locked))
+}
+
+func TestHoldsThatAreValid(t *testing.T) {
+	for hold, ready := range map[string]string{
+		"":                      "True Available",
+		"seg":                   "True Available",
+		"segments/2026/1":       "True Available",
+		"index/2026/11/27/2026": "True Available",
+		"parquet/month=2026-11/20261127-1of2-abc": "True Available",
+		"/segments/2026/11/":                      "False Invalid",
+		"segments/2026-11":                        "False Invalid",
+		"cluster-1/segments/":                     "False Invalid",
+		"2026/11/":                                "False Invalid",
+	} {
+		t.Run(hold, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				bubble.Pass(6 * time.Second)
+				expect.Equal(t, "ready", ready, h.condition("history", v1alpha1.ArchiveReady))
+			}, func(h *harness) { h.archives[0].Spec.LegalHolds = []string{hold} })
+		})
+	}
+}

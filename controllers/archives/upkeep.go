@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/policy/archive"
+)
+
+const (
+	tickEvery    = 5 * time.Second
+	probeEvery   = 5 * time.Minute
+	probeFirst   = 2 * time.Second // between probes while the store fails; it doubles each time
+	probeMost    = 30 * time.Second
+	probeTimeout = 30 * time.Second
+	flushEvery   = 15 * time.Second
+	flushTimeout = time.Minute
+	leavePause   = time.Second // between two looks at the deletions in flight
+)
+
+// upkeep is what a worker does beside recording, and when it last did it. Only its own goroutine uses it.
+type upkeep struct {
+	*worker
+	probed, flushed, statusAt time.Time
+	probePause                time.Duration
+	generation                int64
+	trimmer                   trimmer
+}
+
+// upkeep probes the store, writes the index, deletes what retain says and writes the status, until ctx ends.
+func (w *worker) upkeep(ctx context.Context) {
+	u := &upkeep{worker: w, trimmer: trimmer{worker: w}}
+	for pause := time.Duration(0); w.attend.Wait(ctx, w.manager.Clock, pause); pause = tickEvery {
+		u.tick(ctx)
+	}
+}
+
+func (u *upkeep) tick(ctx context.Context) {
+	u.mu.Lock()
+	s, invalid, failure := u.spec, u.invalid, u.failure
+	u.mu.Unlock()
+	now := u.manager.Clock.Now()
+	u.report()
+	if !s.known {
+		return
+	}
+	u.writeStatus(ctx, s) // at once: the rest can take long
+	if invalid == nil {
+		u.probeIfDue(ctx, s, failure, now)
+		u.expireReceipts(now)
+		u.flushIfDue(ctx, now)
+		u.trimmer.trim(ctx, s, now)
+	}
+	u.writeStatus(ctx, s)
+}
+
+// probeIfDue tests the store: at the start, after a change of the RetentionArchive, every few minutes, and more often while it fails.
+func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time.Time) {
+	pause := probeEvery
+	if failure != nil {
+		pause = max(u.probePause, probeFirst)
+	}
+	if u.generation == s.object.Generation && now.Sub(u.probed) < pause {
+		return
+	}
+	u.generation, u.probed = s.object.Generation, now
+	p := u.probeNow(ctx)
+	if p.Delete == nil {
+		p.Delete = u.trimmer.problem()
+	}
+	u.mu.Lock()
+	if u.stuck && failure != nil { // the writer retries, and knows more
+		u.probe.Read, u.probe.Delete = p.Read, p.Delete
+		u.mu.Unlock()
+		return
+	}
+	u.probe, u.stuck = p, false
+	u.mu.Unlock()
+	if err := cmp.Or(p.Write, p.Read); err != nil {
+		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
+		u.failed(err)
+		return
+	}
+	u.probePause = 0
+	u.works()
+}
+
+// probeNow tests the store.
+func (w *worker) probeNow(ctx context.Context) store.Probe {
+	all := func(err error) store.Probe { return store.Probe{Write: err, Read: err, Delete: err} }
+	if err := w.manager.mayWrite(); err != nil {
+		return all(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	bucket, err := w.open(ctx)
+	if err != nil {
+		return all(err)
+	}
+	return bucket.Probe(ctx)
+}
+
+// failedToWrite notes that a segment could not be written, or was read back differently.
+func (w *worker) failedToWrite(err error) {
+	w.mu.Lock()
+	if errors.Is(err, archive.ErrCorrupt) {
+		w.probe.Write, w.probe.Read = nil, err
+	} else {
+		w.probe.Write, w.stuck = err, true
+	}
+	w.mu.Unlock()
+	w.failed(err)
+}
+
+// wrote notes that a segment was written and read back.
+func (w *worker) wrote() {
+	w.mu.Lock()
+	w.probe.Write, w.probe.Read, w.stuck = nil, nil, false
+	w.mu.Unlock()
+	w.works()
+}
+
+// expireReceipts forgets old receipts, and notes that nothing deleted their objects.
+func (u *upkeep) expireReceipts(now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.index.kept(u.receipts.expire(now), now)
+	for uid, r := range u.requests {
+		if r.told && now.Sub(r.after) > time.Minute { // its subject no longer exists
+			delete(u.requests, uid)
+		}
+	}
+}
+
+// flushIfDue writes the index, with the results of deletions.
+func (u *upkeep) flushIfDue(ctx context.Context, now time.Time) {
+	if now.Sub(u.flushed) < flushEvery {
+		return
+	}
+	u.flushed = now
+	if err := u.flush(ctx); err != nil {
+		log.FromContext(ctx).Info("index of the archive not written; Sunset retries", "archive", u.name, "err", err.Error())
+	}
+}
+
+// leave waits for the deletions in flight and writes what is left, if the RetentionArchive no longer exists while the process goes on.
+func (w *worker) leave(ctx context.Context) {
+	for w.inFlight() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.manager.Clock.After(leavePause):
+		}
+	}
+	if ctx.Err() == nil {
+		w.finish(ctx, true)
+	}
+}
+
+func (w *worker) inFlight() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.receipts.inFlight()
+}
+
+// finish writes the results of the last deletions. If all of them have ended, the objects of all other receipts were not deleted.
+func (w *worker) finish(ctx context.Context, ended bool) {
+	w.mu.Lock()
+	left := w.receipts
+	w.receipts = newReceipts(w.manager.Clock.Now, w.spec.recipients)
+	for _, r := range left.by {
+		if ended {
+			r.used = time.Time{}
+			w.index.kept([]*receipt{r}, w.manager.Clock.Now())
+		}
+	}
+	w.mu.Unlock()
+	if err := w.flush(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "index of the archive not written", "archive", w.name)
+	}
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archives
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// worker records objects in one RetentionArchive.
+type worker struct {
+	manager *Manager
+	name    string
+	uid     types.UID     // of the RetentionArchive
+	stop    func()        // ends run; nil until it runs
+	wake    wake.Signal   // of dispatch
+	attend  wake.Signal   // of upkeep
+	slots   *shares       // of requests to the API server
+	memory  *shares       // of bytes that were read and are not in a segment yet
+	large   chan struct{} // has room for the one that uses the memory for large records
+
+	segment segment // the one that grows
+	opening sync.Mutex
+	opened  opened // the store; held while it is opened
+
+	mu       sync.Mutex
+	closed   bool // the RetentionArchive no longer exists
+	spec     spec // as last read
+	index    index
+	invalid  error       // why the RetentionArchive cannot be used; nil if it can
+	failure  error       // why the store cannot be used; nil if it can
+	probe    store.Probe // what the store could do at the last attempt
+	stuck    bool        // a segment cannot be written: the writer retries, or has given it back, and no other was written since
+	requests map[types.UID]*request
+	groups   map[groupKey]*group
+	receipts receipts
+	settings map[string]*policy.Archive // of groups; see keyOf
+	history  history
+	written  written
+}
+
+func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
+	w := &worker{
+		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: make(chan struct{}, 1),
+		settings: map[string]*policy.Archive{}, history: newHistory(),
+		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
+	}
+	w.segment.space = make(chan struct{})
+	return w
+}
+
+// run works until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { w.write(ctx) })
+	group.Go(func() { w.upkeep(ctx) })
+	pause := time.Duration(0)
+	for w.wake.Wait(ctx, w.manager.Clock, pause) {
+		pause = w.dispatch(ctx, &group)
+	}
+	group.Wait()
+}
+
+// request is a target that waits to be recorded, or is being recorded.
+type request struct {
+	key        groupKey
+	target     policy.Target
+	intent     policy.Intent
+	candidate  retention.Candidate // nil if only this process expects the deletion
+	recipients []string            // of the segment that has the record
+
+	queued   bool             // its group has it
+	underway bool             // it is being read, or is part of a segment that is not written yet
+	stale    retention.Result // Changed or Gone: the API server has another version, or none; Failed: neither is known
+	told     bool             // the candidate is evaluated again because of that
+	recorded bool             // there is a receipt: the candidate is evaluated again
+	after    time.Time
+	failures int
+	err      error // why the last attempt failed; nil if none did
+}
+
+// same reports whether a request is for exactly this version of a target with these settings.
+func (r *request) same(t policy.Target, a *policy.Archive) bool {
+	return r.target.Is(t) && r.key.settings.Equal(a)
+}
+
+// isStale reports whether the API server has another version, or none.
+func (r *request) isStale() bool { return r.stale != retention.Failed }
+
+// close refuses everything except results from now on, since the RetentionArchive no longer exists.
+func (w *worker) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
+
+// reset forgets what waits, and all receipts.
+func (w *worker) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts(w.manager.Clock.Now, w.spec.recipients)
+}
+
+// mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
+// caller holds mu.
+func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
+	if err := w.permits(r, also...); err != nil {
+		return err
+	}
+	if err := w.trouble(); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", w.name, err)
+	}
+	return nil
+}
+
+// permits is mayArchive for records that the store already has.
+func (w *worker) permits(r *policy.Rule, also ...schema.GroupKind) error {
+	if w.closed {
+		return policy.NoArchive(w.name)
+	}
+	if w.invalid != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", w.name, w.invalid)
+	}
+	var namespace policy.Namespace
+	if rules := w.manager.rules.Load(); rules != nil && r.Namespace != "" {
+		var known bool
+		if namespace, known = rules.Namespace(r.Namespace); !known {
+			return fmt.Errorf("namespace %s is not known yet", r.Namespace)
+		}
+	}
+	return policy.MayArchive(r, w.spec.object, namespace, also...)
+}
+
+// lookup returns the receipt for a version of a target. A store that fails does not end it.
+func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.receipts.of(t)
+	if !ok || !r.Covers(t, i.Rule.Archive) || w.permits(i.Rule, t.Kind.GroupKind()) != nil {
+		return policy.Receipt{}, false
+	}
+	w.receipts.use(t)
+	return r, true
+}
+
+// record queues a target, unless it is queued. The Outcome says why there is no record; nil if nothing is known to be wrong.
+func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil {
+		return &retention.Outcome{Err: err, Unsent: true}
+	}
+	r := w.requests[t.UID]
+	if r == nil || !r.same(t, i.Rule.Archive) {
+		r = w.enqueue(i, t)
+	}
+	if r.told {
+		delete(w.requests, t.UID)
+		return &retention.Outcome{Result: r.stale, Err: fmt.Errorf("%s: the API server has another version, or none", t), Unsent: true}
+	}
+	r.intent, r.candidate = i, c
+	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
+		r.recorded = true // so that dispatch calls Ready
+	}
+	w.wake.Send()
+	if r.err != nil {
+		return &retention.Outcome{Err: fmt.Errorf("no record for RetentionArchive %q: %w", w.name, r.err), Unsent: true}
+	}
+	return nil
+}
+
+// enqueue adds a request, instead of an earlier one about the same object.
+func (w *worker) enqueue(i policy.Intent, t policy.Target) *request {
+	r := &request{key: w.keyOf(t, i.Rule.Archive), target: t, intent: i}
+	r.after, r.err = w.history.next(t.UID, w.manager.Clock.Now())
+	w.requests[t.UID] = r
+	w.queue(r)
+	return r
+}
+
+// queue adds a request to its group.
+func (w *worker) queue(r *request) {
+	g := w.groups[r.key]
+	if g == nil {
+		g = &group{most: chunkMost}
+		w.groups[r.key] = g
+	}
+	if !r.queued {
+		r.queued = true
+		g.waiting = append(g.waiting, r)
+	}
+}
+
+// withdraw forgets a target that is not being recorded. A receipt stays: the version may be deleted later.
+func (w *worker) withdraw(i policy.Intent) {
+	uid := i.Subject.UID
+	if i.Owner != nil {
+		uid = i.Owner.UID
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.requests[uid]; r != nil {
+		if r.candidate = nil; !r.underway {
+			delete(w.requests, uid)
+		}
+	}
+}
+
+// finished takes the result of a DELETE. Only a final result ends the use of the receipt.
+func (w *worker) finished(t policy.Target, o retention.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, result := w.receipts.finish(t, o)
+	if result == archive.Deleted || result == archive.Gone {
+		w.history.forget(t.UID)
+	}
+	w.index.finish(&r, result, w.manager.Clock.Now())
+}
+
+// settled takes what a read has shown of a target whose DELETE had no definite answer.
+func (w *worker) settled(t policy.Target, gone bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, result := w.receipts.settle(t, gone)
+	w.index.finish(&r, result, w.manager.Clock.Now())
+}
+
+// trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
+func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
+
+// failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
+func (w *worker) failed(err error) {
+	w.mu.Lock()
+	news := w.failure == nil
+	w.failure = err
+	w.mu.Unlock()
+	w.report()
+	if news {
+		callReady(w.candidates())
+		w.attend.Send()
+	}
+}
+
+// works notes that the store can be used.
+func (w *worker) works() {
+	w.mu.Lock()
+	news := w.failure != nil
+	w.failure = nil
+	w.mu.Unlock()
+	w.report()
+	if news {
+		w.wake.Send()
+		w.attend.Send()
+	}
+}
+
+// report exports whether anything can be recorded.
+func (w *worker) report() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	unavailable := 0.0
+	if w.trouble() != nil || w.stuck {
+		unavailable = 1
+	}
+	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)
+	metrics.ArchiveWaiting.WithLabelValues(w.name).Set(float64(len(w.requests)))
+}
+
+// candidates returns the candidates of all requests.
+func (w *worker) candidates() []retention.Candidate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []retention.Candidate
+	for _, r := range w.requests {
+		if r.candidate != nil {
+			all = append(all, r.candidate)
+		}
+	}
+	return all
+}
+
+func callReady(all []retention.Candidate) {
+	for _, c := range all {
+		c.Ready()
+	}
+}

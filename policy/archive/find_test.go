@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+const day = 24 * time.Hour
+
+// TestQuery: the same objects are found with the index and without it.
+func TestQuery(t *testing.T) {
+	job, pod := schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "Pod"}
+	shop, none := "shop", ""
+	selector, err := labels.Parse("app=a")
+	expect.NoError(t, err)
+	notA, err := labels.Parse("app!=a,app in (b,c)")
+	expect.NoError(t, err)
+	for name, test := range map[string]struct {
+		query archive.Query
+		want  string
+	}{
+		"everything, the newest first":           {archive.Query{}, "late@7: clear@7: d@7: c@7: b@7: a@7:"},
+		"by name":                                {archive.Query{Name: "b"}, "b@7:"},
+		"by part of a name":                      {archive.Query{Name: "la"}, ""},
+		"by kind":                                {archive.Query{Kind: job}, "late@7: clear@7: d@7: c@7: b@7: a@7:"},
+		"by kind of another group":               {archive.Query{Kind: schema.GroupKind{Kind: "Job"}}, ""},
+		"by kind of a dependent":                 {archive.Query{Kind: pod}, "d@7: c@7:"},
+		"by name of a dependent":                 {archive.Query{Kind: pod, Name: "c-1"}, "d@7: c@7:"},
+		"by name of the owner and kind":          {archive.Query{Kind: pod, Name: "c"}, ""},
+		"by namespace":                           {archive.Query{Namespace: &shop}, "late@7: b@7: a@7:"},
+		"cluster-scoped":                         {archive.Query{Namespace: &none}, "clear@7:"},
+		"by UID":                                 {archive.Query{UID: "uid-web-c"}, "c@7:"},
+		"by label":                               {archive.Query{Selector: selector}, "a@7:"},
+		"by labels that differ":                  {archive.Query{Selector: notA}, "c@7: b@7:"},
+		"by policy":                              {archive.Query{Policy: "batch"}, "late@7: clear@7: b@7: a@7:"},
+		"by policy with a namespace":             {archive.Query{Policy: "web/own"}, "d@7: c@7:"},
+		"since":                                  {archive.Query{Since: noon}, "late@7: clear@7: d@7: c@7:"},
+		"until":                                  {archive.Query{Until: noon}, "b@7: a@7:"},
+		"from midnight to midnight":              {archive.Query{Since: noon.Add(-12 * time.Hour), Until: noon.Add(12 * time.Hour)}, "late@7: clear@7: d@7: c@7:"},
+		"a record in the segment of a day later": {archive.Query{Since: noon.Add(time.Hour), Until: noon.Add(12 * time.Hour)}, "late@7:"},
+		"nothing of later":                       {archive.Query{Since: noon.Add(48 * time.Hour), Until: noon.Add(72 * time.Hour)}, ""},
+		"years":                                  {archive.Query{Until: noon.Add(5000 * day)}, "late@7: clear@7: d@7: c@7: b@7: a@7:"},
+		"by a name with characters of JSON":      {archive.Query{Name: `a"`}, ""},
+		"nothing by several":                     {archive.Query{Name: "a", Namespace: &none}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, indexed := range []bool{true, false} {
+				store := newBucket()
+				someDays(t, store, indexed)
+				expect.Equal(t, fmt.Sprint("found, indexed: ", indexed), test.want, find(t, &archive.Reader{Bucket: store}, test.query))
+			}
+		})
+	}
+}
+
+// someDays writes records of two days.
+func someDays(t *testing.T, store *bucket, indexed bool) {
+	w := newWriter(t, store)
+	later := noon
+	oneLater := func(r *archive.Record) { later = later.Add(time.Second); r.ArchivedAt = later }
+	yesterday := func(r *archive.Record) { oneLater(r); r.ArchivedAt = r.ArchivedAt.Add(-day) }
+	w.write(noon.Add(-day), "shop", []string{"a", "b"}, yesterday)
+	w.write(noon.Add(time.Minute), "web", []string{"c", "d"}, oneLater, func(r *archive.Record) {
+		r.Policy = "web/own"
+		r.Dependents = []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c-1"}}`)}
+	})
+	w.write(noon.Add(time.Minute), "", []string{"clear"}, oneLater)
+	w.write(noon.Add(12*time.Hour), "shop", []string{"late"}, func(r *archive.Record) { r.ArchivedAt = noon.Add(12*time.Hour - time.Second) })
+	if indexed {
+		w.flush(noon.Add(13 * time.Hour))
+	}
+}
+
+func TestFindCollapses(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	first := w.write(noon, "shop", []string{"a@1", "b@1"})
+	second := w.write(noon.Add(time.Minute), "shop", []string{"a@1", "b@2"})
+	w.write(noon.Add(2*day), "shop", []string{"a@1"})
+	w.index.Finish(first.Name, 0, archive.Deleted, noon)
+	w.index.Finish(first.Name, 1, archive.Kept, noon)
+	w.index.Finish(second.Name, 1, archive.Deleted, noon)
+	w.flush(noon)
+	r := &archive.Reader{Bucket: store}
+	expect.Equal(t, "found", "a@1:deleted b@2:deleted b@1:kept", find(t, r, archive.Query{}))
+	expect.Equal(t, "found until", "b@2:deleted a@1:deleted b@1:kept", find(t, r, archive.Query{Until: noon.Add(day)}))
+}
+
+func TestResults(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	s := w.write(noon, "shop", []string{"a", "b", "c", "d", "e"})
+	w.flush(noon)
+	w.index.Finish(s.Name, 0, archive.Unknown, noon)
+	w.index.Finish(s.Name, 0, archive.Deleted, noon.Add(time.Second))
+	w.index.Finish(s.Name, 1, archive.Gone, noon)
+	w.index.Finish(s.Name, 1, archive.Unknown, noon)
+	w.flush(noon.Add(time.Minute))
+	w.index.Finish(s.Name, 1, archive.Kept, noon) // loses against gone, also from another index object
+	w.index.Finish(s.Name, 2, archive.Deleted, noon.Add(day))
+	w.index.Finish(s.Name, 3, archive.Gone, noon.Add(day))
+	w.flush(noon.Add(8 * day))
+	r := &archive.Reader{Bucket: store}
+	want := "e@7: d@7:gone c@7:deleted b@7:gone a@7:deleted"
+	expect.Equal(t, "all", want, find(t, r, archive.Query{}))
+	expect.Equal(t, "of a time", want, find(t, r, archive.Query{Since: noon.Add(-day), Until: noon.Add(time.Second)}))
+	found, err := r.Find(t.Context(), archive.Query{Name: "a"})
+	expect.NoError(t, err)
+	expect.Equal(t, "time of the result", noon.Add(time.Second), found[0].ResultAt)
+}
+
+// TestFindReadsFewObjects: with an index, Find reads index objects of the days of the query, and no segment.
+func TestFindReadsFewObjects(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	for d := range 40 {
+		w.write(noon.Add(time.Duration(d)*day), "shop", []string{fmt.Sprint("a", d)})
+		w.flush(noon.Add(time.Duration(d) * day))
+	}
+	r := &archive.Reader{Bucket: store}
+	expect.Equal(t, "found", "a21@7: a20@7:", find(t, r, archive.Query{Since: noon.Add(20 * day), Until: noon.Add(22 * day)}))
+	for _, name := range store.reads {
+		if !strings.HasPrefix(name, "index/2026/12/") {
+			t.Errorf("read %s", name)
+		}
+	}
+	if len(store.reads) > 4 {
+		t.Errorf("read %d objects", len(store.reads))
+	}
+}
+
+// TestFindWhileTheIndexChanges: an index object that is replaced between the listing and its reading is not missed.
+func TestFindWhileTheIndexChanges(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	w.write(noon, "shop", []string{"a"})
+	w.flush(noon)
+	replaced := false
+	store.onRead = func(string) {
+		if !replaced {
+			replaced = true
+			w.write(noon.Add(time.Second), "shop", []string{"b"})
+			w.flush(noon.Add(time.Minute))
+		}
+	}
+	expect.Equal(t, "found", "b@7: a@7:", find(t, &archive.Reader{Bucket: store}, archive.Query{}))
+}
+
+// TestFindWithoutSegment: metadata without a segment, as while the retention of the archive deletes a day, is not found.
+func TestFindWithoutSegment(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	s := w.write(noon, "shop", []string{"a"})
+	w.write(noon, "shop", []string{"b"})
+	w.flush(noon)
+	delete(store.objects, s.Name)
+	expect.Equal(t, "found", "b@7:", find(t, &archive.Reader{Bucket: store}, archive.Query{}))
+}
+
+// TestFindFails: after an error, all reads have ended.
+func TestFindFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newBucket()
+		w := newWriter(t, store)
+		for i := range 40 {
+			w.write(noon.Add(time.Duration(i)*time.Second), "shop", []string{"a"})
+		}
+		damaged := store.names("segments/")[3]
+		store.objects[damaged] = nil
+		store.onRead = func(name string) {
+			if name != damaged {
+				time.Sleep(time.Second)
+			}
+		}
+		if found, err := (&archive.Reader{Bucket: store}).Find(t.Context(), archive.Query{}); !errors.Is(err, archive.ErrCorrupt) || found != nil {
+			t.Errorf("found %v, error %v", found, err)
+		}
+	})
+}
+
+func TestEach(t *testing.T) {
+	key := identity(t)
+	store := newBucket()
+	w := newWriter(t, store, key.Recipient())
+	one := w.write(noon, "shop", []string{"a", "b", "c"})
+	two := w.write(noon.Add(time.Second), "shop", []string{"d", "e"})
+	r := &archive.Reader{Bucket: store, Identities: []age.Identity{key}}
+	var names []string
+	for f, err := range r.Each(t.Context(), []archive.Meta{two.Meta[1], one.Meta[2], one.Meta[0], two.Meta[0]}) {
+		expect.NoError(t, err)
+		var object struct{ Metadata struct{ Name string } }
+		expect.NoError(t, json.Unmarshal(f.Record.Object, &object))
+		expect.Equal(t, "name", f.Name, object.Metadata.Name)
+		names = append(names, f.Name)
+	}
+	expect.Equal(t, "names", []string{"a", "c", "d", "e"}, names)
+	expect.Equal(t, "reads", 2, len(store.reads))
+	for f, err := range r.Each(t.Context(), nil) {
+		t.Errorf("a record of nothing: %v, %v", f.Name, err)
+	}
+
+	wrong := one.Meta[0]
+	wrong.Line = 1
+	if _, err := get(t, r, wrong); !errors.Is(err, archive.ErrCorrupt) {
+		t.Errorf("a record of another object: %v", err)
+	}
+	wrong.Line = 9
+	if _, err := get(t, r, wrong); !errors.Is(err, archive.ErrCorrupt) {
+		t.Errorf("a line that is not there: %v", err)
+	}
+	wrong.Segment = "other"
+	if _, err := get(t, r, wrong); err == nil {
+		t.Error("a name that is not one of an archive")
+	}
+	delete(store.objects, one.Name)
+	if _, err := get(t, r, one.Meta[0]); !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("a segment that is not there: %v", err)
+	}
+}
+
+// manySegments indexes segments with 500 records each, which all have results, and flushes now and then.
+func manySegments(t *testing.T, store *bucket, n int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 1))
+	x := archive.NewIndexer(store)
+	for s := range n {
+		data := []byte(fmt.Sprint("segment ", s))
+		segment := archive.Segment{Name: "segments/2026/11/27/20261127T120000Z-" + sha(data) + ".jsonl.zst"}
+		for line := range archive.MaxRecords {
+			o, _ := subject("shop", fmt.Sprintf("job-%d-%d", s, line), "7")
+			o.UID = types.UID(fmt.Sprintf("%016x-%016x", random.Uint64(), random.Uint64()))
+			segment.Meta = append(segment.Meta, archive.Meta{Segment: segment.Name, Line: line, Object: o, Policy: "batch", Rule: "jobs", ArchivedAt: noon.Add(time.Duration(s) * time.Second)})
+			x.Finish(segment.Name, line, archive.Deleted, noon)
+		}
+		x.Add(segment)
+		store.objects[segment.Name] = data
+		if s%10 == 9 {
+			expect.NoError(t, x.Flush(t.Context(), noon))
+		}
+	}
+}
+
+// TestSearch100000: all of 100,000 records are found, and one of them, and no search reads a segment.
+func TestSearch100000(t *testing.T) {
+	store := newBucket()
+	manySegments(t, store, 200)
+	r := &archive.Reader{Bucket: store}
+	start := time.Now()
+	expect.Equal(t, "found", "job-123-456@7:deleted", find(t, r, archive.Query{Name: "job-123-456"}))
+	t.Logf("found one of 100,000 records in %s", time.Since(start))
+	all, err := r.Find(t.Context(), archive.Query{Until: noon.Add(day)})
+	expect.NoError(t, err)
+	expect.Equal(t, "all", 100_000, len(all))
+	for _, name := range store.reads {
+		if !strings.HasPrefix(name, "index/") {
+			t.Fatalf("a search reads %s", name)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
+)
+
+const indexBytes = 1 << 20 // an index object with as many compressed bytes is complete
+
+// Indexer writes index objects. It keeps the current index object of each day, compressed and at most some MiB, and each Flush
+// writes the object again with the lines that were added, and deletes the one that it replaces. It never reads: it also works if
+// the archive is encrypted. Its methods may be called concurrently, but only one Flush at a time.
+type Indexer struct {
+	bucket     Bucket
+	recipients []age.Recipient
+	encoder    *zstd.Encoder
+
+	mu   sync.Mutex
+	days map[string]*dayIndex
+}
+
+// dayIndex is the current index object of one day. Each Flush adds a zstd frame to it.
+type dayIndex struct {
+	name     string // in the bucket; empty if it does not exist
+	content  []byte
+	written  int // bytes of content that the bucket has
+	lines    []byte
+	finished map[finishing]*Finished
+}
+
+// finishing is what one Finished is about.
+type finishing struct {
+	segment string
+	result  Result
+}
+
+// NewIndexer makes an Indexer without lines.
+func NewIndexer(bucket Bucket, recipients ...age.Recipient) *Indexer {
+	return &Indexer{bucket: bucket, recipients: recipients, encoder: newEncoder(), days: map[string]*dayIndex{}}
+}
+
+// Add adds the metadata of a segment that was written.
+func (x *Indexer) Add(s Segment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.day(s.Name)
+	for _, m := range s.Meta {
+		d.add(m)
+	}
+}
+
+// Finish adds the result of the record in a line of a segment. It combines with earlier results of that record.
+func (x *Indexer) Finish(segment string, line int, r Result, at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d, of := x.day(segment), finishing{segment, r}
+	if d.finished[of] == nil {
+		d.finished[of] = &Finished{Result: r, Of: segment}
+	}
+	d.finished[of].add(line, at.UTC())
+}
+
+// day is the index of the day of a segment.
+func (x *Indexer) day(segment string) *dayIndex {
+	n, _ := parseName(segment)
+	if x.days[n.day] == nil {
+		x.days[n.day] = &dayIndex{finished: map[finishing]*Finished{}}
+	}
+	return x.days[n.day]
+}
+
+// add adds a line.
+func (d *dayIndex) add(line any) {
+	text, _ := marshal(line) // Meta and Finished are always valid
+	d.lines = append(d.lines, text...)
+}
+
+// Flush writes what was added. After an error, the next Flush writes what was not written. A deletion that the store refuses is no
+// error: the object stays, and the next Flush begins another.
+func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
+	x.mu.Lock()
+	days := slices.Sorted(maps.Keys(x.days))
+	x.mu.Unlock()
+	var all []error
+	for _, day := range days {
+		if content := x.take(day, now); content != nil {
+			all = append(all, x.flush(ctx, day, content, now))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// take compresses the lines of a day, and returns the content of its object with them; nil if nothing was added. It forgets a past
+// day to which nothing was added.
+func (x *Indexer) take(day string, now time.Time) []byte {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.days[day]
+	for _, f := range d.finished {
+		d.add(f.joined())
+	}
+	clear(d.finished)
+	if len(d.lines) > 0 {
+		d.content, d.lines = x.encoder.EncodeAll(d.lines, d.content), nil
+	}
+	if len(d.content) > d.written {
+		return d.content
+	}
+	if day < dayOf(now) {
+		delete(x.days, day)
+	}
+	return nil
+}
+
+// flush writes the index object of a day, and then deletes the one that it replaces.
+func (x *Indexer) flush(ctx context.Context, day string, content []byte, now time.Time) error {
+	data, err := encrypt(content, x.recipients)
+	if err != nil {
+		return err
+	}
+	object := nameOf(IndexPrefix, day, now, data, len(x.recipients) > 0)
+	if err := x.bucket.Write(ctx, object, data); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	d := x.days[day]
+	replaced := d.name
+	d.name, d.written = object, len(content)
+	x.mu.Unlock()
+	if replaced != "" {
+		err = x.bucket.Delete(ctx, replaced)
+	}
+	if err != nil || len(content) >= indexBytes { // begin another
+		x.mu.Lock()
+		d.name, d.content, d.written = "", nil, 0
+		x.mu.Unlock()
+	}
+	if errors.Is(err, ErrRefused) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"filippo.io/age"
+	"golang.org/x/sync/errgroup"
+)
+
+// Reader reads an archive. No method returns content of an object before its digest is verified. It is safe for concurrent use.
+type Reader struct {
+	Bucket     Bucket
+	Identities []age.Identity // needed if the archive is encrypted
+}
+
+// Found is a record and its metadata.
+type Found struct {
+	Meta
+	Record Record
+}
+
+// Records reads all records of a segment, one at a time. Their metadata have no results. After an error it ends.
+func (r *Reader) Records(ctx context.Context, segment string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		at := 0
+		for line, err := range r.lines(ctx, segment) {
+			var f Found
+			if err == nil {
+				f, err = decode(segment, at, line)
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+			at++
+		}
+	}
+}
+
+// decode reads a line of a segment.
+func decode(segment string, at int, line []byte) (Found, error) {
+	var r Record
+	err := json.Unmarshal(line, &r)
+	if err == nil && r.Version > Version {
+		return Found{}, fmt.Errorf("object %q: %w: it has records of format version %d, and this program reads versions up to %d; use a newer version",
+			segment, errNewer, r.Version, Version)
+	}
+	var h header
+	if err == nil {
+		h, err = readHeader(r.Object)
+	}
+	m, metaErr := metaOf(r, h)
+	if err = cmp.Or(err, metaErr); err != nil {
+		return Found{}, corrupt(segment, err)
+	}
+	m.Segment, m.Line, m.Bytes = segment, at, len(line)
+	return Found{m, r}, nil
+}
+
+// Each reads the records of all metas, in the order of segments and lines. It reads each segment once, some at the same time, and
+// holds the records of these. After an error it ends.
+func (r *Reader) Each(ctx context.Context, metas []Meta) iter.Seq2[Found, error] {
+	wanted := map[string][]Meta{}
+	for _, m := range metas {
+		wanted[m.Segment] = append(wanted[m.Segment], m)
+	}
+	pick := func(ctx context.Context, segment string) ([]Found, error) {
+		return r.pick(ctx, segment, wanted[segment])
+	}
+	return func(yield func(Found, error) bool) {
+		for segments := range slices.Chunk(slices.Sorted(maps.Keys(wanted)), parallelReads) {
+			read, err := inParallel(ctx, segments, pick)
+			if err != nil {
+				yield(Found{}, err)
+				return
+			}
+			for _, f := range slices.Concat(read...) {
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pick returns the records of metas, which are all of one segment, by line.
+func (r *Reader) pick(ctx context.Context, segment string, metas []Meta) (found []Found, err error) {
+	slices.SortFunc(metas, func(a, b Meta) int { return cmp.Compare(a.Line, b.Line) })
+	for f, err := range r.Records(ctx, segment) {
+		if err != nil {
+			return nil, err
+		}
+		for len(found) < len(metas) && metas[len(found)].Line == f.Line {
+			m := metas[len(found)]
+			if m.UID != f.UID || m.ResourceVersion != f.ResourceVersion {
+				return nil, corrupt(segment, fmt.Errorf("line %d is %s with UID %s, and its metadata names UID %s", m.Line, f.Object, f.UID, m.UID))
+			}
+			found = append(found, Found{m, f.Record})
+		}
+	}
+	if len(found) < len(metas) {
+		return nil, corrupt(segment, fmt.Errorf("it has no line %d", metas[len(found)].Line))
+	}
+	return found, nil
+}
+
+const parallelReads = 16 // objects that are read at the same time
+
+// inParallel calls do for all items, for some at the same time, and returns the results in the order of items.
+func inParallel[T, R any](ctx context.Context, items []T, do func(context.Context, T) (R, error)) ([]R, error) {
+	all := make([]R, len(items))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelReads)
+	for i, item := range items {
+		g.Go(func() (err error) {
+			all[i], err = do(ctx, item)
+			return err
+		})
+	}
+	return all, g.Wait()
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Verification is what Verify found.
+type Verification struct {
+	Segments, IndexObjects int      // in the bucket
+	Records                int      // of the segments that could be read
+	Bytes                  int64    // of segments and index objects
+	Damaged                []error  // each names an object that cannot be read, or whose digest is wrong
+	Missing                []string // segments that the index names and the store does not have
+	NotIndexed             []string // segments that no index object covers; searches read them
+	Unrelated              []string // objects below segments/ and index/ that are not part of an archive
+}
+
+// OK reports whether nothing is damaged or missing.
+func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) == 0 }
+
+// Verify reads everything and verifies each digest. Without identities it verifies the digests of encrypted objects, and neither
+// their content nor whether segments are missing. The error is one of the store; what is damaged is in the result. progress may be
+// nil, and is called with the number of objects that were read, from one goroutine at a time. While the retention of the archive
+// deletes a day, its segments are Missing.
+func (r *Reader) Verify(ctx context.Context, progress func(objects int)) (Verification, error) {
+	v := &verifier{reader: r, progress: progress}
+	objects, err := v.list(ctx, IndexPrefix)
+	if err != nil {
+		return v.found, err
+	}
+	slices.Reverse(objects) // the newest may be replaced soon
+	parts, err := inParallel(ctx, objects, v.index)
+	if err != nil {
+		return v.found, err
+	}
+	segments, err := v.list(ctx, SegmentPrefix) // after the index, which so names none that is written later
+	if err != nil {
+		return v.found, err
+	}
+	records, err := inParallel(ctx, segments, v.segment)
+	if err != nil {
+		return v.found, err
+	}
+	v.found.IndexObjects, v.found.Segments = len(objects), len(segments)
+	for _, n := range records {
+		v.found.Records += n
+	}
+	if !v.encrypted {
+		v.compare(segments, parts)
+	}
+	return v.found, nil
+}
+
+// verifier is one run of Verify.
+type verifier struct {
+	reader   *Reader
+	progress func(int)
+
+	mu        sync.Mutex
+	done      int // objects
+	encrypted bool
+	found     Verification
+}
+
+// list returns the names of objects, and notes those that do not belong there.
+func (v *verifier) list(ctx context.Context, prefix string) (names []string, err error) {
+	for e, err := range v.reader.Bucket.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := parseName(e.Name); !ok {
+			v.found.Unrelated = append(v.found.Unrelated, e.Name)
+			continue
+		}
+		names, v.found.Bytes = append(names, e.Name), v.found.Bytes+e.Size
+	}
+	return names, nil
+}
+
+func (v *verifier) index(ctx context.Context, object string) ([]string, error) {
+	nothing := filter{{0}} // no line passes
+	part, err := v.reader.readIndex(ctx, object, Query{}, nothing)
+	return part.segments, v.note(err)
+}
+
+func (v *verifier) segment(ctx context.Context, segment string) (records int, err error) {
+	for _, err = range v.reader.Records(ctx, segment) {
+		if err == nil {
+			records++
+		}
+	}
+	return records, v.note(err)
+}
+
+// note notes that an object was read, or is damaged. It ignores one that was deleted in the meantime. The error is one of the store.
+func (v *verifier) note(err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.done++; v.progress != nil {
+		v.progress(v.done)
+	}
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound):
+	case errors.Is(err, ErrEncrypted):
+		v.encrypted = true
+	case errors.Is(err, ErrCorrupt), errors.Is(err, errNewer):
+		v.found.Damaged = append(v.found.Damaged, err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// compare compares the segments of the bucket with those that the index names.
+func (v *verifier) compare(segments []string, indexed [][]string) {
+	covered := map[string]bool{}
+	for _, name := range slices.Concat(indexed...) {
+		covered[name] = true
+	}
+	for _, name := range segments {
+		if !covered[name] {
+			v.found.NotIndexed = append(v.found.NotIndexed, name)
+		}
+		delete(covered, name)
+	}
+	v.found.Missing = slices.Sorted(maps.Keys(covered))
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checker
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// archived checks that a DELETE was sent after a record of exactly the version that it names had been read back from the archive of a
+// rule that may have decided. Nothing is required if a rule that does not archive may have decided.
+func (j *checker) archived(d *removal) {
+	if slices.ContainsFunc(d.rules, func(r *rule) bool { return r.Archive == nil }) {
+		return
+	}
+	var why string
+	for _, r := range d.rules {
+		if why = j.lacksRecord(d, r); why == "" {
+			return
+		}
+	}
+	j.violated(Archived, d.request, d.change.Before, d.change.Revision, why)
+}
+
+// lacksRecord says why the archive of a rule has no valid record for a DELETE; empty if it has one.
+func (j *checker) lacksRecord(d *removal, r *rule) string {
+	uid, version := d.request.Preconditions()
+	archive := j.Archives[r.Archive.To]
+	if archive == nil {
+		return fmt.Sprintf("the RetentionArchive %q of rule %s does not exist", r.Archive.To, r.id())
+	}
+	why := fmt.Sprintf("RetentionArchive %q has no record of resourceVersion %s", r.Archive.To, version)
+	for _, record := range archive.Records {
+		if record.Object.GetUID() != uid || record.Object.GetResourceVersion() != version {
+			continue
+		}
+		switch at := record.Verified; {
+		case at.IsZero():
+			why = fmt.Sprintf("segment %s was never read back", record.Segment)
+		case at.After(d.sent):
+			why = fmt.Sprintf("segment %s was read back %s after the DELETE was sent", record.Segment, at.Sub(d.sent))
+		case len(r.Archive.Redact) == 0 && !sameContent(record, d.change.Before):
+			why = fmt.Sprintf("line %d of segment %s is not the content of resourceVersion %s", record.Line, record.Segment, version)
+		default:
+			return ""
+		}
+	}
+	return why
+}
+
+// sameContent reports whether a record has the content that was stored. Fields without a value do not count, and neither do apiVersion
+// and managedFields, which the API server converts.
+func sameContent(r history.Record, s *history.State) bool {
+	return reflect.DeepEqual(compared(r.Object.DeepCopy().Object), compared(s.DeepCopy().Object))
+}
+
+func compared(object map[string]any) any {
+	delete(object, "apiVersion")
+	delete(mapIn(object, "metadata"), "managedFields")
+	return withoutEmpty(object)
+}
+
+// withoutEmpty removes null, and objects and lists without content; nil if nothing is left.
+func withoutEmpty(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if v[key] = withoutEmpty(inner); v[key] == nil {
+				delete(v, key)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutEmpty(v[i])
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	}
+	return value
+}
+
+// results checks what archives say about the objects of their records: nothing is said to be deleted or gone that exists, and no
+// version that Sunset deleted is said to be kept.
+func (j *checker) results() {
+	for name, archive := range j.Archives {
+		best := map[history.ArchiveResult]bool{}
+		for _, r := range archive.Results {
+			best[r] = true
+		}
+		for r := range best {
+			end, ended := j.Log.End(r.UID)
+			d := j.removals[r.UID]
+			with := func(result string) bool {
+				return best[history.ArchiveResult{Result: result, UID: r.UID, ResourceVersion: r.ResourceVersion}]
+			}
+			switch {
+			case !ended && (r.Result == "deleted" || r.Result == "gone"):
+				j.resultWrong(name, r, nil, "the object exists")
+			case r.Result == "deleted" && end.Before.GetResourceVersion() != r.ResourceVersion:
+				j.resultWrong(name, r, end.Before, "another version was deleted: "+end.Before.GetResourceVersion())
+			case r.Result == "kept" && d != nil && d.request.Succeeded() && end.Before.GetResourceVersion() == r.ResourceVersion && !with("deleted") && !with("gone"):
+				j.resultWrong(name, r, end.Before, "Sunset deleted this version")
+			}
+		}
+	}
+}
+
+func (j *checker) resultWrong(archive string, r history.ArchiveResult, s *history.State, why string) {
+	j.violated(Recorded, history.Request{}, s, 0,
+		fmt.Sprintf("RetentionArchive %q says that resourceVersion %s of UID %s is %s, and %s", archive, r.ResourceVersion, r.UID, r.Result, why))
+}

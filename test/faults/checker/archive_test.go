@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/checker"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+const archives = ", archive: {to: history}"
+
+// record adds a record of a version to the archive, read back now.
+func (p *past) record(s *history.State, adjust ...func(*history.Record)) {
+	r := history.Record{Segment: "segments/x", Object: *s.DeepCopy(), Verified: p.clock}
+	for _, a := range adjust {
+		a(&r)
+	}
+	if p.evidence.Archives == nil {
+		p.evidence.Archives = map[string]*history.Archive{"history": {}}
+	}
+	a := p.evidence.Archives["history"]
+	a.Records = append(a.Records, r)
+}
+
+// ends adds a result of a version to the archive.
+func (p *past) ends(s *history.State, result string) {
+	a := p.evidence.Archives["history"]
+	a.Results = append(a.Results, history.ArchiveResult{Result: result, UID: s.GetUID(), ResourceVersion: s.GetResourceVersion()})
+}
+
+func TestArchive(t *testing.T) {
+	// recorded deletes an object after adjust has recorded it.
+	recorded := func(ruled string, record func(*past, *history.State)) func(*past) {
+		return func(p *past) {
+			of := p.policy("p", "Enforce", "", ruled)
+			x := p.configMap("x", "labels: {a: b}")
+			p.wait(2 * time.Minute)
+			if ruled != "" {
+				p.ledger(of, 0, 0, x)
+			}
+			record(p, x)
+			p.wait(time.Second)
+			p.sunset(x)
+		}
+	}
+	plain := func(p *past, x *history.State) { p.record(x) }
+	unarchived := broken(checker.Archived)
+	tell(t, map[string]example{
+		"a record that was read back":     {tell: recorded(archives, plain)},
+		"no archive":                      {tell: recorded(archives, func(*past, *history.State) {}), want: unarchived},
+		"a rule that does not archive":    {tell: recorded("", func(*past, *history.State) {})},
+		"a record that was not read back": {tell: recorded(archives, func(p *past, x *history.State) { p.record(x, func(r *history.Record) { r.Verified = time.Time{} }) }), want: unarchived},
+		"a record that was read back late": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Verified = p.clock.Add(time.Minute) })
+		}), want: unarchived},
+		"a record of another version": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Object.SetResourceVersion("1") })
+		}), want: unarchived},
+		"a record of another object": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Object.SetUID("other") })
+		}), want: unarchived},
+		"a record with other content": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Object.SetLabels(map[string]string{"a": "c"}) })
+		}), want: unarchived},
+		"a record that was redacted": {tell: recorded(", archive: {to: history, redact: [metadata.labels.a]}", func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Object.SetLabels(map[string]string{"a": "REDACTED"}) })
+		})},
+		"an earlier record of another version too": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(x, func(r *history.Record) { r.Object.SetResourceVersion("1") })
+			p.record(x)
+		})},
+		"a refused DELETE without a record": {tell: func(p *past) {
+			p.policy("p", "Enforce", "", archives)
+			x := p.configMap("x")
+			p.wait(2 * time.Minute)
+			p.request(x, 409, withPreconditions(x))
+		}, want: unarchived},
+	})
+}
+
+func TestResultsOfAnArchive(t *testing.T) {
+	deleted := func(result ...string) func(*past) {
+		return func(p *past) {
+			of := p.policy("p", "Enforce", "", archives)
+			x := p.configMap("x")
+			p.wait(2 * time.Minute)
+			p.ledger(of, 0, 0, x)
+			p.record(x)
+			p.wait(time.Second)
+			p.sunset(x)
+			for _, r := range result {
+				p.ends(x, r)
+			}
+		}
+	}
+	exists := func(result string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", archives)
+			x := p.configMap("x")
+			p.record(x)
+			p.ends(x, result)
+		}
+	}
+	wrong := broken(checker.Recorded)
+	tell(t, map[string]example{
+		"a deletion without a result":     {tell: deleted()},
+		"a deletion that is recorded":     {tell: deleted("deleted")},
+		"a deletion of unknown result":    {tell: deleted("unknown")},
+		"a deletion that kept":            {tell: deleted("kept"), want: wrong},
+		"a deletion that kept before":     {tell: deleted("kept", "deleted")},
+		"an object that exists, kept":     {tell: exists("kept")},
+		"an object that exists, deleted":  {tell: exists("deleted"), want: wrong},
+		"an object that exists, and gone": {tell: exists("gone"), want: wrong},
+	})
+}

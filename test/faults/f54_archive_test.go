@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/stores"
+)
+
+// archiving is previews with an archive.
+func archiving(mode v1alpha1.Mode, a *scenario.Archive) string {
+	return previews(mode, "0s") + "  archive: {to: " + a.Name + "}\n"
+}
+
+// TestF54TheStoreOfAnArchiveFails makes the store of an archive fail. Sunset deletes nothing of the policy that archives there, and says
+// so; another policy continues. After the fault, all objects are archived, deleted and counted.
+func TestF54TheStoreOfAnArchiveFails(t *testing.T) {
+	const segments = "/segments/"
+	for name, fault := range map[string]struct {
+		match func(method, name string) bool
+		fault func(*scenario.Archive) stores.Fault
+		mark  func(*testing.T)
+	}{
+		"it cannot be reached":                       {nil, always(stores.Down), scenario.Short},
+		"it answers success and writes nothing":      {stores.Writes(segments), always(stores.Swallowing), scenario.Short},
+		"it does not answer":                         {nil, always(stores.Slow(time.Hour)), scenario.Long},
+		"its credentials are revoked":                {nil, always(stores.Refusing(http.StatusForbidden, "InvalidAccessKeyId")), scenario.Long},
+		"it is full":                                 {stores.Writes(segments), always(stores.Refusing(http.StatusInsufficientStorage, "InsufficientStorage")), scenario.Long},
+		"it asks to slow down":                       {stores.Writes(segments), always(stores.Refusing(http.StatusServiceUnavailable, "SlowDown")), scenario.Long},
+		"it answers success and writes half":         {stores.Writes(segments), halved, scenario.Long},
+		"reads end in the middle":                    {stores.Reads(segments), always(stores.Torn), scenario.Long},
+		"reads have half of the object":              {stores.Reads(segments), always(stores.Short), scenario.Long},
+		"reads have another bit":                     {stores.Reads(segments), always(stores.Flipped), scenario.Long},
+		"reads are forbidden":                        {stores.Reads(segments), always(stores.Refusing(http.StatusForbidden, "AccessDenied")), scenario.Long},
+		"what was written is not found":              {stores.Reads(segments), always(stores.Refusing(http.StatusNotFound, "NoSuchKey")), scenario.Long},
+		"answers to writes are lost, and reads fail": {nil, always(stores.Unanswered), scenario.Long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fault.mark(t)
+			s := scenario.New(t, scenario.Options{})
+			a := s.Archive("history")
+			leads, waits := pair(s, scenario.Start{})
+			archived := s.Policy("archived", archiving("Enforce", a))
+			s.Policy("plain", labelled("plain", "Enforce", "0s"))
+			s.Gone(s.ConfigMap("before", preview))
+			byLedger(s, archived, 1)
+
+			began := time.Now()
+			armed := a.Expect(s, a.Proxy.Arm(fault.match, fault.fault(a)))
+			all := configMaps(s, "cm", 10, preview)
+			s.Eventually(func() error { return cluster.Want(armed.Fired() > 0, "no request to the store matched") })
+			s.Gone(s.ConfigMap("plain", map[string]string{"env": "plain"}))
+			s.Stays(4*time.Second, all[0], all[9])
+			tells(s, archived, v1alpha1.ConditionArchiving, "ArchiveUnavailable")
+			if sent := since(began, leads.Deletes()); len(sent) > 1 {
+				t.Errorf("%d DELETEs, want only the one of the other policy", len(sent))
+			}
+			armed.Lift()
+			atMost(s, preview, 0)
+			byLedger(s, archived, 11)
+			idle(t, waits)
+			s.Calm()
+		})
+	}
+}
+
+func always(f stores.Fault) func(*scenario.Archive) stores.Fault {
+	return func(*scenario.Archive) stores.Fault { return f }
+}
+
+// halved is a store that loses the second half of what it writes.
+func halved(a *scenario.Archive) stores.Fault {
+	return stores.Keeping(func(name string, data []byte) {
+		if whole, err := store.Open(context.Background(), a.Store.URL(""), a.Store.Credentials); err == nil {
+			_ = whole.Write(context.Background(), name, data[:len(data)/2]) // reading it back fails
+			_ = whole.Close()
+		}
+	})
+}
+
+// TestF55TheLeaderIsKilledWhileItArchives kills the leader at a request to the store. The other replica takes over: all objects are
+// archived, deleted and counted, and nothing is deleted without a record.
+func TestF55TheLeaderIsKilledWhileItArchives(t *testing.T) {
+	for name, at := range map[string]struct {
+		match func(method, name string) bool
+		after bool // the store has carried out the request
+		mark  func(*testing.T)
+	}{
+		"before a segment is written":    {stores.Writes("/segments/"), false, scenario.Long},
+		"after a segment is written":     {stores.Writes("/segments/"), true, scenario.Short},
+		"before a segment is read back":  {stores.Reads("/segments/"), false, scenario.Long},
+		"after a segment is read back":   {stores.Reads("/segments/"), true, scenario.Long},
+		"before the index is written":    {stores.Writes("/index/"), false, scenario.Long},
+		"after the index is written":     {stores.Writes("/index/"), true, scenario.Long},
+		"before an old index is deleted": {stores.Deletes("/index/"), false, scenario.Long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at.mark(t)
+			s := scenario.New(t, scenario.Options{})
+			a := s.Archive("history")
+			leads, _ := pair(s, scenario.Start{Failover: true})
+			armed := a.Expect(s, a.Proxy.Arm(at.match, killing(leads, at.after)))
+			p := s.Policy("archived", archiving("Enforce", a))
+			n := 10
+			configMaps(s, "cm", n, preview)
+			s.Eventually(func() error { // the index is written now and then
+				if leads.Running() {
+					s.ConfigMap(fmt.Sprint("more-", n), preview)
+					n++
+				}
+				return cluster.Want(!leads.Running(), "the leader was not killed")
+			})
+			armed.Lift()
+			s.Eventually(func() error { return left(s, preview, 0) })
+			byLedger(s, p, int64(n))
+			s.Calm()
+		})
+	}
+}
+
+// killing kills a replica at its first request to a store, and cuts the connection.
+func killing(r *scenario.Replica, after bool) stores.Fault {
+	return func(w http.ResponseWriter, request *http.Request, store http.Handler) {
+		if !r.Running() {
+			store.ServeHTTP(w, request)
+			return
+		}
+		if !after {
+			r.Kill()
+			stores.Down(w, request, store)
+		}
+		defer r.Kill()
+		stores.Unanswered(w, request, store)
+	}
+}
+
+// TestF55TheLeaderIsKilledBetweenRecordAndDelete kills the leader at the first DELETE, before and after the API server has it. The other
+// replica archives what is left again, and what was deleted counts once.
+func TestF55TheLeaderIsKilledBetweenRecordAndDelete(t *testing.T) {
+	for _, m := range []moment{{"delete", "configmaps", 1, false}, {"delete", "configmaps", 1, true}, {"delete", "configmaps", 7, true}} {
+		t.Run(m.String(), func(t *testing.T) {
+			scenario.Long(t)
+			s := scenario.New(t, scenario.Options{})
+			a := s.Archive("history")
+			leads, _ := pair(s, scenario.Start{Failover: true})
+			armed := leads.Proxy.Arm(m.fault(leads))
+			s.Expect(armed)
+			p := s.Policy("archived", archiving("Enforce", a))
+			configMaps(s, "cm", 20, preview)
+			s.Eventually(func() error { return left(s, preview, 0) })
+			armed.Lift()
+			byLedger(s, p, 20)
+			s.Calm()
+		})
+	}
+}
+
+// TestF56ObjectsChangeAfterTheyWereArchived changes objects that are recorded and wait for their turn: they are recorded again, and no
+// DELETE names a version without a record.
+func TestF56ObjectsChangeAfterTheyWereArchived(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	a := s.Archive("history")
+	const n = 60
+	all := configMaps(s, "cm", n, preview)
+	p := s.Policy("archived", archiving("DryRun", a))
+	s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=4"}})
+	counted(s, p, n)
+	s.Edit(p, enforces)
+	s.Eventually(func() error {
+		written := 0
+		for _, e := range a.Proxy.Journal() {
+			if stores.Reads("/segments/")(e.Method, e.Name) && e.Code == http.StatusOK {
+				written++
+			}
+		}
+		return cluster.Want(written > 0, "nothing is archived yet")
+	})
+	for _, cm := range all[2*n/3:] {
+		s.Touch(cm)
+	}
+	s.Eventually(func() error { return left(s, preview, 0) })
+	byLedger(s, p, n)
+	s.Calm()
+}
+
+// TestF57TwoReplicasArchiveAtATime has two leaders, because a user gave them different namespaces. Rules that archive have a ledger, so
+// that one of them ends; both write to the same archive without harm.
+func TestF57TwoReplicasArchiveAtATime(t *testing.T) {
+	scenario.Long(t)
+	const backlog = 40
+	s := scenario.New(t, scenario.Options{})
+	a := s.Archive("history")
+	elsewhere := s.More("elsewhere")
+	one := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
+	two := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	configMaps(s, "cm", backlog, preview)
+	p := s.Policy("archived", archiving("Enforce", a))
+	s.Eventually(func() error {
+		return cluster.Want(one.Running() != two.Running(), "both replicas run, or none: want one, which holds the ledger")
+	})
+	again := one
+	if one.Running() {
+		again = two
+	}
+	again.Restart() // as a cluster does: the replica takes over the ledger
+	s.Eventually(func() error { return left(s, preview, 0) })
+	byLedger(s, p, backlog)
+	expectPreconditions(t, append(one.Deletes(), two.Deletes()...))
+	s.Calm()
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutants
+
+// archiveTable changes what permits the deletion by rules that archive.
+var archiveTable = map[string]Mutant{
+	"archive: a receipt for another version permits the deletion": {
+		File: "policy/archive.go", Test: "./policy TestClear",
+		Old: "&& r.Target.Is(t) &&",
+		New: "&& r.Target.UID == t.UID &&",
+	},
+	"archive: a receipt for another object permits the deletion": {
+		File: "policy/archive.go", Test: "./policy TestClear",
+		Old: "&& r.Target.Is(t) &&",
+		New: "&& r.Target.ResourceVersion == t.ResourceVersion &&",
+	},
+	"archive: a receipt of other settings permits the deletion": {
+		File: "policy/archive.go", Test: "./policy TestClear",
+		Old: " && r.Archive.Equal(a)\n",
+		New: " && a != nil\n",
+	},
+	"archive: a rule that archives needs no receipt": {
+		File: "policy/archive.go", Test: "./controllers/retention TestReceiptMustBeOfThisVersion",
+		Old: "if w.Rule().Archive != nil && !r.Covers(t, w.Rule().Archive) {",
+		New: "if w.Rule().Archive == nil && !w.Valid() {",
+	},
+	"archive: a clearance permits another version": {
+		File: "policy/archive.go", Test: "./policy TestClearancePermitsOneTarget",
+		Old: "return c.permit.Valid() && c.target == t",
+		New: "return c.permit.Valid() && c.target.UID == t.UID",
+	},
+	"archive: the sender does not compare the clearance": {
+		File: "controllers/kube/remove.go", Test: "./controllers/kube TestSendNeedsAClearanceForItsTarget",
+		Old: "if !cleared.Permits(t) {",
+		New: "if !cleared.Permit().Valid() {",
+	},
+	"archive: the kind of a Secret is not checked": {
+		File: "policy/archive_access.go", Test: "./policy TestMayArchive",
+		Old: "if (r.archives(secretKind) || ",
+		New: "if (",
+	},
+	"archive: a RetentionPolicy of any namespace may archive": {
+		File: "policy/archive_access.go", Test: "./policy TestMayArchive",
+		Old: "case !selector.Matches(namespace.Labels):",
+		New: "case selector.Empty():",
+	},
+	"archive: an unknown receipt is not looked up before the request": {
+		File: "controllers/retention/archive.go", Test: "./controllers/retention TestRecordThatIsLostDuringPreflight",
+		Old: "receipt, _ = f.reconciler.Archive.Lookup(i, f.target)",
+		New: "receipt = policy.Receipt{Target: f.target, Archive: i.Rule.Archive, Segment: \"s\"}",
+	},
+	"archive: a deletion does not wait for its record": {
+		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
+		Old: "ok = ok && p.archived(ctx, it, j.Expected, target, before)",
+		New: "ok = ok && (j.Permit.Valid() || p.archived(ctx, it, j.Expected, target, before))",
+	},
+	"archive: an obstacle ends while the ledger records again": {
+		File: "controllers/retention/delays.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
+		Old: "if o, known := d.obstacles[it]; known {\n\t\to.last = now",
+		New: "if o, known := d.obstacles[it]; known && now.IsZero() {\n\t\to.last = now",
+	},
+	"archive: a changed target is recorded forever": {
+		File: "controllers/retention/archive.go", Test: "./controllers/retention TestOwnerIsRecorded",
+		Old: "case o.Result == Changed, o.Result == Gone:\n\t\tp.settle(ctx, it, i, *o)",
+		New: "case o.Result == Changed, o.Result == Gone:",
+	},
+}

@@ -128,7 +128,7 @@ func TestClearForAnOwner(t *testing.T) {
 	}
 }
 
-// TestClearOnlyWithItsReceipt: whatever a receipt says, a Clearance of a rule that archives has the receipt of its target.
+// TestClearOnlyWithItsReceipt: a Clearance of a rule that archives has the receipt of its target.
 func TestClearOnlyWithItsReceipt(t *testing.T) {
 	w := permitOf(t, version, archiving(history))
 	target := policy.TargetOf(w.Rule().Kind, version)
@@ -217,17 +217,17 @@ func TestLoadArchive(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]struct{ target, rest, want string }{
-		"without to":                 {jobs, `"archive": {}`, "spec.rules[0].archive.to: missing"},
-		"to is no name":              {jobs, `"archive": {"to": "A B"}`, "spec.rules[0].archive.to: "},
-		"no kind":                    {jobs, `"archive": {"to": "history", "dependents": ["*"]}`, `spec.rules[0].archive.dependents[0]: "*" is not a kind`},
-		"orphaned dependents":        {jobs, `"delete": {"propagationPolicy": "Orphan"}, "archive": {"to": "history", "dependents": ["Pod"]}`, "spec.rules[0].archive.dependents: propagationPolicy Orphan"},
-		"logs without Pods":          {jobs, `"archive": {"to": "history", "logs": {"tailBytes": "1Mi"}}`, "spec.rules[0].archive.logs: only Pods have logs"},
-		"no logs":                    {pods, `"archive": {"to": "history", "logs": {"tailBytes": 0}}`, `spec.rules[0].archive.logs.tailBytes: "0" is out of range`},
-		"logs that are too big":      {pods, `"archive": {"to": "history", "logs": {"tailBytes": "17Mi"}}`, `spec.rules[0].archive.logs.tailBytes: "17Mi" is out of range`},
-		"a size beyond int64":        {pods, `"archive": {"to": "history", "logs": {"tailBytes": "1e30"}}`, "is out of range"},
-		"a size that is no quantity": {pods, `"archive": {"to": "history", "logs": {"tailBytes": "much"}}`, "spec.rules[0]"},
-		"a path with a filter":       {pods, `"archive": {"to": "history", "redact": ["spec.containers[?(@.name=='a')].env"]}`, "spec.rules[0].archive.redact[0]: "},
-		"images":                     {`"target": ` + imageTarget, `"archive": {"to": "history"}`, "spec.rules[0].archive: images cannot be archived"},
+		"without to":                {jobs, `"archive": {}`, "spec.rules[0].archive.to: missing"},
+		"to is not a name":          {jobs, `"archive": {"to": "A B"}`, "spec.rules[0].archive.to: "},
+		"no kind":                   {jobs, `"archive": {"to": "history", "dependents": ["*"]}`, `spec.rules[0].archive.dependents[0]: "*" is not a kind`},
+		"orphaned dependents":       {jobs, `"delete": {"propagationPolicy": "Orphan"}, "archive": {"to": "history", "dependents": ["Pod"]}`, "spec.rules[0].archive.dependents: propagationPolicy Orphan"},
+		"logs without Pods":         {jobs, `"archive": {"to": "history", "logs": {"tailBytes": "1Mi"}}`, "spec.rules[0].archive.logs: only Pods have logs"},
+		"no logs":                   {pods, `"archive": {"to": "history", "logs": {"tailBytes": 0}}`, `spec.rules[0].archive.logs.tailBytes: "0" is out of range`},
+		"logs that are too big":     {pods, `"archive": {"to": "history", "logs": {"tailBytes": "17Mi"}}`, `spec.rules[0].archive.logs.tailBytes: "17Mi" is out of range`},
+		"a size beyond int64":       {pods, `"archive": {"to": "history", "logs": {"tailBytes": "1e30"}}`, "is out of range"},
+		"a size without a quantity": {pods, `"archive": {"to": "history", "logs": {"tailBytes": "much"}}`, "spec.rules[0]"},
+		"a path with a filter":      {pods, `"archive": {"to": "history", "redact": ["spec.containers[?(@.name=='a')].env"]}`, "spec.rules[0].archive.redact[0]: "},
+		"images":                    {`"target": ` + imageTarget, `"archive": {"to": "history"}`, "spec.rules[0].archive: images cannot be archived"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := load(t, test.target, test.rest)

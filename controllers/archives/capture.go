@@ -32,7 +32,7 @@ func (w *worker) capture(ctx context.Context, key groupKey, l *lease, requests [
 	w.recordAll(ctx, key, l, items)
 }
 
-// readEach reads objects. It leaves some unread if there is no memory for them.
+// readEach reads objects. It leaves some unread if the memory for them is used up.
 func (w *worker) readEach(ctx context.Context, l *lease, requests []*request) (items []*item, unread []*request) {
 	var group sync.WaitGroup
 	var read []*item

@@ -70,7 +70,7 @@ func (w *worker) dispatch(ctx context.Context, working *sync.WaitGroup) time.Dur
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
-		if len(requests) == 0 || w.trouble() != nil {
+		if len(requests) == 0 || w.problem() != nil {
 			continue
 		}
 		if l := w.lease(key.namespace); l != nil { // otherwise the end of another lease wakes dispatch

@@ -24,7 +24,8 @@ type index struct {
 	err     error              // why the last attempt to write failed; nil if it did not
 }
 
-// turn has the index encrypted for other recipients from now on. What waits is written for the earlier ones.
+// turn has the index encrypted for other recipients from now on. Lines that already wait are for the earlier
+// ones.
 func (x *index) turn(to *archive.Indexer) {
 	if x.current != nil {
 		x.earlier = append(x.earlier, x.current)

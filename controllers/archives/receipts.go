@@ -82,8 +82,8 @@ func (s *receipts) inFlight() bool {
 	return false
 }
 
-// add adds a receipt. It returns the one of another version that it replaces, or nil. What happens to the version is the result of
-// all its records.
+// add adds a receipt. It returns the one of another version that it replaces, or nil. All records of a version
+// have the same result.
 func (s *receipts) add(r *receipt) (replaced *receipt) {
 	old := s.by[r.target.UID]
 	s.by[r.target.UID] = r

@@ -152,7 +152,7 @@ func (l *lease) reserve(i *item, n int64) error {
 	}
 }
 
-// settle ends a read that has reserved memory. What it has read counts even if it is more.
+// settle ends a read that has reserved memory. The bytes that it has read count, even if they are more.
 func (l *lease) settle(i *item, reserved, read int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -133,8 +133,8 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	switch {
 	case w.invalid != nil:
 		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
-	case w.trouble() != nil:
-		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.trouble().Error()
+	case w.problem() != nil:
+		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.problem().Error()
 	case w.stuck:
 		ready.Reason = retention.ArchiveUnavailable
 		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.probe.Write.Error()

@@ -19,7 +19,7 @@ const (
 	trimEvery     = time.Hour
 	trimMost      = 2000           // objects that are deleted in an hour
 	trimAtOnce    = 50             // objects that are deleted in a tick of the upkeep
-	refusedFor    = 24 * time.Hour // after a refused deletion, until the objects of the day are tried again
+	refusedFor    = 24 * time.Hour // after a refused deletion, until the next attempt for the objects of the day
 	deleteTimeout = 10 * time.Second
 	listTimeout   = 5 * time.Minute
 )

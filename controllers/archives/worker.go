@@ -121,7 +121,7 @@ func (w *worker) mayArchive(r *policy.Rule, also ...schema.GroupKind) error {
 	if err := w.permits(r, also...); err != nil {
 		return err
 	}
-	if err := w.trouble(); err != nil {
+	if err := w.problem(); err != nil {
 		return fmt.Errorf("RetentionArchive %q: %w", w.name, err)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 	return r, true
 }
 
-// record queues a target, unless it is queued. The Outcome says why there is no record; nil if nothing is known to be wrong.
+// record queues a target, unless it is queued. The Outcome says why it cannot be recorded now; nil if no reason is known.
 func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,8 +239,8 @@ func (w *worker) settled(t policy.Target, gone bool) {
 	w.index.finish(&r, result, w.manager.Clock.Now())
 }
 
-// trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
-func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
+// problem returns why nothing can be recorded now; nil if it can. The caller holds mu.
+func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
 
 // failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
 func (w *worker) failed(err error) {
@@ -273,7 +273,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.trouble() != nil || w.stuck {
+	if w.problem() != nil || w.stuck {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ArchiveUnavailable is the reason of a Delay: the rule archives, and the archive does not record what is due.
+// ArchiveUnavailable is the reason of a Delay: the rule archives, and the archive does not record due objects.
 const ArchiveUnavailable = "ArchiveUnavailable"
 
 // noArchive is the Archive of a Reconciler that has none: it never gives a receipt, so rules that archive delete nothing.

@@ -183,13 +183,13 @@ type Archive interface {
 	// Lookup returns the receipt for a version of a target. It returns none that was made for other settings than i.Rule.Archive, for
 	// another RetentionArchive of the same name, or if the rule may not archive there now.
 	Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
-	// Record has a target recorded, and returns at once. Later, and never in the call itself, it calls c.Ready: when there is a
-	// receipt, or when the subject must be evaluated again. A call for a target that is being recorded with the same settings changes
-	// nothing. The Outcome says why there is no record now; nil if nothing is known to be wrong. Changed and Gone say that the target
+	// Record starts to record a target, and returns at once. Later, and never in the call itself, it calls c.Ready: when there is a
+	// receipt, or when the subject must be evaluated again. A second call for a target with the same settings changes
+	// nothing. The Outcome says why it cannot be recorded now; nil if no reason is known. Changed and Gone say that the target
 	// is no longer this version, or no longer exists. With any other Result the record cannot be written, and its Err says why and
 	// what to do; then the caller retries too.
 	Record(i policy.Intent, t policy.Target, c Candidate) *Outcome
-	// Withdraw is called when the subject of an intent is put off or no longer due: what was recorded about it was not deleted.
+	// Withdraw says that the subject of an intent is delayed or no longer due: Sunset did not delete what it recorded.
 	Withdraw(i policy.Intent)
 	// Finish is called with the result of the DELETE. A record whose target was not deleted is marked so.
 	Finish(i policy.Intent, t policy.Target, o Outcome)

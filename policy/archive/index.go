@@ -84,8 +84,8 @@ func (d *dayIndex) add(line any) {
 	d.lines = append(d.lines, text...)
 }
 
-// Flush writes what was added. After an error, the next Flush writes what was not written. A deletion that the store refuses is no
-// error: the object stays, and the next Flush begins another.
+// Flush writes what was added. After an error, the next Flush writes what was not written. A deletion that the store refuses is not
+// an error: the object stays, and the next Flush begins another.
 func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
 	x.mu.Lock()
 	days := slices.Sorted(maps.Keys(x.days))

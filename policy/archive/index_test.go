@@ -89,8 +89,8 @@ func TestFlushRefused(t *testing.T) {
 	expect.Equal(t, "found", "a4@7: a3@7: a2@7: a1@7: a0@7:", find(t, &archive.Reader{Bucket: store}, archive.Query{}))
 }
 
-// TestCrashes: whichever writes and deletions of a history are missing at its end, as after a crash, each segment that was written
-// is found, and results are only lost.
+// TestCrashes omits any writes and deletions at the end of a history, as a crash does. The index still finds each segment of the
+// bucket, and results are only lost.
 func TestCrashes(t *testing.T) {
 	for seed := range uint64(15) {
 		random := rand.New(rand.NewPCG(seed, 1))

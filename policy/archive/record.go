@@ -38,7 +38,7 @@ type Log struct {
 	Container string `json:"container"`
 	Previous  bool   `json:"previous,omitempty"`  // of the previous instance of the container
 	Truncated bool   `json:"truncated,omitempty"` // the log was longer than the rule's tailBytes
-	Missing   string `json:"missing,omitempty"`   // why there is no text; empty if there is
+	Missing   string `json:"missing,omitempty"`   // the reason for a missing text; or empty
 	Text      string `json:"text"`
 }
 
@@ -58,5 +58,5 @@ type Meta struct {
 	Bytes      int               `json:"bytes"` // length of the record's line
 
 	Result   Result    `json:"-"` // Find sets it
-	ResultAt time.Time `json:"-"` // no later than this; zero if there is no result
+	ResultAt time.Time `json:"-"` // no later than this; zero without a result
 }

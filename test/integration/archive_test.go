@@ -57,7 +57,7 @@ rules:
   archive: {to: SEALED}
 `
 
-// TestArchivedObjectsComeBack archives and deletes objects, and restores them with the command line. What was archived is what the API
+// TestArchivedObjectsComeBack archives and deletes objects, and restores them with the command line. The records have what the API
 // server had, and a finished Job does not run again.
 func TestArchivedObjectsComeBack(t *testing.T) {
 	w := newEnv(t)

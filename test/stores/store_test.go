@@ -212,9 +212,9 @@ func TestUnusable(t *testing.T) {
 		credentials map[string][]byte
 	}{
 		"the key is wrong":                   {s3.URL("x"), wrong},
-		"there is no bucket":                 {replaced(s3.URL("x")), s3.Credentials},
-		"there is no bucket in GCS":          {replaced(gcs.URL("x")), nil},
-		"there is no server":                 {stopped.URL("x"), stopped.Credentials},
+		"the bucket does not exist":          {replaced(s3.URL("x")), s3.Credentials},
+		"the bucket does not exist in GCS":   {replaced(gcs.URL("x")), nil},
+		"the server has stopped":             {stopped.URL("x"), stopped.Credentials},
 		"the directory is not mounted there": {"file://" + unmounted, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

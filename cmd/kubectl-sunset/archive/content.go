@@ -112,8 +112,8 @@ func (c Content) Logs(container string) []archive.Log {
 	})
 }
 
-// WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. What is missing
-// goes to notes.
+// WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. notes gets a
+// line for each missing log.
 func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
 		name := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)

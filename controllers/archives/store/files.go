@@ -21,8 +21,8 @@ func openFiles(u *url.URL) (*Store, error) {
 	return &Store{bucket: bucket, dir: dir}, nil
 }
 
-// sync has a file, and the directories that lead to it, written to the disk. fileblob does not do it. What does not exist is no
-// error: the comparison after the write says so.
+// sync has a file, and the directories that lead to it, written to the disk. fileblob does not do it. A missing file is not an
+// error here: the comparison after the write reports it.
 func (s *Store) sync(name string) error {
 	for path := filepath.FromSlash(name); s.dir != ""; path = filepath.Dir(path) {
 		f, err := os.Open(filepath.Join(s.dir, path))

@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// Probe has the errors of the three operations; nil for each that works. What could not be tried has the error of the operation
-// before it.
+// Probe has the errors of the three operations; nil for each that works. An operation that depends on a failed one has
+// its error.
 type Probe struct{ Write, Read, Delete error }
 
 // Probe writes an object below probe/, reads it back, lists it and deletes it. If the process ends before it is deleted, the object

@@ -63,7 +63,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[archive.Entry
 }
 
 // Write writes an object that does not exist, reads it back and compares. If the store then has exactly the bytes, the write has
-// succeeded, whatever its answer was: the answer may be lost, and stores with object lock may answer 403 for an object that exists.
+// succeeded, even after an error: the answer may be lost, and stores with object lock may answer 403 for an object that exists.
 //
 // A crash or an error between these steps leaves an object without a receipt. Nothing was deleted because of it: the caller
 // succeeds later, by writing the same bytes again or a segment with another name.

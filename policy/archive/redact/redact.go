@@ -74,7 +74,7 @@ func (r *redaction) token() error {
 	return r.out.WriteToken(token)
 }
 
-// child copies a field with its name, or element i of a list. If it is selected, a string is replaced, and another value is left out
+// child copies a field with its name, or element i of a list. A path that selects it replaces a string, and leaves out another value
 // together with its name.
 func (r *redaction) child(paths []Path, i int, isField bool) error {
 	name, key := fmt.Sprintf("[%d]", i), jsontext.Token{}

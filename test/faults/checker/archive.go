@@ -86,8 +86,8 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// results checks what archives say about the objects of their records: nothing is said to be deleted or gone that exists, and no
-// version that Sunset deleted is said to be kept.
+// results checks what archives say about the objects of their records: no existing object is deleted or gone in them, and no
+// version that Sunset deleted is kept.
 func (j *checker) results() {
 	for name, archive := range j.Archives {
 		best := map[history.ArchiveResult]bool{}

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
-// archiveRecovers is how long after a fault of its store an archive may still wait: for the timeout of a write, and before it tries again.
+// archiveRecovers is how long after a fault of its store an archive may still wait: for the timeout of a write, and for the delay before it retries.
 const archiveRecovers = 100 * time.Second
 
 // archivePrefix is the prefix of an archive in its bucket.

@@ -141,7 +141,7 @@ func (s *Step) note(format string, values ...any) {
 }
 
 // setStatus copies the status of a custom resource for a request of its own: the API server ignores it on creation if it is a subresource. Controllers of Kubernetes compute that of its own kinds.
-// What must not run again has none: its controller would read it, and could delete what has finished.
+// An object that must not run again gets none: its controller would read it, and could delete the finished object.
 func (s *Step) setStatus(p *planner) {
 	status, _ := s.Object["status"].(map[string]any)
 	served := p.live.Served[s.Ref.GroupVersionKind]

@@ -48,7 +48,7 @@ const (
 )
 
 // redactedIn returns, for each document, the paths whose values it lacks. A record does not say which document a path is about: it is
-// about those that it matches or, since values that are no strings are removed, about all if it matches none.
+// about those that it matches or, since values other than strings are removed, about all if it matches none.
 func redactedIn(documents []json.RawMessage, paths []string) ([][]string, error) {
 	in := make([][]string, len(documents))
 	for _, text := range paths {

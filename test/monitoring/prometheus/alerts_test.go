@@ -141,6 +141,19 @@ var tries = map[string]map[string]try{
 		"nothing waits":              {`sunset_ledger_waiting{policy="p"} 0x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 		"the limit allows more":      {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 	},
+	"SunsetArchiveUnavailable": {
+		"the store is down":           {`sunset_archive_unavailable{archive="a"} 1x2000` + "\n" + `sunset_archive_unavailable{archive="b"} 0x2000`, 10 * time.Minute, []string{`{archive="a"}`}},
+		"some writes succeed":         {`sunset_archive_unavailable{archive="a"} 1 0 1 0 1 0 1 0 1 0 1 0`, 10 * time.Minute, []string{`{archive="a"}`}},
+		"another leader":              {`sunset_archive_unavailable{archive="a",pod="a"} 1x3 stale` + "\n" + `sunset_archive_unavailable{archive="a",pod="b"} _x5 1x2000`, 8 * time.Minute, []string{`{archive="a"}`}},
+		"one write fails":             {`sunset_archive_unavailable{archive="a"} 0x5 1 0x2000`, 8 * time.Minute, nil},
+		"objects wait for the record": {`sunset_archive_unavailable{archive="a"} 0x2000` + "\n" + `sunset_archive_waiting{archive="a"} 900x2000`, time.Hour, nil},
+	},
+	"SunsetArchiveNotTrimmed": {
+		"the store has an object lock":        {`sunset_archive_refused_days{archive="a"} 3x2000` + "\n" + `sunset_archive_refused_days{archive="b"} 0x2000`, 2 * time.Hour, []string{`{archive="a"}`}},
+		"Sunset retries and is refused again": {`sunset_archive_refused_days{archive="a"} 3x89 0x4 3x100`, 2 * time.Hour, []string{`{archive="a"}`}},
+		"the store refused for half an hour":  {`sunset_archive_refused_days{archive="a"} 0x89 3x29 0x100`, 2*time.Hour + 5*time.Minute, nil},
+		"the store deletes what is old":       {`sunset_archive_refused_days{archive="a"} 0x2000` + "\n" + `sunset_archive_deleted_objects_total{archive="a"} 0+5x2000`, 2 * time.Hour, nil},
+	},
 	"SunsetDigestNotAccepted": {
 		"for half an hour": {`sunset_digest_failing{digest="d"} 1x2000`, time.Hour, []string{`{digest="d"}`}},
 		"once":             {`sunset_digest_failing{digest="d"} 0x30 1x10 0x100`, time.Hour, nil},

@@ -40,12 +40,24 @@ func TestCommandsOfTheDocs(t *testing.T) {
 // consoleBlock finds a block, with its indentation and its lines.
 var consoleBlock = regexp.MustCompile("(?ms)^( *)```console\n *(.*?)\n *```$")
 
+// edited finds a command whose input is a file in which sed replaces a word.
+var edited = regexp.MustCompile(`^sed s/(\w+)/(\w+)/ (\S+) \| `)
+
 func runLine(t *testing.T, line, output string) {
+	stdin := ""
+	if edit := edited.FindStringSubmatch(line); edit != nil {
+		text, err := os.ReadFile(edit[3])
+		expect.NoError(t, err)
+		for _, row := range strings.SplitAfter(string(text), "\n") {
+			stdin += strings.Replace(row, edit[1], edit[2], 1)
+		}
+		line = strings.TrimPrefix(line, edit[0])
+	}
 	args, isOurs := strings.CutPrefix(strings.Replace(line, "go run ./cmd/kubectl-sunset ", "kubectl sunset ", 1), "kubectl sunset ")
 	if !isOurs {
 		t.Fatal("not a command of kubectl sunset")
 	}
-	got := run(t, "", strings.Fields(args)...)
+	got := run(t, stdin, strings.Fields(args)...)
 	var want strings.Builder
 	for _, line := range strings.SplitAfter(strings.TrimRight(output, "\n")+"\n", "\n") {
 		if strings.TrimSpace(line) == "..." {

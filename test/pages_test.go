@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// mostWords is the number of words that a page may have. Generated pages may have more.
+const mostWords = 2000
+
+var generatedPages = []string{
+	"charts/sunset/README.md", "docs/reference/api.md", "docs/reference/cel.md", "docs/reference/kubectl-sunset.md",
+	"docs/reference/kubectl-sunset-output.md",
+}
+
+func TestPagesAreShort(t *testing.T) {
+	texts := repository(t)
+	for name, text := range texts {
+		words := len(strings.Fields(string(text)))
+		if strings.HasSuffix(name, ".md") && words > mostWords && !slices.Contains(generatedPages, name) {
+			t.Errorf("%s has %d words, want at most %d: split it by idea", name, words, mostWords)
+		}
+	}
+	for _, name := range generatedPages {
+		if texts[name] == nil {
+			t.Errorf("%s does not exist", name)
+		}
+	}
+}
+
+// TestTablesOfPagesHaveTheColumns: each table that a page shows for "$ kubectl get" of a kind of Sunset has the columns of its
+// CustomResourceDefinition.
+func TestTablesOfPagesHaveTheColumns(t *testing.T) {
+	texts := repository(t)
+	kinds := columnsOfKinds(t, texts)
+	found := 0
+	for name, text := range texts {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		for _, table := range kubectlGet.FindAllStringSubmatch(string(text), -1) {
+			want, ok := kinds.of(table[1], table[2])
+			if !ok || strings.Contains(table[2], "yaml") || strings.Contains(table[2], "jsonpath") {
+				continue
+			}
+			found++
+			if got := strings.Join(strings.Fields(table[3]), " "); got != want {
+				t.Errorf("%s: %s of kubectl get %s, want %s", name, got, table[1], want)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("found only %d tables", found)
+	}
+}
+
+func TestWrongTablesOfPagesAreFound(t *testing.T) {
+	kinds := columnsOfKinds(t, repository(t))
+	for asked, want := range map[[2]string]string{
+		{"cret", " batch"}:     "NAME MODE MATCHED DUE BLOCKED DELETED READY AGE",
+		{"cret", " # shorter"}: "NAME MODE MATCHED DUE BLOCKED DELETED READY AGE",
+		{"ret", " -A"}:         "NAMESPACE NAME MODE MATCHED DUE BLOCKED DELETED READY AGE",
+		{"jobs", ""}:           "",
+	} {
+		got, _ := kinds.of(asked[0], asked[1])
+		expect.Equal(t, fmt.Sprint(asked), want, got)
+	}
+}
+
+// kubectlGet matches a command that gets a resource, its other arguments, and the next line.
+var kubectlGet = regexp.MustCompile(`(?m)^ *\$ kubectl get (\S+)(.*)\n *(.*)$`)
+
+// columns are the columns of a kind, by the names of its resource.
+type columns map[string][]apiextensionsv1.CustomResourceColumnDefinition
+
+func columnsOfKinds(t *testing.T, texts map[string][]byte) columns {
+	t.Helper()
+	all := columns{}
+	for name, text := range texts {
+		if ok, _ := path.Match("crds/*.yaml", name); !ok {
+			continue
+		}
+		var definition apiextensionsv1.CustomResourceDefinition
+		expect.NoError(t, yaml.Unmarshal(text, &definition))
+		names := definition.Spec.Names
+		for _, resource := range append(names.ShortNames, names.Plural, names.Singular) {
+			all[resource] = definition.Spec.Versions[0].AdditionalPrinterColumns
+		}
+	}
+	return all
+}
+
+// of returns the header of the table that kubectl get prints, and whether it is about a kind of Sunset.
+func (c columns) of(resource, args string) (header string, ok bool) {
+	columns, ok := c[resource]
+	if !ok {
+		return "", false
+	}
+	words := strings.Fields(args)
+	names := []string{"NAME"}
+	if slices.Contains(words, "-A") || slices.Contains(words, "--all-namespaces") {
+		names = slices.Insert(names, 0, "NAMESPACE")
+	}
+	for _, column := range columns {
+		if column.Priority == 0 || slices.Contains(words, "wide") {
+			names = append(names, strings.ToUpper(column.Name))
+		}
+	}
+	return strings.Join(names, " "), true
+}

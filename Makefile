@@ -104,11 +104,12 @@ chart-package: ## Build the archive of the chart for helm push, in dist/ (VERSIO
 	$(HELM) package charts/sunset --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
 
 REGISTRY ?= registry.example.com/sunset
+INSTALL ?= dist/install.yaml
 
 .PHONY: install-manifests
 install-manifests: ## Write the objects of the chart with default values to dist/install.yaml (VERSION=v1.2.3 REGISTRY=registry.example.com/sunset)
-	mkdir -p dist
-	$(KUSTOMIZE) build charts | sed 's|image: sunset-controller:.*|image: $(REGISTRY)/sunset-controller:$(VERSION)|' > dist/install.yaml
+	mkdir -p $(dir $(INSTALL))
+	$(KUSTOMIZE) build charts | sed 's|image: sunset-controller:.*|image: $(REGISTRY)/sunset-controller:$(VERSION)|' > $(INSTALL)
 
 .PHONY: record
 record: control-plane ## Record what this version writes, for tests of upgrades from it (VERSION=v1.2.3)

@@ -5,7 +5,9 @@ package chart_test
 import (
 	"bytes"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,6 +58,47 @@ func TestKustomizationInstallsTheChart(t *testing.T) {
 			t.Errorf("%s: -chart +kustomization\n%s", name, diff)
 		}
 	}
+}
+
+// TestInstallManifests: the file that a release publishes has the objects of the kustomization, with the image of the release.
+func TestInstallManifests(t *testing.T) {
+	path, err := kustomize()
+	expect.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "out", "install.yaml")
+	out, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "install-manifests", "KUSTOMIZE="+path, "INSTALL="+file,
+		"VERSION=v1.2.3", "REGISTRY=registry.example.com/sunset").CombinedOutput()
+	if err != nil {
+		t.Fatalf("make install-manifests: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	expect.NoError(t, err)
+	got := byName(t, text)
+	built, err := exec.CommandContext(t.Context(), path, "build", "../../charts").Output()
+	expect.NoError(t, err)
+	expect.Equal(t, "objects", slices.Sorted(maps.Keys(byName(t, built))), slices.Sorted(maps.Keys(got)))
+	pod, _, _ := unstructured.NestedSlice(got["apps/v1 Deployment "+namespace+"/sunset-controller"].Object, "spec", "template", "spec", "containers")
+	expect.Equal(t, "image", any("registry.example.com/sunset/sunset-controller:v1.2.3"), pod[0].(map[string]any)["image"])
+}
+
+// TestReleaseHasTheInstallManifests: GoReleaser writes the file before it builds, and publishes it with its checksum.
+func TestReleaseHasTheInstallManifests(t *testing.T) {
+	text, err := os.ReadFile("../../.goreleaser.yaml")
+	expect.NoError(t, err)
+	type files []struct{ Glob string }
+	var settings struct {
+		Before   struct{ Hooks []string }
+		Checksum struct {
+			ExtraFiles files `json:"extra_files"`
+		}
+		Release struct {
+			ExtraFiles files `json:"extra_files"`
+		}
+	}
+	expect.NoError(t, yaml.Unmarshal(text, &settings))
+	const file = "bin/install.yaml"
+	expect.Equal(t, "before", []string{"make install-manifests INSTALL=" + file + " VERSION={{ .Tag }} REGISTRY=ghcr.io/sunset-k8s"}, settings.Before.Hooks)
+	expect.Equal(t, "checksum", files{{file}}, settings.Checksum.ExtraFiles)
+	expect.Equal(t, "release", files{{file}}, settings.Release.ExtraFiles)
 }
 
 func byName(t *testing.T, text []byte) map[string]*unstructured.Unstructured {

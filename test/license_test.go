@@ -14,12 +14,12 @@ import (
 
 var (
 	// named is the license, in the first line or after a line that must be the first.
-	named     = regexp.MustCompile(`^(#(!| syntax=).*\n)?(//|#) SPDX-License-Identifier: Apache-2\.0\n`)
+	named     = regexp.MustCompile(`^(#(!| syntax=).*\n)?(//|#|/\*|<!--|\{\{- /\*) SPDX-License-Identifier: Apache-2\.0( \*/| -->| \*/ -\}\})?\n`)
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 )
 
-// TestFilesNameTheLicense: each Go file, script and file of settings does. Manifests to install or copy, documents, test data
-// and generated files do not.
+// TestFilesNameTheLicense: each source file, script and file of settings does. Manifests to install or copy, documents, pages of
+// HTML and what kubectl sunset copies into them, test data and generated files do not.
 func TestFilesNameTheLicense(t *testing.T) {
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -48,8 +48,10 @@ func TestFilesNameTheLicense(t *testing.T) {
 
 func needsLicense(name string) bool {
 	switch filepath.Ext(name) {
-	case ".go":
+	case ".go", ".ts", ".mts", ".mjs", ".vue", ".tpl", ".sh":
 		return true
+	case ".js", ".css":
+		return !under(name, "cmd/kubectl-sunset/report")
 	case ".yaml", ".yml":
 		return strings.HasPrefix(name, ".") || under(name, "test/prose")
 	}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of the site. cmd/playground/site builds it from a copy of docs, in which README.md is index.md.
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The steps of docs/quickstart.md in a cluster. Run it in the root directory of the repository:
 #
 #   test/quickstart/quickstart.sh          all steps, in a new kind cluster: needs kind, docker, kubectl and helm
@@ -29,5 +30,5 @@ try() {
 case "${1-all}" in
 all) install && try ;;
 try) try ;;
-*) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '3,7s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

@@ -1,3 +1,4 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 {{/* Install Sunset once per cluster: resource names are fixed and do not depend on the name of the release. */}}
 
 {{- define "sunset.labels" -}}

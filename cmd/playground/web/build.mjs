@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the page in the working directory: node build.mjs REPOSITORY ENGINE WASM_EXEC FOLDER. The engine is compressed with
 // zstd; WASM_EXEC is the script of Go that runs it.
 import { build } from "esbuild";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { Theme } from "vitepress";
 import DefaultTheme from "vitepress/theme";
 import Diagram from "./Diagram.vue";

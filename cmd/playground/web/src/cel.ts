@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { yamlLanguage } from "@codemirror/lang-yaml";
 import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
 import { parseMixed } from "@lezer/common";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements are built from text only. No text is ever parsed as HTML, so input cannot add elements or scripts.
 
 type Child = Node | string | number | undefined | null | false;

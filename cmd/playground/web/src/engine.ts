@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { File, Request, Response } from "./protocol";
 
 /** How long a request may take, in milliseconds. The objects of a request can be large, and expressions slow. */

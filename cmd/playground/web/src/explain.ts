@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { el, fill } from "./dom";
 import type { Expression, ObjectName, Page, Rank, Referrer, Rule, Setting, Vote } from "./protocol";
 import { count, format, span } from "./time";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { File as TextFile } from "./protocol";
 
 /** How many bytes files may have together, as in cmd/playground/session.go. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { ObjectName } from "./protocol";
 
 /** What a link of the page contains. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { byId, el, fill } from "./dom";
 import { Editor } from "./editor";
 import { type Ask, Engine } from "./engine";

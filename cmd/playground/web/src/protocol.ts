@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requests and responses of the engine, as in cmd/playground/protocol.go. Only fields that the page reads are listed.
 
 export interface File {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { el, fill } from "./dom";
 import type { ObjectName, Verdict } from "./protocol";
 import { away, count } from "./time";

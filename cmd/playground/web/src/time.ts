@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 const units: [string, number][] = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1000]];
 
 /** Formats a duration with its two largest units, such as 2d5h. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { el, fill, svg } from "./dom";
 import type { Verdict } from "./protocol";
 import { count, format } from "./time";

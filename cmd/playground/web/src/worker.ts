@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker runs the engine: wasm_exec.js of Go is in front of this file. A message with wasm starts it; each other message is
 // a request. After a message with failure, the worker cannot be used.
 

@@ -88,7 +88,7 @@ type ApprovalSpec struct {
 	// namespaces; absent if it is for all.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 	// rules is status.pendingApproval.rules of the policy. The approval is for these rules; absent if it is for all.

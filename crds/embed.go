@@ -5,6 +5,8 @@ package crds
 import (
 	"embed"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml
@@ -15,6 +17,13 @@ type File struct {
 	Name string // of the definition, such as clusterretentionpolicies.sunset-k8s.io
 	YAML []byte
 }
+
+// MaxJSON is the maximum size of a definition in bytes: kubectl apply stores it as JSON in an annotation, and the API server accepts
+// annotations of at most 256 KiB.
+const MaxJSON = 256 << 10
+
+// JSON returns the definition as kubectl apply stores it.
+func (f File) JSON() ([]byte, error) { return yaml.YAMLToJSON(f.YAML) }
 
 // Files returns all CustomResourceDefinitions, sorted by group and name. The caller may modify the result.
 func Files() []File {

@@ -38,6 +38,16 @@ func (c *Compiler) Expression(text string) (*Expression, bool) {
 	return &Expression{program: p, common: common}, true
 }
 
+// Variables returns the names of the variables that an expression of a rule without spec.variables can read.
+func (c *Compiler) Variables() (names []string) {
+	for _, v := range c.env.Variables() {
+		if v.Type().Kind() != types.TypeKind { // the names of types, such as int
+			names = append(names, v.Name())
+		}
+	}
+	return names
+}
+
 // Value evaluates the expression as rules do.
 func (e *Expression) Value(object map[string]any) (ref.Val, error) {
 	v, _, err := e.program.run.Eval(&input{object: object})

@@ -123,7 +123,7 @@ func (b *Snapshot) Kinds() []schema.GroupKind {
 	return slices.Collect(maps.Keys(b.kinds))
 }
 
-// Version is the version in which all rules read the kind. The zero value means that no rule targets the kind.
+// Version is the version in which all rules read the kind. The zero value means that no rule reads objects of the kind.
 func (b *Snapshot) Version(kind schema.GroupKind) schema.GroupVersionKind { return b.versions[kind] }
 
 // Rules are the rules about a kind in any namespace, by policy and rule name.

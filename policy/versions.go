@@ -10,34 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// versionClaim is the version in which a kind is read.
+// versionClaim is the version in which a kind is read. The zero value is no claim.
 type versionClaim struct {
-	version schema.GroupVersionKind
-	by      *Rule // a rule of a ClusterRetentionPolicy; nil if the API server prefers the version
+	version schema.GroupVersionKind // zero if it is not known: rules name several versions, and none of them decides
+	by      *Rule                   // a rule of a ClusterRetentionPolicy; nil for none
+	guessed bool                    // only rules of RetentionPolicies name it, and it is not known which version the API server prefers
 }
 
 // agreeOnVersions chooses the version in which each kind is read, because two versions of one object cannot be evaluated
 // together. It is the version that rules of ClusterRetentionPolicies name, where those in force come before dry runs, and then
-// policy and rule name decide. If there are none, it is the version that the API server prefers. A rule with another version is
-// invalid. So the rules of a RetentionPolicy cannot affect those of another.
+// policy and rule name decide. If there are none, it is the version that the API server prefers. While that is not known, it is
+// the one that all rules of RetentionPolicies name, or none if they name several. A rule with another version is invalid. So the
+// rules of a RetentionPolicy never decide about those of another.
 func (b *Snapshot) agreeOnVersions() {
 	claims := map[schema.GroupKind]versionClaim{}
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
-			if r.Invalid() {
-				continue
-			}
-			if kind := StoredAs(r.Kind); r.claimsBefore(claims[kind]) {
-				claims[kind] = r.claim()
+			if kind := StoredAs(r.Kind); !r.Invalid() && !r.keepsWithoutVersion() {
+				claims[kind] = claims[kind].and(r)
 			}
 		}
 	}
 	for kind, claim := range claims {
-		b.versions[kind] = claim.version
+		if !claim.version.Empty() {
+			b.versions[kind] = claim.version
+		}
 	}
 	for i, p := range b.policies {
 		b.policies[i] = p.readAt(claims)
 	}
+}
+
+// keepsWithoutVersion reports whether a rule reads no objects, whichever version is chosen: it is not known which one the API
+// server prefers, nor whether the rule has its permissions.
+func (r *Rule) keepsWithoutVersion() bool {
+	return r.Namespace != "" && r.Preferred.Empty() && r.Unwatched
 }
 
 // claim is the choice of a rule. A rule of a RetentionPolicy chooses what the API server prefers, or, if that is not known, what
@@ -45,37 +52,44 @@ func (b *Snapshot) agreeOnVersions() {
 func (r *Rule) claim() versionClaim {
 	switch {
 	case r.Namespace == "":
-		return versionClaim{r.Kind, r}
+		return versionClaim{version: r.Kind, by: r}
 	case r.Preferred.Empty():
-		return versionClaim{version: r.Kind}
+		return versionClaim{version: r.Kind, guessed: true}
 	default:
 		return versionClaim{version: r.Preferred}
 	}
 }
 
-// claimsBefore reports whether a rule, the next one by policy and rule name, chooses the version despite an earlier claim.
-func (r *Rule) claimsBefore(earlier versionClaim) bool {
+// and is the claim together with that of the next rule, by policy and rule name.
+func (c versionClaim) and(r *Rule) versionClaim {
+	next := r.claim()
 	switch {
-	case earlier.version.Empty():
-		return true
-	case r.Namespace != "":
-		return earlier.by == nil && !r.Preferred.Empty()
-	case earlier.by == nil:
-		return true
+	case c == versionClaim{}, c.guessed && !next.guessed, c.by == nil && next.by != nil:
+		return next
+	case c.guessed && c.version != next.version:
+		return versionClaim{guessed: true}
+	case next.by == nil:
+		return c
 	}
-	if inForce, other := !r.dryRun(), !earlier.by.dryRun(); inForce != other {
-		return inForce
+	if inForce, other := !r.dryRun(), !c.by.dryRun(); inForce != other {
+		if inForce {
+			return next
+		}
+		return c
 	}
-	return r.ID.Compare(earlier.by.ID) < 0
+	if r.ID.Compare(c.by.ID) < 0 {
+		return next
+	}
+	return c
 }
 
-// readAt gives the policy with each rule invalid that uses another version than the chosen one. The policy itself does not
-// change.
+// readAt gives the policy with each rule invalid that uses another version than the chosen one, or any version if none is
+// chosen. The policy itself does not change.
 func (p *Policy) readAt(claims map[schema.GroupKind]versionClaim) *Policy {
 	agreed := p
 	for i, r := range p.Rules {
 		claim := claims[StoredAs(r.Kind)]
-		if claim.version.Empty() || claim.version == r.Kind {
+		if claim == (versionClaim{}) || claim.version == r.Kind || claim.guessed && r.keepsWithoutVersion() {
 			continue
 		}
 		if agreed == p {
@@ -92,11 +106,24 @@ func (p *Policy) readAt(claims map[schema.GroupKind]versionClaim) *Policy {
 	return agreed
 }
 
-// problem is that of a rule with another version.
+// problem is that of a rule with another version than the chosen one. If none is chosen, it does not name other versions,
+// because they are in the policies of other tenants.
 func (c versionClaim) problem(path string, r *Rule) Problem {
+	if c.version.Empty() {
+		return Problem{
+			Path: path,
+			Message: fmt.Sprintf("Sunset reads each kind in one version only, and does not know which version of %s the API server prefers; "+
+				"RetentionPolicies name several versions", r.Kind.Kind),
+			Hint: fmt.Sprintf("to see the preferred version, run kubectl api-resources --api-group=%q; a ClusterRetentionPolicy with a rule "+
+				"about the kind chooses the version", r.Kind.Group),
+		}
+	}
 	why := "because the API server prefers it"
-	if c.by != nil {
+	switch {
+	case c.by != nil:
 		why = "because rule " + c.by.ID.String() + " targets it"
+	case c.guessed:
+		why = "because all valid rules about it target this version"
 	}
 	use := c.version.GroupVersion().String()
 	return Problem{

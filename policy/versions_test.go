@@ -29,6 +29,14 @@ func ofTeam(namespace, preferred string, r *policy.Rule) *policy.Policy {
 	return p
 }
 
+// unwatched makes the permissions of a policy's rules unknown.
+func unwatched(p *policy.Policy) *policy.Policy {
+	for _, r := range p.Rules {
+		r.Unpermitted, r.Unwatched = true, true
+	}
+	return p
+}
+
 // TestKindIsReadAtOneVersion: among others, a RetentionPolicy cannot make the rules of another one invalid.
 func TestKindIsReadAtOneVersion(t *testing.T) {
 	broken := func() *policy.Rule {
@@ -68,8 +76,20 @@ func TestKindIsReadAtOneVersion(t *testing.T) {
 			"v2", []string{"a/p/r", "c/p/r"}},
 		"none has the preferred version": {
 			[]*policy.Policy{ofTeam("a", "v3", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "v3", at("v2", "r", v1alpha1.Enforce))}, "v3", []string{"a/p/r", "b/p/r"}},
-		"without an API server, the first RetentionPolicy by name wins": {
-			[]*policy.Policy{ofTeam("b", "", at("v2", "r", v1alpha1.Enforce)), ofTeam("a", "", at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
+		"while the preferred version is unknown, RetentionPolicies with the same version are valid": {
+			[]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", at("v1", "r", v1alpha1.Enforce))}, "v1", nil},
+		"RetentionPolicies with several versions are not": {
+			[]*policy.Policy{ofTeam("b", "", at("v2", "r", v1alpha1.Enforce)), ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("c", "", at("v1", "r", v1alpha1.Enforce))},
+			"", []string{"a/p/r", "b/p/r", "c/p/r"}},
+		"unless the cluster has a rule": {
+			[]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", at("v2", "r", v1alpha1.Enforce)), policyOf("z", at("v2", "r", v1alpha1.DryRun))},
+			"v2", []string{"a/p/r"}},
+		"a rule without permission makes no other one invalid": {
+			[]*policy.Policy{unwatched(ofTeam("a", "", at("v1", "r", v1alpha1.Enforce))), ofTeam("b", "", at("v2", "r", v1alpha1.Enforce))}, "v2", nil},
+		"nor is it invalid because of others without permission": {
+			[]*policy.Policy{unwatched(ofTeam("a", "", at("v1", "r", v1alpha1.Enforce))), unwatched(ofTeam("b", "", at("v2", "r", v1alpha1.Enforce)))}, "", nil},
+		"it is invalid if another version is preferred": {
+			[]*policy.Policy{unwatched(ofTeam("a", "v2", at("v1", "r", v1alpha1.Enforce)))}, "v2", []string{"a/p/r"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,4 +118,16 @@ func TestVersionThatLosesIsTold(t *testing.T) {
 	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("team", "v2", at("v1", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
 	want = []string{"spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v2, because the API server prefers it (use apiVersion g/v2)"}
 	expect.Equal(t, "problems of a RetentionPolicy", want, problems(snapshot.Policies()[0].Problems))
+	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", at("v2", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
+	want = []string{`spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and does not know which version of Thing the API server prefers; ` +
+		`RetentionPolicies name several versions (to see the preferred version, run kubectl api-resources --api-group="g"; ` +
+		`a ClusterRetentionPolicy with a rule about the kind chooses the version)`}
+	for _, p := range snapshot.Policies() {
+		expect.Equal(t, "problems while the preferred version is unknown", want, problems(p.Problems))
+	}
+	wrong := at("v2", "r", v1alpha1.Enforce)
+	wrong.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", wrong)}, nil, policy.Protection{})
+	want = []string{"spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v1, because all valid rules about it target this version (use apiVersion g/v1)"}
+	expect.Equal(t, "problems of an invalid rule", want, problems(snapshot.Policies()[1].Problems))
 }

@@ -141,7 +141,8 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 
 // rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. affected
 // has the kinds of which more objects may be eligible because declarations of references have changed: for policies that read these
-// references, it records every namespace. A dry run is counted again as a whole.
+// references, it records every namespace. A dry run is counted again as a whole, and so is a policy that would wait in too many
+// namespaces.
 //
 // It drops counts of earlier versions of a policy, even if the change does not affect the objects that the policy selects now.
 // previewsOf drops the count of the current version at the next edit while a change waits.
@@ -174,7 +175,8 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
 			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
 		}
-		e.previews.scope, found = latest, true
+		e.previews.waitIn(latest, l.Clock.Now())
+		found = true
 	}
 	return found
 }

@@ -119,6 +119,13 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	return all
 }
 
+// waitIn makes the version wait in namespaces, or in all of them if there are more than a status and an approval can list.
+func (v *previews) waitIn(scope policy.ApprovalScope, now time.Time) {
+	if v.scope = scope; len(scope) > v1alpha1.MaxPendingNamespaces {
+		v.scope, v.outdated = nil, after(v.outdated, now)
+	}
+}
+
 // withdrawn makes the version wait until it is counted again, because an approval of it was deleted or has expired. Everything that
 // it deletes counts.
 func (v *previews) withdrawn(p *policy.Policy, now time.Time) {

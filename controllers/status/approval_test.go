@@ -292,6 +292,8 @@ func TestConditionSaysWhatToDo(t *testing.T) {
 	}{
 		"a new version": {gated(everywhere), nil,
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=h"},
+		"more namespaces than a list can have": {gated(&policy.ApprovalGate{Hash: "o", Previewed: true}), nil,
+			said + "namespaces, holds, overrides or other policies have changed since Sunset counted this version; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=o"},
 		"a namespace": {gated(newNamespaces), nil,
 			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,

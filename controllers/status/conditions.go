@@ -241,8 +241,11 @@ func (v *statusInput) paced(p *policy.Policy) conditionState {
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
 	why := "because rules of this policy are new or have changed"
-	if p.Approval.AllChanges {
+	switch g := p.Gate; {
+	case p.Approval.AllChanges:
 		why = "and spec.approval.requiredFor is AllChanges"
+	case g != nil && g.Previewed && pending.Hash == g.Hash:
+		why = "because namespaces, holds, overrides or other policies have changed since Sunset counted this version"
 	}
 	if len(pending.Rules) > 0 {
 		why = fmt.Sprintf("because Sunset could not count these rules before: %s", some(pending.Rules, "rules"))

@@ -87,6 +87,9 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	return made.status(p, deleted, v.Before)
 }
 
+// Fit drops details of a status that is too large.
+func Fit(s *v1alpha1.RetentionPolicyStatus) { fit(s) }
+
 // PerObjectAtATick is how many Events about single objects one tick writes.
 const PerObjectAtATick = perObjectAtATick
 

@@ -4,9 +4,9 @@ package status
 
 import "github.com/sunset-k8s/sunset/policy"
 
-// These limits keep every status smaller than etcd accepts, which is 1.5 MiB by default.
+// These limits keep most statuses small; fit shortens the others.
 const (
-	problemsShown = 5 // problems of a rule; also warnings
+	problemsShown = 5 // problems of a rule; also warnings, and messages about overrides
 	readsShown    = 50
 	lineShown     = 512 // bytes
 )

@@ -132,6 +132,7 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 	s.Deleted = deleted.total
 	s.Storage = v.storage(p, stats, deleted.storage, before.Storage)
 	v.conditions(p, &s)
+	fit(&s)
 	return s
 }
 
@@ -171,7 +172,7 @@ func (v *statusInput) rule(r *policy.Rule, stats *policy.RuleStats, deleted int6
 	}
 	s.Problems, s.Warnings = first(problemsShown, s.Problems), first(problemsShown, s.Warnings)
 	if quotaErr := v.compiled.QuotaError; quotaErr != nil && r.Capacity.ByQuota {
-		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+quotaErr.Error())
+		s.Warnings = append(s.Warnings, policy.Shorten("capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+quotaErr.Error(), lineShown))
 	}
 	return s
 }

@@ -3,11 +3,8 @@
 package status_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -223,34 +219,4 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that are removed after 1m may be pulled again repeatedly (write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)",
 	}, s.Rules[1].Warnings)
-}
-
-// TestLargestStatusFitsIntoEtcd: 64 rules with many long problems, and every other list with its largest content.
-func TestLargestStatusFitsIntoEtcd(t *testing.T) {
-	problems := slices.Repeat([]policy.Problem{{Path: "spec.rules[0].eligible", Message: strings.Repeat("m", 5000)}}, 100)
-	var rules []*policy.Rule
-	for i := range 64 {
-		r := rule(fmt.Sprintf("%063d", i))
-		r.Problems = problems
-		rules = append(rules, r)
-	}
-	p := policyOf(v1alpha1.Enforce, rules...)
-	s := viewOf(compiledOf(p), nil).Status(p)
-	expect.Equal(t, "problems of a rule", 6, len(s.Rules[0].Problems))
-	expect.Equal(t, "the last one", "and 95 more", s.Rules[0].Problems[5])
-	namespace, name := strings.Repeat("n", 63), strings.Repeat("n", 253)
-	for i := range s.Rules {
-		r := &s.Rules[i]
-		r.Warnings = r.Problems
-		r.Soonest = slices.Repeat([]v1alpha1.DueSample{{Namespace: namespace, Name: name, DueTime: timeOf(now), Owner: name}}, policy.SoonestKept)
-		r.ErrorSamples = slices.Repeat([]v1alpha1.ErrorSample{{Namespace: namespace, Name: name, Message: name}}, policy.FailingKept)
-		r.DistrustedMarks = slices.Repeat([]string{namespace}, v1alpha1.MaxDistrusted)
-		r.Outcomes = slices.Repeat([]v1alpha1.LedgerOutcome{{Name: namespace, LedgerCount: v1alpha1.LedgerCount{Deleted: 1e6, Gone: 1e6}}}, ledger.MaxOutcomes)
-	}
-	data, err := json.Marshal(s)
-	expect.NoError(t, err)
-	t.Logf("%d KiB", len(data)>>10)
-	if len(data) > 3<<19 {
-		t.Errorf("the status has %d bytes", len(data))
-	}
 }

@@ -38,7 +38,7 @@ func (v *statusInput) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.Clu
 		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 	}
 	if base := v.compiled.Snapshot.Rule(r.ID); base != nil {
-		s.Messages = base.OverrideWarnings(p.Name, v.compiled.Snapshot.Overrides(p.Namespace))
+		s.Messages = first(problemsShown, base.OverrideWarnings(p.Name, v.compiled.Snapshot.Overrides(p.Namespace)))
 	}
 	if r.Unapproved {
 		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))

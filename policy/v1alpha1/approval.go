@@ -15,7 +15,7 @@ import (
 // +kubebuilder:printcolumn:name=Policy,type=string,JSONPath=`.spec.policy.name`
 // +kubebuilder:printcolumn:name=Objects,type=integer,JSONPath=`.spec.objects`
 // +kubebuilder:printcolumn:name=Approved-By,type=string,priority=1,JSONPath=`.spec.approvedBy`
-// +kubebuilder:printcolumn:name=Expires,type=string,JSONPath=`.spec.expirationTime`
+// +kubebuilder:printcolumn:name=Expires,type=string,priority=1,JSONPath=`.spec.expirationTime`
 // +kubebuilder:printcolumn:name=Hash,type=string,priority=1,JSONPath=`.spec.hash`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterRetentionApproval struct {
@@ -44,7 +44,7 @@ type ClusterRetentionApprovalList struct {
 // +kubebuilder:printcolumn:name=Policy,type=string,JSONPath=`.spec.policy.name`
 // +kubebuilder:printcolumn:name=Objects,type=integer,JSONPath=`.spec.objects`
 // +kubebuilder:printcolumn:name=Approved-By,type=string,priority=1,JSONPath=`.spec.approvedBy`
-// +kubebuilder:printcolumn:name=Expires,type=string,JSONPath=`.spec.expirationTime`
+// +kubebuilder:printcolumn:name=Expires,type=string,priority=1,JSONPath=`.spec.expirationTime`
 // +kubebuilder:printcolumn:name=Hash,type=string,priority=1,JSONPath=`.spec.hash`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type RetentionApproval struct {
@@ -77,34 +77,40 @@ type ApprovalSpec struct {
 	// hash is status.pendingApproval.hash of the policy.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{32}$`
+	// +kubebuilder:example="9f2c1d40b7a3e8155d0c6e2f8a914b37"
 	Hash string `json:"hash"`
 	// objects is status.pendingApproval.due.week of the policy: how many objects the change may delete within 7 days. When an approval
 	// is created, the admission policies refuse it if the policy shows a higher number, other namespaces or other rules. Sunset
 	// itself compares only the policy and the hash.
 	// +required
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:example=355
 	Objects int64 `json:"objects"`
 	// namespaces is status.pendingApproval.namespaces of the policy, "" for cluster-scoped objects. The approval is for these
 	// namespaces; absent if it is for all.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:example={"team-a"}
 	Namespaces []string `json:"namespaces,omitempty"`
 	// rules is status.pendingApproval.rules of the policy. The approval is for these rules; absent if it is for all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:example={"failed"}
 	Rules []string `json:"rules,omitempty"`
 	// approvedBy is the name of the user who approves. The admission policies refuse another user's name. Absent if another
 	// program creates the approval, such as a GitOps controller.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:example="alice@example.com"
 	ApprovedBy string `json:"approvedBy,omitempty"`
 	// expirationTime is the time from which the approval no longer counts, as if it were deleted: Sunset then counts the policy
 	// again, and waits if it would delete too much. Absent for never.
 	// +optional
+	// +kubebuilder:example="2026-12-01T08:00:00Z"
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
 
@@ -114,8 +120,13 @@ type ApprovedPolicy struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:example="batch"
 	Name string `json:"name"`
 	// uid of the policy.
 	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:example="0b5b0b5e-2f4e-4a0a-9d55-3b8a1c6f8f31"
 	UID types.UID `json:"uid"`
 }

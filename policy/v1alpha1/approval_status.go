@@ -4,6 +4,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// MaxPendingNamespaces is the maximum number of PendingApproval.Namespaces. If more namespaces wait, the whole policy waits, so that
+// the status stays small, and an approval, which has the same list, is possible.
+const MaxPendingNamespaces = 2000
+
 // PendingApproval is a configuration change that would delete more than approval allows, or any object if approval is always
 // required.
 type PendingApproval struct {
@@ -19,9 +23,10 @@ type PendingApproval struct {
 	// +listType=atomic
 	Rules []string `json:"rules,omitempty"`
 	// namespaces where the policy may delete objects that another rule or a hold kept before, "" for cluster-scoped objects;
-	// absent if the rules of the policy are new or have changed.
+	// absent if all namespaces wait: the rules of the policy are new or have changed, or more than 2000 namespaces have changed.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2000
 	Namespaces []string `json:"namespaces,omitempty"`
 	// sinceTime is the time from which the policy applies in the namespaces, or from which the rules wait for approval.
 	// +optional

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=rarchive,categories=sunset
-// +kubebuilder:printcolumn:name=URL,type=string,JSONPath=`.spec.url`
+// +kubebuilder:printcolumn:name=URL,type=string,priority=1,JSONPath=`.spec.url`
 // +kubebuilder:printcolumn:name=Records,type=integer,JSONPath=`.status.records`
 // +kubebuilder:printcolumn:name=Bytes,type=integer,JSONPath=`.status.bytes`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

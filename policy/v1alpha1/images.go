@@ -111,9 +111,9 @@ type NodeImagePolicy struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=nireport,categories=sunset
 // +kubebuilder:printcolumn:name=Images,type=integer,JSONPath=`.images`
-// +kubebuilder:printcolumn:name=Bytes,type=integer,JSONPath=`.bytes`
+// +kubebuilder:printcolumn:name=Bytes,type=integer,priority=1,JSONPath=`.bytes`
 // +kubebuilder:printcolumn:name=Used %,type=integer,JSONPath=`.filesystem.usedPercent`
-// +kubebuilder:printcolumn:name=Removed,type=integer,JSONPath=`.removed.images`
+// +kubebuilder:printcolumn:name=Removed,type=integer,priority=1,JSONPath=`.removed.images`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name=Observed,type=date,JSONPath=`.observedTime`
 type NodeImageReport struct {

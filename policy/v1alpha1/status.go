@@ -216,7 +216,8 @@ type ClusterRuleStatus struct {
 	// nextDueTime is the next due time of these objects.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
-	// messages say which part of an override has no effect, or a different effect than written, and why.
+	// messages say which part of an override has no effect, or a different effect than written, and why. The list has the first
+	// five.
 	// +optional
 	// +listType=atomic
 	Messages []string `json:"messages,omitempty"`

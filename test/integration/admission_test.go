@@ -195,6 +195,10 @@ func TestAPIServerChecksShapes(t *testing.T) {
 		"in keepNewest":               {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
 		"in capacity":                 {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
 		"in overrideBounds":           {"rules/0/overrideBounds", "{least: 1h}", "overrideBounds: least"},
+		"in archive":                  {"rules/0/archive", "{to: history, log: {}}", "archive: log"},
+		"in logs of an archive":       {"rules/0/archive", "{to: history, logs: {tailBytes: 1Mi, tail: 1}}", "archive.logs: tail"},
+		"in limits":                   {"limits", "{maxDeletions: 3, window: 1h, per: 1h}", "limits: per"},
+		"in a window of an override":  {"overrides/0/windows", "[{schedule: '@daily', duration: 1h, zone: UTC}]", "window of an override"},
 		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
 		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
 		"in approval":                 {"approval", "{objects: 3}", "approval: objects"},
@@ -230,8 +234,9 @@ func TestAPIServerChecksShapes(t *testing.T) {
 const everyField = `
 mode: DryRun
 serviceAccountName: cleaner
-overrides: [{policy: batch, rule: jobs, ttl: 1d12h, suspend: false, keepNewest: {count: 1}}]
+overrides: [{policy: batch, rule: jobs, ttl: 1d12h, suspend: false, keepNewest: {count: 1}, windows: [{schedule: "@daily", duration: 1h, timeZone: UTC}]}]
 variables: [{name: done, expression: "true"}]
+limits: {maxDeletions: 10, window: 1h}
 approval: {maxPercent: 25, maxObjects: 100}
 rules:
 - name: all
@@ -243,6 +248,7 @@ rules:
   capacity: {max: 5, share: PerNamespace}
   overrideBounds: {minTTL: "0", maxTTL: 2w, ttlAnnotation: WithinBounds, allowSuspend: true, minKeepNewest: 1}
   delete: {propagationPolicy: Background}
+  archive: {to: history, dependents: [Pod], events: true, logs: {tailBytes: 1Mi, required: true}, redact: ["spec.a"]}
   events: Aggregate
 `
 

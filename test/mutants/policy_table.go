@@ -206,8 +206,13 @@ var policyTable = map[string]Mutant{
 	},
 	"a rule of a RetentionPolicy decides the API version": {
 		File: "policy/versions.go", Test: "./policy TestKindIsReadAtOneVersion",
-		Old: "return earlier.by == nil && !r.Preferred.Empty()",
-		New: "return !r.Preferred.Empty()",
+		Old: "c.by == nil && next.by != nil",
+		New: "c.by == nil",
+	},
+	"the first RetentionPolicy decides an unknown API version": {
+		File: "policy/versions.go", Test: "./policy TestKindIsReadAtOneVersion",
+		Old: "\t\treturn versionClaim{guessed: true}\n",
+		New: "\t\treturn c\n",
 	},
 	"a long list of namespaces with distrusted marks is truncated": {
 		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesAreLimited",

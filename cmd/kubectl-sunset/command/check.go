@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/check"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
@@ -49,12 +50,17 @@ func (k *checkCommand) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
+	progress, attempts := terminal.StartProgress(k.streams.ErrOut, "attempts to pass all checks"), 0
+	defer progress.Stop()
 	var report *check.Report
 	_ = wait.PollUntilContextTimeout(ctx, checkInterval, k.wait, true, func(context.Context) (bool, error) { // which ends before the last attempt
 		settings := check.Settings{Namespace: k.namespace, Version: version.Get().Version, Now: k.now.Add(time.Since(started))}
 		report, err = check.Run(ctx, c, settings)
+		attempts++
+		progress.Set(attempts)
 		return err == nil && !report.HasFailed(), nil
 	})
+	progress.Stop()
 	if err != nil {
 		return err
 	}
@@ -75,12 +81,13 @@ const checkHelp = `Check the installation of Sunset, and print a line for each c
 - SKIP: you may not read what the check needs, or there is nothing to compare
 
 The checks are: the kinds and their fields, the clock of this computer, the replicas and the version of the controller, the
-Lease of the leader by the clock of the API server, admission, and the permissions and conditions of policies. If a policy
-has rules about images, the command also checks that each Linux node has an agent.
+Lease of the leader by the clock of the API server, admission, the permissions and conditions of policies, and whether
+RetentionArchives and RetentionDigests are ready. If a policy has rules about images, the command also checks that each
+Linux node has an agent.
 
 The command only reads. To make all checks, you need permission to list Deployments, ValidatingAdmissionPolicies, their
-bindings, ValidatingWebhookConfigurations and policies, and to get the Lease sunset-controller; for the agents also to list
-nodes and NodeImageReports.
+bindings, ValidatingWebhookConfigurations, policies, RetentionArchives and RetentionDigests, and to get the Lease
+sunset-controller; for the agents also to list nodes and NodeImageReports.
 
 Exit codes: 0 no check failed; 1 at least one failed; 2 wrong usage, or a cluster that does not respond.`
 

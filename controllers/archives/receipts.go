@@ -124,18 +124,13 @@ func (s *receipts) finish(t policy.Target, o retention.Outcome) (receipt, archiv
 	return *r, result
 }
 
-// settle takes what has become of a target whose DELETE had no definite answer. It returns the receipt and the result to write; an
-// empty result if there is no such receipt.
-func (s *receipts) settle(t policy.Target, gone bool) (receipt, archive.Result) {
-	r := s.by[t.UID]
-	if r == nil || !r.target.Is(t) || !r.unsure {
-		return receipt{}, ""
+// settle takes what has become of a target whose DELETE had no definite answer.
+func (s *receipts) settle(t policy.Target, gone bool) {
+	if r := s.by[t.UID]; r != nil && r.target.Is(t) {
+		if r.unsure = false; gone {
+			delete(s.by, t.UID)
+		}
 	}
-	if r.unsure = false; gone {
-		delete(s.by, t.UID)
-		return *r, archive.Gone
-	}
-	return *r, archive.Kept
 }
 
 // expire removes the receipts that are too old or too many, except those whose request to delete may have a result later.
@@ -150,7 +145,7 @@ func (s *receipts) expire(now time.Time) (expired []*receipt) {
 		if now.Sub(r.at) < r.life() && len(s.by) <= receiptsMost {
 			break
 		}
-		if r.inFlight(now) || r.unsure && now.Sub(r.at) < receiptLife { // the ledger may find out what has become of its target
+		if r.inFlight(now) {
 			left = append(left, r)
 			continue
 		}

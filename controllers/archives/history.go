@@ -15,7 +15,7 @@ const (
 	repeatPause  = time.Minute      // before the third record of an object that was not deleted; it doubles each time
 	repeatMost   = 15 * time.Minute // between two records of one object
 	refusedMost  = 30 * time.Minute // between two attempts to write a record that the store has refused
-	historyLife  = time.Hour        // how long an object is remembered after its last record
+	historyLife  = lifeMost         // how long an object is remembered after its last record
 	historyCheck = 10_000           // objects from which on those that are too old are removed
 	refusedFew   = 25               // records in a segment with one that the store has refused once
 )

@@ -50,7 +50,7 @@ func (x *index) add(s archive.Segment) {
 
 func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
 	if x.current != nil && result != "" {
-		x.current.Finish(r.segment, r.line, result, at)
+		x.current.Finish(r.Segment, r.Line, result, at)
 		x.pending++
 	}
 }

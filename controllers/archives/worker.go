@@ -232,7 +232,7 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	if result == archive.Deleted || result == archive.Gone {
 		w.history.forget(t.UID)
 	}
-	w.index.finish(&r, result, w.manager.Clock.Now())
+	w.index.finish(r, result, w.manager.Clock.Now())
 }
 
 // trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.

@@ -26,11 +26,21 @@ const (
 
 // index is the index of an archive. The mu of the worker guards it.
 type index struct {
-	current *archive.Indexer   // nil until the store is known
+	current *archive.Indexer   // nil until the store is open: nothing is recorded before
 	earlier []*archive.Indexer // with other recipients; until they are written
 	pending int                // records and results that may not be written
 	waiting []func()           // to be called when all that was added before is written
 	err     error              // why the last attempt to write failed; nil if it did not
+	written bool               // the store has taken an object of the index
+}
+
+// tried notes whether the store has taken an object.
+func (x *index) tried(err error) {
+	if x.err = err; err == nil {
+		x.written = true
+	} else {
+		x.err = fmt.Errorf("write the index: %w", err)
+	}
 }
 
 // turn has the index encrypted for other recipients from now on. What waits is written for the earlier ones.
@@ -42,14 +52,12 @@ func (x *index) turn(to *archive.Indexer) {
 }
 
 func (x *index) add(s archive.Segment) {
-	if x.current != nil {
-		x.current.Add(s)
-		x.pending += len(s.Meta)
-	}
+	x.current.Add(s)
+	x.pending += len(s.Meta)
 }
 
 func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
-	if x.current != nil && result != "" {
+	if result != "" {
 		x.current.Finish(r.Segment, r.Line, result, at)
 		x.pending++
 	}
@@ -76,8 +84,11 @@ func (x *index) kept(all []*receipt, now time.Time) {
 
 // backlog returns why nothing may be recorded until the index is written; nil if it may.
 func (x *index) backlog() error {
-	if x.err == nil || x.pending < indexMost {
+	switch {
+	case x.err == nil || x.written && x.pending < indexMost:
 		return nil
+	case !x.written:
+		return x.err
 	}
 	return fmt.Errorf("%d records and results wait for the index: %w", x.pending, x.err)
 }
@@ -126,7 +137,7 @@ func (w *worker) flush(ctx context.Context) error {
 	w.flushing.Lock()
 	defer w.flushing.Unlock()
 	w.mu.Lock()
-	if w.index.current == nil {
+	if w.index.pending == 0 {
 		w.mu.Unlock()
 		return nil
 	}
@@ -140,12 +151,9 @@ func (w *worker) flush(ctx context.Context) error {
 		failed = append(failed, x.Flush(ctx, w.manager.Clock.Now()))
 	}
 	err := errors.Join(failed...)
-	if err != nil {
-		err = fmt.Errorf("write the index: %w", err)
-	}
 	w.mu.Lock()
 	var written []func()
-	if w.index.err = err; err == nil {
+	if w.index.tried(err); err == nil {
 		w.index.earlier = w.index.earlier[earlier:]
 		w.index.pending -= pending
 		written, w.index.waiting = w.index.waiting[:waiting:waiting], w.index.waiting[waiting:]

@@ -207,14 +207,8 @@ func TestClockThatMayBeWrong(t *testing.T) {
 func TestIndexThatCannotBeWritten(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		b := h.stores["mem://history"]
-		b.set(func() {
-			b.refuse = func(_, name string) (error, bool) {
-				if strings.HasPrefix(name, archive.IndexPrefix) {
-					return errDenied, false
-				}
-				return nil, true
-			}
-		})
+		bubble.Pass(time.Second)
+		b.set(func() { b.refuse = refusingIndex })
 		r := h.rule("p")
 		s, i := h.busy(r)
 		bubble.Pass(time.Minute)
@@ -234,6 +228,36 @@ func TestIndexThatCannotBeWritten(t *testing.T) {
 		expect.Equal(t, "deleted when the index is written", []string{"two"}, h.names())
 		expect.Equal(t, "ready when the index is written", "True Available", h.condition("history", v1alpha1.ArchiveReady))
 	})
+}
+
+// TestIndexThatTheStoreNeverPermits: nothing is recorded, so that nothing is deleted whose record would never have a result.
+func TestIndexThatTheStoreNeverPermits(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		bubble.Pass(time.Second)
+		expect.Equal(t, "writable", "False Failed", h.condition("history", v1alpha1.ArchiveWritable))
+		expect.Equal(t, "ready", "False ArchiveUnavailable", h.condition("history", v1alpha1.ArchiveReady))
+		s := h.add(h.rule("p"), "one")[0]
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "deleted", nil, h.names())
+		if want := "write the index: AccessDenied"; !strings.Contains(s.problem(), want) {
+			t.Errorf("problem %q, want %q", s.problem(), want)
+		}
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "ready when it permits it", "True Available", h.condition("history", v1alpha1.ArchiveReady))
+		expect.Equal(t, "deleted", []string{"one"}, h.names())
+		expect.Equal(t, "objects of probes", 0, b.count("index/probe/"))
+	}, func(h *harness) {
+		h.stores["mem://history"].refuse = refusingIndex
+	})
+}
+
+func refusingIndex(_, name string) (error, bool) {
+	if strings.HasPrefix(name, archive.IndexPrefix) {
+		return errDenied, false
+	}
+	return nil, true
 }
 
 func TestLedgerFindsOutWhatHappened(t *testing.T) {

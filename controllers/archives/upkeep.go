@@ -5,6 +5,7 @@ package archives
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
@@ -42,7 +43,7 @@ func (w *worker) upkeep(ctx context.Context) {
 
 func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Lock()
-	s, invalid, failure := u.spec, u.invalid, u.failure
+	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure, u.index.backlog())
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
@@ -87,6 +88,31 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.probePause = 0
 	u.works()
+	u.probeIndex(ctx)
+}
+
+// probeIndex tests once whether objects of the index can be written: a store may permit other prefixes and not this one.
+func (w *worker) probeIndex(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	w.mu.Lock()
+	probed := w.index.written
+	w.mu.Unlock()
+	if probed {
+		return
+	}
+	bucket, name := current{w}, archive.IndexPrefix+archive.ProbePrefix+rand.Text()
+	err := bucket.Write(ctx, name, []byte("You can delete this object.\n"))
+	if err == nil {
+		err = bucket.Delete(ctx, name)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(err, archive.ErrRefused) {
+		err = nil // see Deletable
+	}
+	w.index.tried(err)
+	w.wake.Send()
 }
 
 // probeNow tests the store.

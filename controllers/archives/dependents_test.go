@@ -101,6 +101,50 @@ func TestRequiredLogsOfPodsWithoutContainerStatus(t *testing.T) {
 	}
 }
 
+// TestRequiredLogOfAPodThatVanishes: the Pod is deleted after it was listed, so that later listings do not have it.
+func TestRequiredLogOfAPodThatVanishes(t *testing.T) {
+	for name, test := range map[string]struct {
+		after   func(h *harness, r *policy.Rule)
+		deleted []string
+	}{
+		"for good":               {func(*harness, *policy.Rule) {}, nil},
+		"and is back":            {func(h *harness, _ *policy.Rule) { h.ownPod() }, []string{"job"}},
+		"and is not required":    {func(h *harness, r *policy.Rule) { h.set(func() { r.Archive = &policy.Archive{To: "history"} }) }, []string{"job"}},
+		"and the leader changes": {func(h *harness, _ *policy.Rule) { h.end(); h.begin() }, []string{"job"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				r := h.rule("p", withLogs(100, true))
+				s := h.know(r, "job")
+				h.ownPod()
+				h.server.refuse = func(verb, kind, _ string) error {
+					if verb == "log" {
+						delete(h.server.objects, keyOf(pods, "a", kind))
+					}
+					return nil
+				}
+				s.attempt()
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "deleted", nil, h.names())
+				if want := "log of container main of Pod job-x, which archive.logs.required requires: pods \"job-x\" not found"; !strings.Contains(s.problem(), want) {
+					t.Errorf("problem %q, want %q", s.problem(), want)
+				}
+				h.server.refuse = nil
+				test.after(h, r)
+				s.attempt()
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "deleted later", test.deleted, h.names())
+			})
+		})
+	}
+}
+
+// ownPod adds a Pod of the Job "job".
+func (h *harness) ownPod() {
+	h.server.own(h.server.put(pods, "job-x", ran), h.server.objects["Job a/job"])
+	h.server.logs["job-x/main"] = "hello"
+}
+
 func TestManagedFieldsWithRedactedValues(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		r := h.rule("p", func(r *policy.Rule) {

@@ -15,7 +15,7 @@ const (
 	repeatPause  = time.Minute      // before the third record of an object that was not deleted; it doubles each time
 	repeatMost   = 15 * time.Minute // between two records of one object
 	refusedMost  = 30 * time.Minute // between two attempts to write a record that the store has refused
-	historyLife  = time.Hour        // how long an object is remembered after its last record
+	historyLife  = lifeMost         // how long an object is remembered after its last record
 	historyCheck = 10_000           // objects from which on those that are too old are removed
 	refusedFew   = 25               // records in a segment with one that the store has refused once
 )
@@ -32,6 +32,13 @@ type past struct {
 	refused           time.Time // when the store first refused the record
 	last              time.Time // when either last happened
 	err               error     // why the store refused; nil if it did not
+	lost              lostLog
+}
+
+// lostLog is a log that was required and that was not read, because its Pod no longer existed. The zero lostLog is none.
+type lostLog struct {
+	pod string
+	err error
 }
 
 func newHistory() history { return history{by: map[types.UID]past{}, check: historyCheck} }
@@ -48,6 +55,13 @@ func (h *history) refused(uid types.UID, err error, now time.Time) {
 		p.refused = now
 	}
 	p.err, p.last = err, now
+	h.set(uid, p)
+}
+
+// lost notes that a required log is lost: a later listing no longer has its Pod. It counts until the object is recorded.
+func (h *history) lost(uid types.UID, log lostLog, now time.Time) {
+	p := h.by[uid]
+	p.last, p.lost = now, log
 	h.set(uid, p)
 }
 

@@ -9,19 +9,38 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// indexMost is how many records and results may wait for the index to be written, before no more objects are recorded:
-// their lines are in memory.
-const indexMost = 50_000
+const (
+	flushEvery   = 5 * time.Second // the ledger counts deletions after their results are written
+	flushAt      = 200             // deletions that wait for that; a ledger has at most ledger.MaxOpen that it does not count yet
+	flushTimeout = time.Minute
+	// indexMost is how many records and results may wait for the index to be written, before no more objects are recorded: their lines are
+	// in memory.
+	indexMost = 50_000
+)
 
 // index is the index of an archive. The mu of the worker guards it.
 type index struct {
-	current *archive.Indexer   // nil until the store is known
+	current *archive.Indexer   // nil until the store is open: nothing is recorded before
 	earlier []*archive.Indexer // with other recipients; until they are written
 	pending int                // records and results that may not be written
+	waiting []func()           // to be called when all that was added before is written
 	err     error              // why the last attempt to write failed; nil if it did not
+	written bool               // the store has taken an object of the index
+}
+
+// tried notes whether the store has taken an object.
+func (x *index) tried(err error) {
+	if x.err = err; err == nil {
+		x.written = true
+	} else {
+		x.err = fmt.Errorf("write the index: %w", err)
+	}
 }
 
 // turn has the index encrypted for other recipients from now on. Lines that already wait are for the earlier
@@ -34,17 +53,25 @@ func (x *index) turn(to *archive.Indexer) {
 }
 
 func (x *index) add(s archive.Segment) {
-	if x.current != nil {
-		x.current.Add(s)
-		x.pending += len(s.Meta)
-	}
+	x.current.Add(s)
+	x.pending += len(s.Meta)
 }
 
 func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
-	if x.current != nil && result != "" {
-		x.current.Finish(r.segment, r.line, result, at)
+	if result != "" {
+		x.current.Finish(r.Segment, r.Line, result, at)
 		x.pending++
 	}
+}
+
+// settle adds the result of all records of a version.
+func (x *index) settle(t policy.Target, gone bool, at time.Time) {
+	result := archive.Kept
+	if gone {
+		result = archive.Gone
+	}
+	x.current.FinishVersion(t.UID, t.ResourceVersion, result, at)
+	x.pending++
 }
 
 // kept adds that nothing deleted the objects of some receipts, except those of which that is not known.
@@ -58,20 +85,64 @@ func (x *index) kept(all []*receipt, now time.Time) {
 
 // backlog returns why nothing may be recorded until the index is written; nil if it may.
 func (x *index) backlog() error {
-	if x.err == nil || x.pending < indexMost {
+	switch {
+	case x.err == nil || x.written && x.pending < indexMost:
 		return nil
+	case !x.written:
+		return x.err
 	}
 	return fmt.Errorf("%d records and results wait for the index: %w", x.pending, x.err)
 }
 
-// flush writes the index. Only one goroutine may call it at a time.
-func (w *worker) flush(ctx context.Context) error {
+// flushes writes the index now and then until ctx ends, and at once if many deletions wait for it.
+func (w *worker) flushes(ctx context.Context) {
+	for w.results.Wait(ctx, w.manager.Clock, flushEvery) {
+		if err := w.flush(ctx); err != nil {
+			log.FromContext(ctx).Info("index of the archive not written; Sunset retries", "archive", w.name, "err", err.Error())
+		}
+	}
+}
+
+// whenWritten calls then when the index has all results so far.
+func (w *worker) whenWritten(then func()) {
 	w.mu.Lock()
-	if w.index.current == nil {
+	waits := w.index.pending > 0 && !w.closed
+	if waits {
+		if w.index.waiting = append(w.index.waiting, then); len(w.index.waiting)%flushAt == 0 {
+			w.results.Send()
+		}
+	}
+	w.mu.Unlock()
+	if !waits {
+		then()
+	}
+}
+
+// settled takes what has become of targets whose DELETE had no definite answer: whether each is gone. If it returns nil, the index has
+// it.
+func (w *worker) settled(ctx context.Context, targets map[policy.Target]bool) error {
+	if _, err := w.open(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	for t, gone := range targets {
+		w.receipts.settle(t, gone)
+		w.index.settle(t, gone, w.manager.Clock.Now())
+	}
+	w.mu.Unlock()
+	return w.flush(ctx)
+}
+
+// flush writes the index.
+func (w *worker) flush(ctx context.Context) error {
+	w.flushing.Lock()
+	defer w.flushing.Unlock()
+	w.mu.Lock()
+	if w.index.pending == 0 {
 		w.mu.Unlock()
 		return nil
 	}
-	earlier, pending := len(w.index.earlier), w.index.pending
+	earlier, pending, waiting := len(w.index.earlier), w.index.pending, len(w.index.waiting)
 	all := append(slices.Clone(w.index.earlier), w.index.current)
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
@@ -81,15 +152,21 @@ func (w *worker) flush(ctx context.Context) error {
 		failed = append(failed, x.Flush(ctx, w.manager.Clock.Now()))
 	}
 	err := errors.Join(failed...)
-	if err != nil {
-		err = fmt.Errorf("write the index: %w", err)
-	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.index.err = err; err == nil {
+	var written []func()
+	if w.index.tried(err); err == nil {
 		w.index.earlier = w.index.earlier[earlier:]
 		w.index.pending -= pending
+		written, w.index.waiting = w.index.waiting[:waiting:waiting], w.index.waiting[waiting:]
 		w.wake.Send()
 	}
+	w.mu.Unlock()
+	callAll(written)
 	return err
+}
+
+func callAll(all []func()) {
+	for _, f := range all {
+		f()
+	}
 }

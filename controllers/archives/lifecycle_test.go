@@ -5,7 +5,9 @@ package archives_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,14 +207,8 @@ func TestClockThatMayBeWrong(t *testing.T) {
 func TestIndexThatCannotBeWritten(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		b := h.stores["mem://history"]
-		b.set(func() {
-			b.refuse = func(_, name string) (error, bool) {
-				if strings.HasPrefix(name, archive.IndexPrefix) {
-					return errDenied, false
-				}
-				return nil, true
-			}
-		})
+		bubble.Pass(time.Second)
+		b.set(func() { b.refuse = refusingIndex })
 		r := h.rule("p")
 		s, i := h.busy(r)
 		bubble.Pass(time.Minute)
@@ -234,6 +230,36 @@ func TestIndexThatCannotBeWritten(t *testing.T) {
 	})
 }
 
+// TestIndexThatTheStoreNeverPermits: nothing is recorded, so that nothing is deleted whose record would never have a result.
+func TestIndexThatTheStoreNeverPermits(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		bubble.Pass(time.Second)
+		expect.Equal(t, "writable", "False Failed", h.condition("history", v1alpha1.ArchiveWritable))
+		expect.Equal(t, "ready", "False ArchiveUnavailable", h.condition("history", v1alpha1.ArchiveReady))
+		s := h.add(h.rule("p"), "one")[0]
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "deleted", nil, h.names())
+		if want := "write the index: AccessDenied"; !strings.Contains(s.problem(), want) {
+			t.Errorf("problem %q, want %q", s.problem(), want)
+		}
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "ready when it permits it", "True Available", h.condition("history", v1alpha1.ArchiveReady))
+		expect.Equal(t, "deleted", []string{"one"}, h.names())
+		expect.Equal(t, "objects of probes", 0, b.count("index/probe/"))
+	}, func(h *harness) {
+		h.stores["mem://history"].refuse = refusingIndex
+	})
+}
+
+func refusingIndex(_, name string) (error, bool) {
+	if strings.HasPrefix(name, archive.IndexPrefix) {
+		return errDenied, false
+	}
+	return nil, true
+}
+
 func TestLedgerFindsOutWhatHappened(t *testing.T) {
 	for name, test := range map[string]struct {
 		gone bool
@@ -242,16 +268,81 @@ func TestLedgerFindsOutWhatHappened(t *testing.T) {
 		"it is gone":    {true, archive.Gone},
 		"it is changed": {false, archive.Kept},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(h *harness) {
-				s, i := h.busy(h.rule("p", func(r *policy.Rule) { r.Archive.Events = true }))
-				h.Finish(i, s.target, retention.Outcome{Unsure: true})
-				bubble.Pass(15 * time.Minute)
-				expect.Equal(t, "before", map[string]archive.Result{"one": archive.Unknown}, h.results(h.stores["mem://history"]))
-				h.Settled(s.target, test.gone)
-				bubble.Pass(20 * time.Second)
-				expect.Equal(t, "results", map[string]archive.Result{"one": test.want}, h.results(h.stores["mem://history"]))
+		for _, crash := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after a crash: %t", name, crash), func(t *testing.T) {
+				inBubble(t, func(h *harness) {
+					b := h.stores["mem://history"]
+					s, i := h.busy(h.rule("p", func(r *policy.Rule) { r.Archive.Events = true }))
+					h.Finish(i, s.target, retention.Outcome{Unsure: true})
+					bubble.Pass(15 * time.Minute)
+					expect.Equal(t, "before", map[string]archive.Result{"one": archive.Unknown}, h.results(b))
+					if crash {
+						h.end()
+						h.begin()
+					}
+					expect.NoError(t, h.Settled(h.Context(), "history", map[policy.Target]bool{s.target: test.gone}))
+					expect.Equal(t, "results", map[string]archive.Result{"one": test.want}, h.results(b))
+				})
 			})
-		})
+		}
 	}
+}
+
+func TestSettledFails(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		s, _ := h.busy(h.rule("p"))
+		all := map[policy.Target]bool{s.target: true}
+		b.set(func() { b.refuse = func(string, string) (error, bool) { return errDown, false } })
+		if err := h.Settled(h.Context(), "history", all); !errors.Is(err, errDown) {
+			t.Errorf("error %v", err)
+		}
+		b.set(func() { b.refuse = nil })
+		expect.NoError(t, h.Settled(h.Context(), "history", all))
+		expect.Equal(t, "results", map[string]archive.Result{"one": archive.Gone}, h.results(b))
+		expect.NoError(t, h.Settled(h.Context(), "deleted", all))
+		h.end()
+		h.unlisted = errDown
+		h.begin()
+		if err := h.Settled(h.Context(), "history", all); err == nil {
+			t.Error("settled before the RetentionArchives are known")
+		}
+		h.set(func() { h.unlisted = nil })
+	})
+}
+
+// TestResultIsWrittenBeforeTheDeletionCounts also has many deletions at once, a store that fails, and an archive that ends.
+func TestResultIsWrittenBeforeTheDeletionCounts(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		var counted atomic.Int32
+		add := func(n int, before func()) {
+			s, i := h.busy(h.rule("p"))
+			b.set(before)
+			h.Finish(i, s.target, retention.Outcome{Result: retention.Removed})
+			for range n {
+				h.Written("history", func() {
+					if got := h.results(b)["one"]; got != archive.Deleted && b.refuse == nil {
+						t.Errorf("result %q", got)
+					}
+					counted.Add(1)
+				})
+			}
+		}
+		add(1, func() {})
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "counted after seconds", 1, counted.Load())
+		h.Written("history", func() { counted.Add(1) })
+		expect.Equal(t, "counted at once, because nothing waits", 2, counted.Load())
+		add(200, func() {})
+		bubble.Pass(100 * time.Millisecond)
+		expect.Equal(t, "many, counted at once", 202, counted.Load())
+
+		add(1, func() { b.refuse = func(string, string) (error, bool) { return errDown, false } })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "counted while the store fails", 202, counted.Load())
+		h.set(func() { h.archives = nil })
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "counted after the end of the archive", 203, counted.Load())
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
@@ -27,7 +28,7 @@ func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, l *l
 	group.SetLimit(requestsMost)
 	for _, i := range items {
 		containers, err := containersOf(i)
-		if err != nil {
+		if err = cmp.Or(err, w.lostLog(settings, i, containers)); err != nil {
 			mu.Lock()
 			failed[i] = err
 			mu.Unlock()
@@ -43,6 +44,7 @@ func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, l *l
 				i.logs = append(i.logs, text)
 				if missing != nil && settings.Required {
 					failed[i] = fmt.Errorf("log of container %s of Pod %s, which archive.logs.required requires: %w", c.name, c.pod, missing)
+					w.noteLost(i, c.pod, failed[i])
 				}
 				return err
 			})
@@ -55,6 +57,26 @@ func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, l *l
 		})
 	}
 	return failed, err
+}
+
+// noteLost notes that the Pod of a required log no longer exists.
+func (w *worker) noteLost(i *item, pod string, err error) {
+	if apierrors.IsNotFound(err) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.history.lost(i.request.target.UID, lostLog{pod, err}, w.manager.Clock.Now())
+	}
+}
+
+// lostLog returns why a log is missing that was required when its Pod was last listed, if the Pod no longer is.
+func (w *worker) lostLog(settings *policy.ArchiveLogs, i *item, containers []container) error {
+	w.mu.Lock()
+	lost := w.history.by[i.request.target.UID].lost
+	w.mu.Unlock()
+	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == lost.pod }) {
+		return nil
+	}
+	return lost.err
 }
 
 // log reads the log of a container. missing says why there is none although the container may have run. The error is errOverflow or

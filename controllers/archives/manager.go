@@ -316,11 +316,32 @@ func (m *Manager) Finish(_ policy.Intent, t policy.Target, o retention.Outcome) 
 	}
 }
 
-// Settled takes what the ledger has read of a target whose DELETE had no definite answer, when that DELETE can no longer change it.
-func (m *Manager) Settled(t policy.Target, gone bool) {
-	for _, w := range m.all() {
-		w.settled(t, gone)
+// Written calls then when a RetentionArchive has all results that it got so far in its index, so that nothing counts a deletion whose
+// record may lose its result. It does not block.
+func (m *Manager) Written(name string, then func()) {
+	m.mu.Lock()
+	w := m.workers[name]
+	m.mu.Unlock()
+	if w == nil { // the RetentionArchive no longer exists
+		then()
+		return
 	}
+	w.whenWritten(then)
+}
+
+// Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
+// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
+func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
+	m.mu.Lock()
+	w, unread := m.workers[name], m.unread
+	m.mu.Unlock()
+	if w == nil {
+		return unread
+	}
+	if err := w.settled(ctx, targets); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", name, err)
+	}
+	return nil
 }
 
 // Problem returns why the objects of a rule that archives cannot be recorded now; nil if they can, or if that is not known yet.

@@ -4,6 +4,7 @@ package archives
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -110,8 +111,11 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	w.mu.Lock()
-	s, failure, o := w.spec, w.failure, &w.opened
+	s, invalid, failure, o := w.spec, w.invalid, w.failure, &w.opened
 	w.mu.Unlock()
+	if s.indexer == nil { // it was never valid
+		return nil, cmp.Or(invalid, errUnread)
+	}
 	same := o.store != nil && o.url == s.object.Spec.URL && slices.Equal(o.recipients, s.recipients)
 	if same && failure == nil && w.manager.Clock.Since(o.at) < credentialsLife {
 		return o.store, nil

@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,10 +15,11 @@ import (
 )
 
 const (
-	receiptsMost = 100_000     // receipts that one worker holds
-	receiptLife  = time.Hour   // after that an object is recorded again
-	contentLife  = time.Minute // the same for a record with dependents, Events or logs, which change although the object does not
-	deleteMost   = time.Minute // from the use of a receipt until the request to delete certainly has a result
+	receiptsMost = 100_000        // receipts that one worker holds
+	receiptLife  = time.Hour      // after that an object is recorded again
+	contentLife  = time.Minute    // the same for a record with dependents, Events or logs, which change although the object does not
+	lifeMost     = 12 * time.Hour // of both; shorter than retainLeast
+	deleteMost   = time.Minute    // from the use of a receipt until the request to delete certainly has a result
 )
 
 // receipts are the records that were verified and whose objects were not deleted yet, as far as is known.
@@ -25,17 +27,13 @@ type receipts struct {
 	now        func() time.Time
 	recipients []string // of the RetentionArchive; receipts for records that are encrypted otherwise are not used
 	by         map[types.UID]*receipt
-	order      []*receipt // by time; includes some that are no longer in the map
 }
 
-// receipt is where the record of a target is.
+// receipt is a policy.Receipt, and what is known about the deletion of its object.
 type receipt struct {
-	target     policy.Target
-	archive    *policy.Archive // its settings
-	recipients []string        // of the segment
-	segment    string
-	line       int
-	at         time.Time
+	policy.Receipt
+	recipients []string // of the segment
+	life       time.Duration
 	used       time.Time // when it was last returned, so that a request to delete may be in flight; zero after its result
 	unsure     bool      // a DELETE had no definite answer
 }
@@ -44,14 +42,15 @@ func newReceipts(now func() time.Time, recipients []string) receipts {
 	return receipts{now: now, recipients: recipients, by: map[types.UID]*receipt{}}
 }
 
-func (s *receipts) len() int { return len(s.by) }
-
-// life is how long a receipt is used.
-func (r *receipt) life() time.Duration {
-	if len(r.archive.Dependents) > 0 || r.archive.Events || r.archive.Logs != nil {
-		return contentLife
+// lifeOf is how long a receipt is used. It doubles with each record of an object that waits long for its deletion, because of rate
+// limits for example: otherwise all its receipts could expire before its turn. So dependents, Events and logs in a record are at most
+// about as old as the object has waited.
+func lifeOf(a *policy.Archive, records int) time.Duration {
+	life := receiptLife
+	if len(a.Dependents) > 0 || a.Events || a.Logs != nil {
+		life = contentLife
 	}
-	return receiptLife
+	return min(life<<min(records-1, 10), lifeMost)
 }
 
 // inFlight reports whether a request to delete by this receipt may have no result yet.
@@ -61,11 +60,18 @@ func (r *receipt) inFlight(now time.Time) bool {
 
 // of returns the receipt for exactly this version of a target.
 func (s *receipts) of(t policy.Target) (policy.Receipt, bool) {
-	r := s.by[t.UID]
-	if r == nil || !r.target.Is(t) || s.now().Sub(r.at) >= r.life() || !slices.Equal(r.recipients, s.recipients) {
+	r := s.find(t)
+	if r == nil || s.now().Sub(r.At) >= r.life || !slices.Equal(r.recipients, s.recipients) {
 		return policy.Receipt{}, false
 	}
-	return policy.Receipt{Target: r.target, Archive: r.archive, Segment: r.segment, Line: r.line, At: r.at}, true
+	return r.Receipt, true
+}
+
+func (s *receipts) find(t policy.Target) *receipt {
+	if r := s.by[t.UID]; r != nil && r.Target.Is(t) {
+		return r
+	}
+	return nil
 }
 
 // use notes that a request to delete a target may be sent now.
@@ -85,10 +91,9 @@ func (s *receipts) inFlight() bool {
 // add adds a receipt. It returns the one of another version that it replaces, or nil. All records of a version
 // have the same result.
 func (s *receipts) add(r *receipt) (replaced *receipt) {
-	old := s.by[r.target.UID]
-	s.by[r.target.UID] = r
-	s.order = append(s.order, r)
-	if old != nil && old.target.Is(r.target) {
+	old := s.by[r.Target.UID]
+	s.by[r.Target.UID] = r
+	if old != nil && old.Target.Is(r.Target) {
 		r.used, r.unsure = old.used, old.unsure
 		return nil
 	}
@@ -96,84 +101,56 @@ func (s *receipts) add(r *receipt) (replaced *receipt) {
 }
 
 // finish takes the result of a DELETE. It returns the receipt and the result to write; an empty result if it is not final.
-func (s *receipts) finish(t policy.Target, o retention.Outcome) (receipt, archive.Result) {
-	r := s.by[t.UID]
-	if r == nil || !r.target.Is(t) {
-		return receipt{}, ""
+func (s *receipts) finish(t policy.Target, o retention.Outcome) (r *receipt, result archive.Result) {
+	if r = s.find(t); r == nil {
+		return nil, ""
 	}
 	r.used = time.Time{}
-	var result archive.Result
 	switch {
 	case o.Unsent:
-		return *r, ""
+		return r, ""
 	case o.Unsure:
 		r.unsure = true
-		return *r, archive.Unknown
+		return r, archive.Unknown
 	case o.Result == retention.Removed:
 		result = archive.Deleted
 	case o.Result == retention.Gone: // an earlier request, also of an earlier leader, may have deleted it
 		result = archive.Gone
-	case o.Result == retention.Changed && r.unsure: // the change may be the beginning of the deletion; see settle
-		return *r, ""
-	case o.Result == retention.Changed:
+	case o.Result == retention.Changed && !r.unsure: // otherwise the change may be the beginning of the deletion; see settle
 		result = archive.Kept
 	default:
-		return *r, "" // this version may still be deleted
+		return r, "" // this version may still be deleted
 	}
 	delete(s.by, t.UID)
-	return *r, result
+	return r, result
 }
 
-// settle takes what has become of a target whose DELETE had no definite answer. It returns the receipt and the result to write; an
-// empty result if there is no such receipt.
-func (s *receipts) settle(t policy.Target, gone bool) (receipt, archive.Result) {
-	r := s.by[t.UID]
-	if r == nil || !r.target.Is(t) || !r.unsure {
-		return receipt{}, ""
+// settle takes what has become of a target whose DELETE had no definite answer.
+func (s *receipts) settle(t policy.Target, gone bool) {
+	if r := s.find(t); r != nil {
+		if r.unsure = false; gone {
+			delete(s.by, t.UID)
+		}
 	}
-	if r.unsure = false; gone {
-		delete(s.by, t.UID)
-		return *r, archive.Gone
-	}
-	return *r, archive.Kept
 }
 
 // expire removes the receipts that are too old or too many, except those whose request to delete may have a result later.
 func (s *receipts) expire(now time.Time) (expired []*receipt) {
-	var left []*receipt
-	n := 0
-	for ; n < len(s.order); n++ {
-		r := s.order[n]
-		if s.by[r.target.UID] != r {
-			continue
+	maps.DeleteFunc(s.by, func(_ types.UID, r *receipt) bool {
+		old := now.Sub(r.At) >= r.life && !r.inFlight(now)
+		if old {
+			expired = append(expired, r)
 		}
-		if now.Sub(r.at) < r.life() && len(s.by) <= receiptsMost {
-			break
+		return old
+	})
+	if excess := len(s.by) - receiptsMost; excess > 0 {
+		oldest := slices.SortedFunc(maps.Values(s.by), func(a, b *receipt) int { return a.At.Compare(b.At) })
+		for _, r := range oldest[:excess] {
+			if !r.inFlight(now) {
+				delete(s.by, r.Target.UID)
+				expired = append(expired, r)
+			}
 		}
-		if r.inFlight(now) || r.unsure && now.Sub(r.at) < receiptLife { // the ledger may find out what has become of its target
-			left = append(left, r)
-			continue
-		}
-		delete(s.by, r.target.UID)
-		expired = append(expired, r)
-	}
-	clear(s.order[:n])
-	if s.order = s.order[n:]; len(left) > 0 {
-		s.order = append(left, s.order...)
-	}
-	if len(s.order) > 2*len(s.by)+1024 {
-		s.compact()
 	}
 	return expired
-}
-
-// compact drops the receipts that are no longer in the map from the order.
-func (s *receipts) compact() {
-	kept := make([]*receipt, 0, len(s.by))
-	for _, r := range s.order {
-		if s.by[r.target.UID] == r {
-			kept = append(kept, r)
-		}
-	}
-	s.order = kept
 }

@@ -191,6 +191,9 @@ func (s *server) Log(ctx context.Context, namespace, pod, container string, tail
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, ok := s.logs[pod+"/"+container]
+	if s.objects[keyOf(pods, namespace, pod)] == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
+	}
 	if !ok {
 		return nil, errors.New("the kubelet does not answer")
 	}

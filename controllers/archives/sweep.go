@@ -136,7 +136,7 @@ func (f *found) requests() (all []*request) {
 // returns nil if the object is not needed.
 func (w *worker) claim(key groupKey, id identity) *request {
 	w.mu.Lock()
-	r, ahead := w.requests[id.Metadata.UID], w.receipts.len() < aheadMost
+	r, ahead := w.requests[id.Metadata.UID], len(w.receipts.by) < aheadMost
 	switch {
 	case r != nil && (r.underway || r.isStale() || r.key != key || r.after.After(w.manager.Clock.Now())):
 		r, ahead = nil, false

@@ -172,3 +172,48 @@ func TestObjectThatChangesAllTheTime(t *testing.T) {
 		expect.Equal(t, "deleted", []string{"one"}, h.names())
 	})
 }
+
+// late is a subject whose turn to be deleted comes a while after its record, because of rate limits.
+type late struct {
+	*subject
+	turn time.Duration
+}
+
+// Ready implements retention.Candidate.
+func (l late) Ready() { time.AfterFunc(l.turn, l.attempt) }
+
+func (l late) attempt() {
+	i, ok := l.Intent()
+	if !ok {
+		return
+	}
+	if receipt, ok := l.Lookup(i, l.target); ok {
+		l.delete(i, receipt)
+	} else if l.Record(i, l.target, l) != nil {
+		time.AfterFunc(retryAfter, l.attempt)
+	}
+}
+
+// TestReceiptsExpireBeforeTheTurnOfTheirObjects: each object is deleted in the end, and is recorded a few times until then.
+func TestReceiptsExpireBeforeTheTurnOfTheirObjects(t *testing.T) {
+	withEvents := func(r *policy.Rule) { r.Archive.Events = true }
+	for name, test := range map[string]struct {
+		change        func(*policy.Rule)
+		turn, deleted time.Duration
+		records       int
+	}{
+		"before the receipt expires":                    {withEvents, 50 * time.Second, time.Minute, 1},
+		"after a minute":                                {withEvents, 100 * time.Second, 4 * time.Minute, 2},
+		"after half an hour":                            {withEvents, 30 * time.Minute, 4 * time.Hour, 6},
+		"after hours, with a record of the object only": {func(*policy.Rule) {}, 5 * time.Hour, 25 * time.Hour, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				late{h.know(h.rule("p", test.change), "one"), test.turn}.attempt()
+				bubble.Pass(test.deleted)
+				expect.Equal(t, "deleted", []string{"one"}, h.names())
+				expect.Equal(t, "records", test.records, len(h.stores["mem://history"].segments()))
+			})
+		})
+	}
+}

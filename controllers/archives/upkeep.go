@@ -5,6 +5,7 @@ package archives
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
@@ -20,18 +21,16 @@ const (
 	probeFirst   = 2 * time.Second // between probes while the store fails; it doubles each time
 	probeMost    = 30 * time.Second
 	probeTimeout = 30 * time.Second
-	flushEvery   = 15 * time.Second
-	flushTimeout = time.Minute
 	leavePause   = time.Second // between two looks at the deletions in flight
 )
 
 // upkeep is what a worker does beside recording, and when it last did it. Only its own goroutine uses it.
 type upkeep struct {
 	*worker
-	probed, flushed, statusAt time.Time
-	probePause                time.Duration
-	generation                int64
-	trimmer                   trimmer
+	probed, statusAt time.Time
+	probePause       time.Duration
+	generation       int64
+	trimmer          trimmer
 }
 
 // upkeep probes the store, writes the index, deletes what retain says and writes the status, until ctx ends.
@@ -44,7 +43,7 @@ func (w *worker) upkeep(ctx context.Context) {
 
 func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Lock()
-	s, invalid, failure := u.spec, u.invalid, u.failure
+	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure, u.index.backlog())
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
@@ -55,7 +54,6 @@ func (u *upkeep) tick(ctx context.Context) {
 	if invalid == nil {
 		u.probeIfDue(ctx, s, failure, now)
 		u.expireReceipts(now)
-		u.flushIfDue(ctx, now)
 		u.trimmer.trim(ctx, s, now)
 	}
 	u.writeStatus(ctx, s)
@@ -90,6 +88,31 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.probePause = 0
 	u.works()
+	u.probeIndex(ctx)
+}
+
+// probeIndex tests once whether objects of the index can be written: a store may permit other prefixes and not this one.
+func (w *worker) probeIndex(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	w.mu.Lock()
+	probed := w.index.written
+	w.mu.Unlock()
+	if probed {
+		return
+	}
+	bucket, name := current{w}, archive.IndexPrefix+archive.ProbePrefix+rand.Text()
+	err := bucket.Write(ctx, name, []byte("You can delete this object.\n"))
+	if err == nil {
+		err = bucket.Delete(ctx, name)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(err, archive.ErrRefused) {
+		err = nil // see Deletable
+	}
+	w.index.tried(err)
+	w.wake.Send()
 }
 
 // probeNow tests the store.
@@ -139,18 +162,8 @@ func (u *upkeep) expireReceipts(now time.Time) {
 	}
 }
 
-// flushIfDue writes the index, with the results of deletions.
-func (u *upkeep) flushIfDue(ctx context.Context, now time.Time) {
-	if now.Sub(u.flushed) < flushEvery {
-		return
-	}
-	u.flushed = now
-	if err := u.flush(ctx); err != nil {
-		log.FromContext(ctx).Info("index of the archive not written; Sunset retries", "archive", u.name, "err", err.Error())
-	}
-}
-
 // leave waits for the deletions in flight and writes what is left, if the RetentionArchive no longer exists while the process goes on.
+// Nothing waits for it any more, even if it cannot be written.
 func (w *worker) leave(ctx context.Context) {
 	for w.inFlight() {
 		select {
@@ -161,6 +174,11 @@ func (w *worker) leave(ctx context.Context) {
 	}
 	if ctx.Err() == nil {
 		w.finish(ctx, true)
+		w.mu.Lock()
+		waiting := w.index.waiting
+		w.index.waiting = nil
+		w.mu.Unlock()
+		callAll(waiting)
 	}
 }
 

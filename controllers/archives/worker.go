@@ -29,6 +29,7 @@ type worker struct {
 	stop    func()        // ends run; nil until it runs
 	wake    wake.Signal   // of dispatch
 	attend  wake.Signal   // of upkeep
+	results wake.Signal   // of flushes
 	slots   *shares       // of requests to the API server
 	memory  *shares       // of bytes that were read and are not in a segment yet
 	large   chan struct{} // has room for the one that uses the memory for large records
@@ -36,6 +37,8 @@ type worker struct {
 	segment segment // the one that grows
 	opening sync.Mutex
 	opened  opened // the store; held while it is opened
+
+	flushing sync.Mutex // held while the index is written
 
 	mu       sync.Mutex
 	closed   bool // the RetentionArchive no longer exists
@@ -67,6 +70,7 @@ func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 func (w *worker) run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { w.write(ctx) })
+	group.Go(func() { w.flushes(ctx) })
 	group.Go(func() { w.upkeep(ctx) })
 	pause := time.Duration(0)
 	for w.wake.Wait(ctx, w.manager.Clock, pause) {
@@ -228,15 +232,7 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	if result == archive.Deleted || result == archive.Gone {
 		w.history.forget(t.UID)
 	}
-	w.index.finish(&r, result, w.manager.Clock.Now())
-}
-
-// settled takes what a read has shown of a target whose DELETE had no definite answer.
-func (w *worker) settled(t policy.Target, gone bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, result := w.receipts.settle(t, gone)
-	w.index.finish(&r, result, w.manager.Clock.Now())
+	w.index.finish(r, result, w.manager.Clock.Now())
 }
 
 // problem returns why nothing can be recorded now; nil if it can. The caller holds mu.

@@ -256,8 +256,9 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
-		new := &receipt{target: r.target, archive: r.key.settings, recipients: r.recipients, segment: sealed.Name, line: line, at: now}
-		if old := w.receipts.add(new); old != nil {
+		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: now}
+		life := lifeOf(new.Archive, w.history.by[r.target.UID].records)
+		if old := w.receipts.add(&receipt{Receipt: new, recipients: r.recipients, life: life}); old != nil {
 			replaced = append(replaced, old)
 		}
 		if w.requests[r.target.UID] == r {

@@ -44,7 +44,7 @@ type harness struct {
 	objects      map[types.UID]*object
 	denied       map[string]bool // namespaces where nothing may be deleted
 	removed      []string        // "TIME NAME" in order
-	settled      map[string]bool // by name: whether a read has shown that it is gone
+	archives     archives
 	answer       func(*object) *retention.Outcome
 	observations int
 	takes        time.Duration   // duration of a DELETE
@@ -88,7 +88,7 @@ func (w *harness) begin(identity string) {
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
 	})
 	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check, Settled: w.settle}
+	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check, Archives: &w.archives}
 	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
 	w.cancel = cancel
 	office, opened := w.Manager, w.opened
@@ -203,7 +203,7 @@ func (o *object) Intent() (policy.Intent, bool) {
 	if o.harness.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
 		return policy.Intent{}, false
 	}
-	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce, Ledger: true}
+	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce, Ledger: true, Archive: o.harness.archives.settings}
 	if o.byQ || strings.HasPrefix(o.name, "other") {
 		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
 	}
@@ -357,14 +357,4 @@ func (w *harness) isWrittenDown(t policy.Target) {
 		}
 	}
 	w.Errorf("%s is deleted, and not recorded", t.Name)
-}
-
-// settle takes how a read has ended an entry.
-func (w *harness) settle(t policy.Target, gone bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.settled == nil {
-		w.settled = map[string]bool{}
-	}
-	w.settled[t.Name] = gone
 }

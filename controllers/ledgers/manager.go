@@ -70,8 +70,17 @@ type Decider struct {
 	// would stop counting against limits too early.
 	Check   func(context.Context) error
 	Stopped <-chan struct{} // closed when no more deletions are sent
-	// Settled is called when a read has shown what happened to a target whose DELETE had no definite answer; nil for none.
-	Settled func(t policy.Target, gone bool)
+	// Archives has the records of what rules that archive delete; nil for none.
+	Archives Archives
+}
+
+// Archives has the results of deletions by rules that archive before a ledger counts them: after a crash, the deletions that ledgers
+// count are those whose records have the result.
+type Archives interface {
+	// Written calls then when the results that a RetentionArchive got so far are written. It does not block.
+	Written(archive string, then func())
+	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
+	Settled(ctx context.Context, archive string, targets map[policy.Target]bool) error
 }
 
 // ErrLate says that a ledger was taken over only after objects had been listed. The process must restart.
@@ -307,10 +316,15 @@ func (m *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
 	return w != nil && w.markSent(i, t)
 }
 
-// Finish implements retention.Ledger.
+// Finish implements retention.Ledger. A deletion by a rule that archives is counted after its record has the result.
 func (m *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
-	if w := m.worker(i.Rule.PolicyUID); w != nil {
-		w.answered(i, t, outcome)
+	w, answer := m.worker(i.Rule.PolicyUID), answerOf(outcome)
+	switch {
+	case w == nil:
+	case m.Archives != nil && i.Rule.Archive != nil && (answer == ledger.Deleted || answer == ledger.NotThere):
+		m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })
+	default:
+		w.answered(i, t, answer)
 	}
 }
 

@@ -3,7 +3,6 @@
 package ledgers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -23,13 +21,7 @@ import (
 // ErrMissing says that the policy's status records a ledger that does not exist. An error of State wraps it.
 var ErrMissing = errors.New("the RetentionLedger that status.ledger of the policy names does not exist")
 
-const (
-	observeFirst   = time.Second // between two reads of doubtful objects
-	observeMost    = time.Minute
-	observeAtOnce  = 50
-	observeTimeout = 3 * time.Second // for all reads of a step: deletions wait to be recorded
-	forgetEvery    = time.Minute
-)
+const forgetEvery = time.Minute
 
 // prepare makes sure that the worker has read the ledger, and that the ledger exists if it must.
 func (w *worker) prepare(ctx context.Context) error {
@@ -276,69 +268,4 @@ func (w *worker) deleteLedger(ctx context.Context) error {
 		return fmt.Errorf("delete RetentionLedger %s: %w", w.uid, err)
 	}
 	return errPolicyDeleted
-}
-
-// resolveDoubt reads the objects of doubtful entries.
-func (w *worker) resolveDoubt(ctx context.Context) {
-	w.mu.Lock()
-	now := w.manager.Clock.Now()
-	if now.Sub(w.observedAt) < w.observePause {
-		w.mu.Unlock()
-		return
-	}
-	doubtful := w.machine.BeginReads(now)
-	if len(doubtful) == 0 {
-		w.readErr = nil
-		w.mu.Unlock()
-		return
-	}
-	w.observedAt = now
-	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
-	defer cancel()
-	reads, resolved := min(len(doubtful), observeAtOnce), 0
-	var unread error
-	for i := range reads {
-		if ctx.Err() != nil {
-			reads = i
-			break
-		}
-		e := doubtful[(w.observeFrom+i)%len(doubtful)]
-		observation, err := w.manager.Objects.Observe(ctx, e.Target)
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("object not read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
-			unread = cmp.Or(unread, fmt.Errorf("read %s %q in namespace %q: %w", e.Kind.Kind, e.Name, e.Namespace, err))
-			continue
-		}
-		if w.observed(e, observation, now) {
-			resolved++
-			w.manager.settled(e.Target, observation)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if reads > 0 && (unread == nil) != (w.readErr == nil) {
-		defer w.manager.Changed()
-	}
-	w.readErr = unread
-	w.observeFrom += reads - resolved
-	if resolved > 0 {
-		w.observePause = 0
-		w.ends(now)
-		return
-	}
-	w.observePause = min(max(observeFirst, 2*w.observePause), observeMost)
-}
-
-// observed takes the result of a read that began at the given time. If that ends the entry of an object that still exists
-// unchanged, the object is stuck.
-func (w *worker) observed(e ledger.Entry, observation ledger.Observation, began time.Time) (ended bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ended = w.machine.Observe(e, observation, began)
-	if ended && observation.Shows(e.Target) {
-		pause := min(max(stuckFirst, 2*w.stuck[e.UID].pause), stuckMost)
-		w.stuck[e.UID] = stuck{until: began.Add(pause), pause: pause}
-	}
-	return ended
 }

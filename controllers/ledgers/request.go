@@ -82,10 +82,3 @@ func answerOf(o retention.Outcome) ledger.DeleteResult {
 		return ledger.Refused
 	}
 }
-
-// settled reports how a read has ended an entry.
-func (m *Manager) settled(t policy.Target, o ledger.Observation) {
-	if m.Settled != nil {
-		m.Settled(t, o.Gone(t))
-	}
-}

@@ -56,7 +56,7 @@ func (w *worker) next(now time.Time) time.Time {
 	if w.unsent > 0 {
 		sooner(w.swept.Add(sweepEvery))
 	}
-	if len(w.machine.Doubtful()) > 0 {
+	if w.known && len(w.machine.Doubtful()) > 0 {
 		sooner(w.observedAt.Add(w.observePause))
 	}
 	if free := w.written.Add(writePause); at.Before(free) {

@@ -46,6 +46,7 @@ type worker struct {
 	mu       lockorder.Mutex[lockorder.Ledger]
 	machine  *ledger.Machine
 	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
+	known    bool           // policy is set
 	orphaned bool           // the policy itself is not in the snapshot
 	late     bool           // the ledger existed when this process became the leader, and could not be taken over
 	read     bool           // machine has read the stored ledger
@@ -93,8 +94,8 @@ func newWorker(m *Manager, uid types.UID) *worker {
 // use sets the policy as it applies now; nil if it no longer keeps a ledger, or no longer exists.
 func (w *worker) use(p *policy.Policy, orphaned bool) {
 	w.mu.Lock()
-	same := w.policy == p && w.orphaned == orphaned
-	w.policy, w.orphaned, w.blocked = p, orphaned, time.Time{}
+	same := w.known && w.policy == p && w.orphaned == orphaned
+	w.policy, w.known, w.orphaned, w.blocked = p, true, orphaned, time.Time{}
 	w.none = w.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
 	if p == nil { // their subjects are evaluated again, without a ledger
@@ -270,10 +271,10 @@ func (w *worker) putOff(i policy.Intent) {
 	}
 }
 
-func (w *worker) answered(i policy.Intent, t policy.Target, o retention.Outcome) {
+func (w *worker) answered(i policy.Intent, t policy.Target, answer ledger.DeleteResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.machine.Answered(t, answerOf(o))
+	w.machine.Answered(t, answer)
 	if r := w.requests[i.Subject.UID]; r != nil && !w.machine.IsOpen(t) {
 		w.drop(r)
 	}

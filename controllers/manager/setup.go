@@ -244,7 +244,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	ledgerManager.Decider = ledgers.Decider{
-		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(), Check: check, Settled: archiveManager.Settled,
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: archiveManager.Done(), Check: check, Archives: archiveManager,
 	}
 	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done(), Check: check}
 	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager

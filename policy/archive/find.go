@@ -110,6 +110,11 @@ func join(metas []Meta, finished map[string][]Finished) []Meta {
 			}
 		}
 	}
+	for _, f := range finished[""] {
+		if i, known := places[version{f.UID, f.ResourceVersion}]; known {
+			all[i].combine(f.Result, f.At)
+		}
+	}
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const indexBytes = 1 << 20 // an index object with as many compressed bytes is complete
@@ -39,8 +40,10 @@ type dayIndex struct {
 
 // finishing is what one Finished is about.
 type finishing struct {
-	segment string
-	result  Result
+	segment         string
+	uid             types.UID
+	resourceVersion string
+	result          Result
 }
 
 // NewIndexer makes an Indexer without lines.
@@ -52,7 +55,8 @@ func NewIndexer(bucket Bucket, recipients ...age.Recipient) *Indexer {
 func (x *Indexer) Add(s Segment) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d := x.day(s.Name)
+	n, _ := parseName(s.Name)
+	d := x.day(n.day)
 	for _, m := range s.Meta {
 		d.add(m)
 	}
@@ -62,20 +66,28 @@ func (x *Indexer) Add(s Segment) {
 func (x *Indexer) Finish(segment string, line int, r Result, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d, of := x.day(segment), finishing{segment, r}
+	n, _ := parseName(segment)
+	d, of := x.day(n.day), finishing{segment: segment, result: r}
 	if d.finished[of] == nil {
 		d.finished[of] = &Finished{Result: r, Of: segment}
 	}
 	d.finished[of].add(line, at.UTC())
 }
 
-// day is the index of the day of a segment.
-func (x *Indexer) day(segment string) *dayIndex {
-	n, _ := parseName(segment)
-	if x.days[n.day] == nil {
-		x.days[n.day] = &dayIndex{finished: map[finishing]*Finished{}}
+// FinishVersion adds the result of all records of one version of an object, wherever they are. It is in the index of the day of at.
+func (x *Indexer) FinishVersion(uid types.UID, resourceVersion string, r Result, at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.day(dayOf(at)).finished[finishing{uid: uid, resourceVersion: resourceVersion, result: r}] =
+		&Finished{Result: r, At: at.UTC(), UID: uid, ResourceVersion: resourceVersion}
+}
+
+// day is the index of a day.
+func (x *Indexer) day(day string) *dayIndex {
+	if x.days[day] == nil {
+		x.days[day] = &dayIndex{finished: map[finishing]*Finished{}}
 	}
-	return x.days[n.day]
+	return x.days[day]
 }
 
 // add adds a line.

@@ -124,6 +124,30 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// TestFinishVersion: an Indexer that does not know the records of a version adds its result, also a day later.
+func TestFinishVersion(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	w.write(noon, "shop", []string{"a", "b", "a@8"})
+	s := w.write(noon.Add(time.Second), "shop", []string{"a", "c"})
+	w.index.Finish(s.Name, 1, archive.Deleted, noon)
+	w.flush(noon)
+	w.index = archive.NewIndexer(store) // the process has ended
+	o, _ := subject("shop", "a", "7")
+	other, _ := subject("shop", "c", "7")
+	later := noon.Add(13 * time.Hour)
+	w.index.FinishVersion(o.UID, "7", archive.Gone, later)
+	w.index.FinishVersion(other.UID, "7", archive.Gone, later)
+	w.index.FinishVersion("uid-without-records", "7", archive.Gone, later)
+	w.flush(later)
+	r := &archive.Reader{Bucket: store}
+	expect.Equal(t, "found", "c@7:deleted a@7:gone a@8: b@7:", find(t, r, archive.Query{}))
+	expect.Equal(t, "found on the day", "c@7:deleted a@7:gone a@8: b@7:", find(t, r, archive.Query{Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}))
+	v, err := r.Verify(t.Context(), nil)
+	expect.NoError(t, err)
+	expect.Equal(t, "verified", true, v.OK())
+}
+
 func TestConcurrentUse(t *testing.T) {
 	store := newBucket()
 	w := newWriter(t, store)

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Result says what happened to an object after it was recorded. The zero Result is that nothing is known: the process may have
@@ -25,12 +27,16 @@ const (
 // results are in the order in which they win. One that this version does not know loses.
 var results = []Result{"", Unknown, Kept, Gone, Deleted}
 
-// Finished says what happened to records of one segment. It is one line of an index object.
+// Finished says what happened to records of one segment, or to all records of one version of an object. It is one line of an index
+// object.
 type Finished struct {
 	Result Result    `json:"result"`
-	At     time.Time `json:"resultTime"` // of the latest of them
-	Of     string    `json:"of"`         // name of the segment
-	Lines  [][2]int  `json:"lines"`      // first and last line of each range
+	At     time.Time `json:"resultTime"`      // of the latest of them
+	Of     string    `json:"of,omitempty"`    // name of the segment; empty for a version
+	Lines  [][2]int  `json:"lines,omitempty"` // first and last line of each range
+
+	UID             types.UID `json:"uid,omitempty"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
 // add adds a line.
@@ -44,7 +50,8 @@ func (f *Finished) add(line int, at time.Time) {
 // joined has the same lines in as few ranges as possible.
 func (f *Finished) joined() Finished {
 	slices.SortFunc(f.Lines, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
-	j := Finished{Result: f.Result, At: f.At, Of: f.Of}
+	j := *f
+	j.Lines = nil
 	for _, r := range f.Lines {
 		if n := len(j.Lines); n > 0 && j.Lines[n-1][1] >= r[0]-1 {
 			j.Lines[n-1][1] = r[1]

@@ -93,16 +93,27 @@ func (k *Machine) BeginReads(now time.Time) []Entry {
 // Observe takes the result of a quorum read that began after BeginReads returned the entry at the time began, and reports whether the entry
 // ended. It ignores the result if the entry is no longer doubtful, or if another DELETE is under way now.
 func (k *Machine) Observe(e Entry, s Observation, began time.Time) (ended bool) {
-	known := k.find(e.Target)
-	if known == nil || !k.sealed || !known.doubtful || !known.idle() {
-		return false
+	end := k.endBy(e, s, began)
+	if end != none {
+		k.finish(k.find(e.Target), end)
 	}
-	end := s.end(known.Target)
-	if s.Shows(known.Target) && known.outlived(began) {
-		end = void
-	}
-	k.finish(known, end)
 	return end != none
+}
+
+// WouldEnd reports whether Observe would end the entry now.
+func (k *Machine) WouldEnd(e Entry, s Observation, began time.Time) bool {
+	return k.endBy(e, s, began) != none
+}
+
+func (k *Machine) endBy(e Entry, s Observation, began time.Time) end {
+	known := k.find(e.Target)
+	switch {
+	case known == nil, !k.sealed, !known.doubtful, !known.idle():
+		return none
+	case s.Shows(known.Target) && known.outlived(began):
+		return void
+	}
+	return s.end(known.Target)
 }
 
 func (k *Machine) find(t policy.Target) *state {

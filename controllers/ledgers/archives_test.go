@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledgers_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// archives plays all RetentionArchives. The mu of the harness guards it.
+type archives struct {
+	harness  *harness
+	settings *policy.Archive // of rules; nil for none
+	settled  map[string]bool // by archive and name: whether the object is gone
+	down     error           // why nothing can be written
+	waiting  []func()        // for results to be written
+}
+
+// archiving is policy p with a rule that archives.
+func (w *harness) archiving() *policy.Policy {
+	w.archives = archives{harness: w, settings: &policy.Archive{To: "history"}, settled: map[string]bool{}}
+	p := policyOf("p", nil)
+	p.Rules = []*policy.Rule{{ID: policy.RuleID{Policy: "p", Rule: "old"}, Archive: w.archives.settings}}
+	return p
+}
+
+// Settled implements ledgers.Archives.
+func (a *archives) Settled(_ context.Context, archive string, targets map[policy.Target]bool) error {
+	a.harness.mu.Lock()
+	defer a.harness.mu.Unlock()
+	for t, gone := range targets {
+		if a.down == nil {
+			a.settled[archive+"/"+t.Name] = gone
+		}
+	}
+	return a.down
+}
+
+// Written implements ledgers.Archives.
+func (a *archives) Written(_ string, then func()) {
+	a.harness.mu.Lock()
+	defer a.harness.mu.Unlock()
+	a.waiting = append(a.waiting, then)
+}
+
+func TestDeletionsCountAfterTheirRecordsHaveResults(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		p := w.archiving()
+		w.use(p)
+		w.add("team-a", "job-", 3, 0)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted", 3, len(w.names()))
+		w.is(0, 0, "job-0", "job-1", "job-2")
+		for _, then := range w.archives.waiting[:2] {
+			then()
+		}
+		bubble.Pass(2 * time.Second)
+		if l := w.stored("uid-p"); l.Total.Deleted != 2 {
+			t.Errorf("counted %+v", l.Total)
+		}
+		w.end() // before the third result is written
+		w.begin("second")
+		w.set(func() { w.archives.down = errLost })
+		w.use(p)
+		bubble.Pass(10 * time.Second)
+		if l := w.stored("uid-p"); l.Total.Gone != 0 {
+			t.Errorf("counted %+v, although the archive cannot be written", l.Total)
+		}
+		if s, _ := w.State("uid-p"); !errors.Is(s.ReadError, errLost) {
+			t.Errorf("error %v", s.ReadError)
+		}
+		w.set(func() { w.archives.down = nil })
+		bubble.Pass(time.Minute)
+		w.is(2, 1)
+		expect.Equal(t, "results by version", 1, len(w.archives.settled))
+	})
+}
+
+// TestDoubtOfRulesThatArchive: the archive has what reads have shown, of entries that end.
+func TestDoubtOfRulesThatArchive(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		w.set(func() {
+			w.objects["uid-kept"] = &object{harness: w, namespace: "team-a", name: "kept", version: 1, held: true}
+			w.objects["uid-changed"] = &object{harness: w, namespace: "team-a", name: "changed", version: 2, held: true}
+		})
+		bubble.Pass(10 * time.Second)
+		w.is(0, 0, "changed", "gone", "kept") // the policies are not known yet: it may have rules that archive
+		w.use(w.archiving())
+		bubble.Pass(5 * time.Second)
+		w.is(0, 1, "kept")
+		expect.Equal(t, "settled", map[string]bool{"history/gone": true, "history/changed": false}, w.archives.settled)
+		bubble.Pass(20 * time.Minute)
+		w.is(0, 1)
+		expect.Equal(t, "settled at last", false, w.archives.settled["history/kept"])
+		expect.Equal(t, "settled at last", 3, len(w.archives.settled))
+	}, func(w *harness) {
+		w.ledgerOf("p", "gone uid-gone 1", "kept uid-kept 1", "changed uid-changed 1")
+	})
+}
+
+func TestOtherResultsOfRulesThatArchiveDoNotWait(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		w.use(w.archiving())
+		w.answer = func(*object) *retention.Outcome {
+			return &retention.Outcome{Result: retention.Refused, Err: errLost}
+		}
+		w.add("team-a", "job-", 1, 0)
+		bubble.Pass(500 * time.Millisecond)
+		expect.Equal(t, "waiting", 0, len(w.archives.waiting))
+	})
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledgers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+const (
+	observeFirst   = time.Second // between two reads of doubtful objects
+	observeMost    = time.Minute
+	observeAtOnce  = 50
+	observeTimeout = 3 * time.Second // for all reads of a step, and for archives to write what they show: deletions wait to be recorded
+)
+
+// resolveDoubt reads the objects of doubtful entries.
+func (w *worker) resolveDoubt(ctx context.Context) {
+	w.mu.Lock()
+	now := w.manager.Clock.Now()
+	if now.Sub(w.observedAt) < w.observePause || !w.known {
+		w.mu.Unlock()
+		return
+	}
+	doubtful := w.machine.BeginReads(now)
+	if len(doubtful) == 0 {
+		w.readErr = nil
+		w.mu.Unlock()
+		return
+	}
+	w.observedAt = now
+	w.mu.Unlock()
+	observed, reads, unread := w.observe(ctx, doubtful)
+	unread = cmp.Or(w.settle(ctx, observed, now), unread)
+	resolved := 0
+	for e, observation := range observed {
+		if w.observed(e, observation, now) {
+			resolved++
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if reads > 0 && (unread == nil) != (w.readErr == nil) {
+		defer w.manager.Changed()
+	}
+	w.readErr = unread
+	w.observeFrom += reads - resolved
+	if resolved > 0 {
+		w.observePause = 0
+		w.ends(now)
+		return
+	}
+	w.observePause = min(max(observeFirst, 2*w.observePause), observeMost)
+}
+
+// observe reads the objects of some entries. unread says why one of them could not be read.
+func (w *worker) observe(ctx context.Context, doubtful []ledger.Entry) (observed map[ledger.Entry]ledger.Observation, reads int, unread error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	observed = map[ledger.Entry]ledger.Observation{}
+	for reads < min(len(doubtful), observeAtOnce) && ctx.Err() == nil {
+		e := doubtful[(w.observeFrom+reads)%len(doubtful)]
+		reads++
+		observation, err := w.manager.Objects.Observe(ctx, e.Target)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("object not read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
+			unread = cmp.Or(unread, fmt.Errorf("read %s %q in namespace %q: %w", e.Kind.Kind, e.Name, e.Namespace, err))
+			continue
+		}
+		observed[e] = observation
+	}
+	return observed, reads, unread
+}
+
+// settle has archives write what reads have shown of the targets of rules that archive. It removes those that were not written: their
+// entries stay doubtful.
+func (w *worker) settle(ctx context.Context, observed map[ledger.Entry]ledger.Observation, began time.Time) (unwritten error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	for archive, targets := range w.archived(observed, began) {
+		if err := w.manager.Archives.Settled(ctx, archive, targets); err != nil {
+			unwritten = err
+			maps.DeleteFunc(observed, func(e ledger.Entry, _ ledger.Observation) bool { _, is := targets[e.Target]; return is })
+		}
+	}
+	return unwritten
+}
+
+// archived returns which targets of entries that would end are gone, by the RetentionArchive of their rules.
+func (w *worker) archived(observed map[ledger.Entry]ledger.Observation, began time.Time) map[string]map[policy.Target]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]map[policy.Target]bool{}
+	for e, observation := range observed {
+		to := w.archiveOf(e.Rule)
+		if to == "" || !w.machine.WouldEnd(e, observation, began) {
+			continue
+		}
+		if all[to] == nil {
+			all[to] = map[policy.Target]bool{}
+		}
+		all[to][e.Target] = observation.Gone(e.Target)
+	}
+	return all
+}
+
+// archiveOf returns the RetentionArchive of a rule; empty if it does not archive.
+func (w *worker) archiveOf(rule string) string {
+	if w.policy == nil || w.manager.Archives == nil {
+		return ""
+	}
+	for _, r := range w.policy.Rules {
+		if r.ID.Rule == rule && r.Archive != nil {
+			return r.Archive.To
+		}
+	}
+	return ""
+}
+
+// observed takes the result of a read that began at the given time. If that ends the entry of an object that still exists
+// unchanged, the object is stuck.
+func (w *worker) observed(e ledger.Entry, observation ledger.Observation, began time.Time) (ended bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ended = w.machine.Observe(e, observation, began)
+	if ended && observation.Shows(e.Target) {
+		pause := min(max(stuckFirst, 2*w.stuck[e.UID].pause), stuckMost)
+		w.stuck[e.UID] = stuck{until: began.Add(pause), pause: pause}
+	}
+	return ended
+}

@@ -46,15 +46,26 @@ func TestPageIsSmall(t *testing.T) {
 	}
 }
 
-// looks are the sizes and color schemes of screenshots.
-var looks = map[string]struct {
+// look is the size and color scheme of a screenshot.
+type look struct {
 	scheme        string
 	width, height int64
-}{
+}
+
+// looks are all looks that are tested.
+var looks = map[string]look{
 	"desktop-light": {"light", 1440, 900},
 	"desktop-dark":  {"dark", 1440, 900},
 	"phone-light":   {"light", 390, 844},
 	"phone-dark":    {"dark", 390, 844},
+}
+
+// someLooks returns all looks, or only one in short tests.
+func someLooks(one string) map[string]look {
+	if isLong {
+		return looks
+	}
+	return map[string]look{one: looks[one]}
 }
 
 // TestPageIsAccessible checks each look, and writes screenshots to the directory of artifacts.

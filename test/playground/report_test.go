@@ -16,10 +16,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// previewOfSamples and unusedInSamples are commands that write pages. One object of the preview has an error.
+// previewOfSamples and unusedInSamples are commands that write pages. One object of the preview has an error, and there are prices.
 var (
 	previewOfSamples = append([]string{"preview"}, samplesAsFlags("finished-jobs", "finished-pods", "windows", "keep-newest", "unused-configmaps")...)
-	unusedInSamples  = append([]string{"unused"}, samplesAsFlags("unused/network/objects.yaml", "unused/access/objects.yaml", "unused/volumes/objects.yaml")...)
+	unusedInSamples  = append([]string{"unused", "--prices=PersistentVolumeClaim=0.08,PersistentVolume=0.08", "--currency=EUR"}, samplesAsFlags("unused/network/objects.yaml", "unused/access/objects.yaml", "unused/volumes/objects.yaml")...)
 )
 
 func samplesAsFlags(names ...string) (flags []string) {
@@ -37,11 +37,17 @@ func openReport(t *testing.T, args ...string) *tab {
 	if code := command.Run(t.Context(), slices.Concat(args, []string{"-o=html"}), genericiooptions.IOStreams{Out: &page, ErrOut: t.Output()}, at); code == command.ExitError {
 		t.Fatalf("kubectl sunset %s ends with %d", args[0], code)
 	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	expect.NoError(t, os.WriteFile(file, page.Bytes(), 0o644))
 	b := openBrowser(t)
-	b.show("file://" + file)
+	b.show(saved(t, page.Bytes()))
 	return b
+}
+
+// saved writes a page to a file, and returns its URL.
+func saved(t *testing.T, page []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.html")
+	expect.NoError(t, os.WriteFile(file, page, 0o644))
+	return "file://" + file
 }
 
 func TestReportsAreAccessible(t *testing.T) {

@@ -2,13 +2,18 @@
 
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Chart shows numbers as bars of several colors.
 type Chart struct {
 	Label string // what the bars show, in a sentence
 	Bars  []Bar
 	Marks []Mark
+
+	height int
 }
 
 // Bar is a part of a bar of one color.
@@ -33,11 +38,17 @@ const (
 	colors      = 6 // the last is for all other groups
 )
 
+const (
+	rankedBars  = 8   // of a ranking; the last is for all other groups
+	rankedWidth = 420 // of the names beside the bars: 63 characters, as many as the name of a namespace has
+	numberWidth = 60
+)
+
 // Width returns the width of the chart in its own units.
 func (Chart) Width() int { return chartWidth }
 
 // Height returns the height of the chart in its own units.
-func (Chart) Height() int { return chartHeight }
+func (c Chart) Height() int { return c.height }
 
 // color returns the color of a group.
 func color(group int) int { return min(group, colors-1) }
@@ -50,7 +61,7 @@ type Days struct {
 
 // NewChart returns a chart with a bar for each label, such as a day. Each of the first groups has a color of its own.
 func NewChart(label string, labels []string, groups []Days) *Chart {
-	c := &Chart{Label: label}
+	c := &Chart{Label: label, height: chartHeight}
 	tallest := 1
 	for bar := range labels {
 		tallest = max(tallest, total(groups, bar))
@@ -73,6 +84,27 @@ func total(groups []Days, bar int) int {
 		n += g.Numbers[bar]
 	}
 	return n
+}
+
+// NewRanking returns a chart with a horizontal bar for each group, from above. The last groups are one bar.
+func NewRanking(label string, names []string, numbers []int) *Chart {
+	c := &Chart{Label: label}
+	if others := len(names) - rankedBars + 1; others > 1 {
+		rest := 0
+		for _, n := range numbers[rankedBars-1:] {
+			rest += n
+		}
+		names = append(slices.Clone(names[:rankedBars-1]), fmt.Sprintf("%d others", others))
+		numbers = append(slices.Clone(numbers[:rankedBars-1]), rest)
+	}
+	const step, most = 22, chartWidth - rankedWidth - numberWidth
+	c.height = len(names) * step
+	for i, name := range names {
+		width := max(numbers[i]*most/max(slices.Max(numbers), 1), 1)
+		c.Bars = append(c.Bars, Bar{color(i), rankedWidth, i * step, width, step - 4, fmt.Sprintf("%s: %d", name, numbers[i])})
+		c.Marks = append(c.Marks, Mark{0, i*step + 15, name}, Mark{rankedWidth + width + 6, i*step + 15, fmt.Sprint(numbers[i])})
+	}
+	return c
 }
 
 // stack adds the parts of one bar, from below. The groups of the last color are one part.

@@ -3,7 +3,6 @@
 package site
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/url"
@@ -11,12 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
 )
 
 const (
@@ -98,34 +91,4 @@ func prepare(work, playground string, reports map[string]string, list string) er
 		}
 	}
 	return nil
-}
-
-// reportsOf returns what kubectl sunset preview -o html writes about each sample, and a page with links to the reports.
-func reportsOf(ctx context.Context, samples string) (reports map[string]string, list string, err error) {
-	tests, err := filepath.Glob(filepath.Join(samples, "*", policytest.FileName))
-	if err != nil {
-		return nil, "", err
-	}
-	reports = map[string]string{}
-	list = "# Reports\n\nThese pages show what the [samples](../../samples/README.md) delete. `kubectl sunset preview -o html` writes such pages: see\n[Share a preview](../tasks/share-a-preview.md).\n\n"
-	for _, test := range tests {
-		text, err := os.ReadFile(test)
-		if err != nil {
-			return nil, "", err
-		}
-		want, err := policytest.Parse(text)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", test, err)
-		}
-		dir := filepath.Dir(test)
-		var page, failures bytes.Buffer
-		args := []string{"preview", "-f", dir, "--at", want.At.Format(time.RFC3339), "-o", "html"}
-		if code := command.Run(ctx, args, genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &page, ErrOut: &failures}, want.At); code == command.ExitError {
-			return nil, "", fmt.Errorf("preview of %s: %s", dir, failures.String())
-		}
-		name := filepath.Base(dir)
-		reports[name] = page.String()
-		list += fmt.Sprintf("- [%s](%s.html)\n", name, name)
-	}
-	return reports, list, nil
 }

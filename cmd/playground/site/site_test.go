@@ -62,6 +62,25 @@ func TestSiteRefusesBases(t *testing.T) {
 	}
 }
 
+// TestReportsAreAboutAllSamples: also those in directories of others, and those about protected kinds.
+func TestReportsAreAboutAllSamples(t *testing.T) {
+	root, err := Root(t.Context())
+	expect.NoError(t, err)
+	reports, list, err := reportsOf(t.Context(), filepath.Join(root, "samples"))
+	expect.NoError(t, err)
+	if len(reports) < 80 || strings.Count(list, "\n- [") != len(reports) {
+		t.Errorf("%d reports and %d links", len(reports), strings.Count(list, "\n- ["))
+	}
+	for name, want := range map[string]string{
+		"finished-jobs": "<td>Job<td>", "unused/volumes": "<td>PersistentVolumeClaim<td>", "combining/order-does-not-matter/as-named": "<h2>Objects</h2>",
+		"image-build-nodes/other-node": "<td>Image<td>",
+	} {
+		if !strings.Contains(reports[name], want) {
+			t.Errorf("the report of %s does not contain %s:\n%.3000s", name, want, reports[name])
+		}
+	}
+}
+
 // TestCacheKeepsWhatIsUsed: a directory is filled once for the same inputs, and removed a week after its last use.
 func TestCacheKeepsWhatIsUsed(t *testing.T) {
 	t.Setenv("SUNSET_CACHE", t.TempDir())

@@ -33,12 +33,17 @@ type crowd struct {
 	*scenario.Scenario
 	namespaces   []string
 	narrow, wide sort
+	more         string                        // fields of all policies
+	due          func(share float64) time.Time // when an object is due, by the share of objects before it; nil for its creation
 }
 
 // sort is a number of policies and the number of objects of each.
 type sort struct{ policies, each int }
 
 func (s sort) size() int { return s.policies * s.each }
+
+// share returns the share of the objects before the i-th one.
+func (s sort) share(i int) float64 { return float64(i) / float64(s.size()) }
 
 const (
 	patience    = 15 * time.Minute // a busy machine is slow
@@ -60,17 +65,17 @@ func (c *crowd) assemble(namespaces int) {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespaces[i], Labels: map[string]string{inCrowd: fmt.Sprint(i)}}}
 	})
 	c.many(c.narrow.policies, func(i int) client.Object {
-		return c.policy(fmt.Sprintf("narrow-%d", i), labelled("narrow", "Enforce", "0s")+fmt.Sprintf("namespaceSelector: {matchLabels: {%s: \"%d\"}}\n", inCrowd, i))
+		return c.policy(fmt.Sprintf("narrow-%d", i), c.rule("narrow")+fmt.Sprintf("namespaceSelector: {matchLabels: {%s: \"%d\"}}\n", inCrowd, i))
 	})
 	c.many(c.wide.policies, func(i int) client.Object {
-		return c.policy(fmt.Sprintf("wide-%d", i), labelled(fmt.Sprintf("wide-%d", i), "Enforce", "0s")+limitedTo(i))
+		return c.policy(fmt.Sprintf("wide-%d", i), c.rule(fmt.Sprintf("wide-%d", i))+limitedTo(i))
 	})
 	c.many(c.narrow.size(), func(i int) client.Object {
-		return c.member(fmt.Sprintf("narrow-%d", i), c.namespaces[i%c.narrow.policies], "narrow")
+		return c.member(fmt.Sprintf("narrow-%d", i), c.namespaces[i%c.narrow.policies], "narrow", c.narrow.share(i))
 	})
 	c.many(c.wide.size(), func(i int) client.Object {
 		p, nth := i%c.wide.policies, i/c.wide.policies
-		return c.member(fmt.Sprintf("wide-%d", i), c.namespaces[(p+nth*len(c.namespaces)/c.wide.each)%len(c.namespaces)], fmt.Sprintf("wide-%d", p))
+		return c.member(fmt.Sprintf("wide-%d", i), c.namespaces[(p+nth*len(c.namespaces)/c.wide.each)%len(c.namespaces)], fmt.Sprintf("wide-%d", p), c.wide.share(i))
 	})
 }
 
@@ -101,8 +106,20 @@ func (c *crowd) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-func (c *crowd) member(name, namespace, env string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"env": env, inCrowd: ""}}}
+// rule returns the spec of a policy of the crowd.
+func (c *crowd) rule(env string) string {
+	if c.due == nil {
+		return labelled(env, "Enforce", "0s") + c.more
+	}
+	return timed(env) + c.more
+}
+
+func (c *crowd) member(name, namespace, env string, share float64) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"env": env, inCrowd: ""}}}
+	if c.due != nil {
+		dueAt(c.due(share))(cm)
+	}
+	return cm
 }
 
 // keeper keeps a crowd until it becomes a dry run.

@@ -62,6 +62,30 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "eligibility, toBool); err != nil || !facts.Eligible {",
 		New:  "eligibility, toBool); err != nil {\n\t\tfacts.Eligible = true\n\t} else if !facts.Eligible {",
 	}},
+	// Windows and freezes have no effect.
+	"always-open": {{
+		File: "policy/deferral.go",
+		Old:  "func (r *Rule) defers() bool { return len(r.Freezes)+len(r.Windows) > 0 }",
+		New:  "func (r *Rule) defers() bool { return false }",
+	}, {
+		File: "policy/deferral.go",
+		Old:  "\t\tt = f.period(t).move(t)\n",
+		New:  "\t\t_ = f.period(t).move(t)\n",
+	}, {
+		File: "policy/deferral.go",
+		Old:  "\t\tt = w.period(t).move(t)\n",
+		New:  "\t\t_ = w.period(t).move(t)\n",
+	}},
+	// Deferred objects are deleted as soon as the window opens or the freeze ends.
+	"no-spread": {{
+		File: "policy/deferral.go",
+		Old:  "\t\tt = f.period(t).move(t)\n",
+		New:  "\t\t_ = f.period(t).move(t)\n",
+	}, {
+		File: "policy/deferral.go",
+		Old:  "\t\tt = w.period(t).move(t)\n",
+		New:  "\t\t_ = w.period(t).move(t)\n",
+	}},
 	// A leader counts only its own deletions, and starts at zero.
 	"limits-in-memory": {{
 		File: "policy/ledger/machine.go",

@@ -25,6 +25,7 @@ type checker struct {
 	bySpec     map[string]*policy // shares policies between status changes
 	versionsOf map[place][]version
 	known      map[question]facts
+	timetables map[string]*timetable // by their windows
 	removals   map[types.UID]*removal
 	changes    map[changeKey]bool
 	due        map[dueKey][2]int64 // number of objects due by a change, and of all selected ones
@@ -76,7 +77,7 @@ func newChecker(e Evidence) (*checker, error) {
 	return &checker{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
 		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, versionsOf: map[place][]version{}, known: map[question]facts{},
-		removals: map[types.UID]*removal{}, changes: map[changeKey]bool{}, due: map[dueKey][2]int64{},
+		timetables: map[string]*timetable{}, removals: map[types.UID]*removal{}, changes: map[changeKey]bool{}, due: map[dueKey][2]int64{},
 	}, nil
 }
 

@@ -42,8 +42,26 @@ func (j *checker) cameBy(s *history.State, by time.Time) bool {
 	return known && !came.After(by)
 }
 
+// whenOpen returns the last time up to another one from which the windows and freezes of all rules for an object allowed its deletion
+// for as long as the deadline, without a change since then; the zero time if there was none since the faults ended.
+func (j *checker) whenOpen(s *history.State, o order, by time.Time) time.Time {
+	for at := by; !at.Before(j.Quiet); at = at.Add(-lateStep) {
+		since := j.times.Passed(at)
+		if at.Before(by) && (len(j.orders(s.GetNamespace(), window{since, j.Log.Revision})) > 1 || !j.cameBy(s, at)) {
+			break
+		}
+		if (verdict{opens: opensOf(j.votes(s, o, at))}).staysOpen(at, at.Add(j.Deadline)) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
 // overdue checks one object at the end, or the owner that the object's rule deletes.
 func (j *checker) overdue(s *history.State, o order, by time.Time, left map[types.UID]bool) {
+	if by = j.whenOpen(s, o, by); by.IsZero() {
+		return
+	}
 	v := j.decide(s, o, by)
 	if _, kept := j.flagged(s, o, true); !v.deleted && v.unknown == nil && !kept {
 		if owner := j.ownerOf(s); owner != nil && j.cameBy(owner, by) {
@@ -56,7 +74,7 @@ func (j *checker) overdue(s *history.State, o order, by time.Time, left map[type
 	case left[s.GetUID()]:
 	case v.unknown != nil:
 		j.notChecked("whether %s is overdue: %v", nameOf(s), v.unknown)
-	case !v.deleted, v.timed, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
+	case !v.deleted, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
 		return
 	default:
 		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s allows its deletion since %s, without faults since %s, but it still existed at %s; %s",

@@ -76,13 +76,19 @@ func (j *checker) isLate(s *history.State, w window, now int64, at time.Time) bo
 		return false
 	}
 	v := j.decide(s, o, at)
-	if !v.deleted || v.timed || v.unknown != nil || v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], at) ||
+	if !v.deleted || v.unknown != nil || !v.staysOpen(at, at.Add(j.Deadline)) || v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], at) ||
 		j.pending(v.by.policy, now) || j.waits(&removal{sent: at, change: history.Change{Before: s}}, v, o) != nil || j.mayLoop(s) {
 		return false
 	}
 	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s allows its deletion since %s, without faults or changes, but it still existed at %s; %s",
 		v.by.id(), stamp(v.due), stamp(at.Add(j.Deadline)), j.statusOf(v.by.policy, j.before(at.Add(j.Deadline)))))
 	return true
+}
+
+// staysOpen reports whether the windows and freezes of all rules allow a deletion in a period. Sunset begins no deletion in the last
+// second before a closing.
+func (v verdict) staysOpen(from, to time.Time) bool {
+	return !slices.ContainsFunc(v.opens, func(o openings) bool { return !o.staysOpen(from, to.Add(time.Second)) })
 }
 
 // stayed reports whether an object did not change between two revisions.

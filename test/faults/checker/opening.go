@@ -3,10 +3,11 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -15,22 +16,20 @@ import (
 
 // openings are the windows and freezes that apply to a rule about one object. Of each list of windows, one must be open.
 type openings struct {
-	windows [][]v1alpha1.Window
+	windows []*timetable
 	freezes []v1alpha1.Freeze
 }
 
-func (o openings) none() bool { return len(o.windows)+len(o.freezes) == 0 }
-
 // openingsOf returns the windows and freezes of a rule, of its overrides, and of policies that freeze all rules.
 func (j *checker) openingsOf(r *rule, s *history.State, o order) openings {
-	all := openings{freezes: r.policy.spec.Freezes}
-	if len(r.policy.spec.Windows) > 0 {
-		all.windows = append(all.windows, r.policy.spec.Windows)
+	all := openings{freezes: slices.Clone(r.policy.spec.Freezes)}
+	if windows := r.policy.spec.Windows; len(windows) > 0 {
+		all.windows = append(all.windows, j.timetableOf(windows))
 	}
 	teamsMay := !r.clustered() || ptr.Deref(r.allowed().AllowSuspend, true)
 	for _, override := range r.settings(o.teams) {
 		if teamsMay && len(override.Windows) > 0 {
-			all.windows = append(all.windows, override.Windows)
+			all.windows = append(all.windows, j.timetableOf(override.Windows))
 		}
 	}
 	for _, p := range append(o.cluster[:len(o.cluster):len(o.cluster)], o.teams...) {
@@ -40,6 +39,7 @@ func (j *checker) openingsOf(r *rule, s *history.State, o order) openings {
 			}
 		}
 	}
+	slices.SortFunc(all.freezes, func(a, b v1alpha1.Freeze) int { return cmp.Or(a.From.Compare(b.From.Time), a.To.Compare(b.To.Time)) })
 	return all
 }
 
@@ -50,26 +50,48 @@ func (o openings) closed(at time.Time) string {
 			return fmt.Sprintf("a freeze lasts from %s to %s", stamp(f.From.Time), stamp(f.To.Time))
 		}
 	}
-	for _, windows := range o.windows {
-		if !anyOpen(windows, at) {
-			return fmt.Sprintf("no window of %v is open", windows)
+	for _, t := range o.windows {
+		if !t.isOpen(at) {
+			return fmt.Sprintf("no window of %v is open", t.windows)
 		}
 	}
 	return ""
 }
 
-// anyOpen reports whether a window is open. A window that cannot be read makes the rule invalid, so it is not open here.
-func anyOpen(windows []v1alpha1.Window, at time.Time) bool {
-	for _, w := range windows {
-		zone := w.TimeZone
-		if zone == "" {
-			zone = "UTC"
-		}
-		schedule, err := cron.ParseStandard("TZ=" + zone + " " + w.Schedule)
-		duration, wrong := optionalDuration(w.Duration)
-		if err == nil && wrong == nil && duration != nil && !schedule.Next(at.Add(-*duration)).After(at) {
-			return true
+// staysOpen reports whether deletions are allowed in each second of a period.
+func (o openings) staysOpen(from, to time.Time) bool {
+	for at := from; !at.After(to); at = at.Add(time.Second) {
+		if o.closed(at) != "" {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// moved returns when an object is deleted that is due at a time: that time, or a later one within the spread of each freeze and of
+// each list of windows.
+func (o openings) moved(due time.Time) (time.Time, error) {
+	for _, f := range o.freezes {
+		due = spread(due, f.From.Time, f.To.Time, f.To.Sub(f.From.Time))
+	}
+	for _, t := range o.windows {
+		closed, opens, err := t.around(due)
+		if err != nil {
+			return time.Time{}, err
+		}
+		due = spread(due, closed, opens.From, min(opens.From.Sub(closed), opens.first/2))
+	}
+	return due, nil
+}
+
+// spread maps due times from the closing to the end of the spread to the spread, in proportion. Other times do not change.
+func spread(due, closed, opens time.Time, length time.Duration) time.Time {
+	const longest = 24 * time.Hour
+	length = min(length, longest).Truncate(time.Second)
+	end := opens.Add(length)
+	if length <= 0 || due.Before(closed) || !due.Before(end) {
+		return due
+	}
+	share := float64(due.Sub(closed)) / float64(end.Sub(closed))
+	return opens.Add(time.Duration(share * float64(length))).Truncate(time.Millisecond)
 }

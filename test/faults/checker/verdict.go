@@ -29,9 +29,9 @@ type order struct {
 type vote struct {
 	rule    *rule
 	keep    string    // reason to keep; empty if it does not keep
-	due     time.Time // zero for none
-	timed   bool      // windows or freezes may defer the deletion
-	closed  string    // why they do now; empty if they do not
+	due     time.Time // zero for none; windows and freezes make it later
+	opens   openings
+	closed  string // why they allow no deletion now; empty if they do
 	unknown error
 }
 
@@ -41,9 +41,9 @@ type verdict struct {
 	why     string // reason to keep
 	promise Promise
 	due     time.Time
-	by      *rule // the deciding rule
-	timed   bool  // windows or freezes may defer the deletion, so that it may be later than due
-	unknown error // why it cannot be checked
+	by      *rule      // the deciding rule
+	opens   []openings // of all rules that give a due time
+	unknown error      // why it cannot be checked
 }
 
 // rules returns the rules that select an object.
@@ -111,6 +111,11 @@ func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote
 	case r.StartTime == "" && f.start.IsZero():
 		f.start = j.unmarked(r, s, o)
 	}
+	return j.timed(r, s, o, f, now)
+}
+
+// timed returns when a rule deletes an object that it finds eligible.
+func (j *checker) timed(r *rule, s *history.State, o order, f facts, now time.Time) vote {
 	place := j.rankOf(r, s, o)
 	if place.unknown != nil || place.newest {
 		return vote{rule: r, unknown: place.unknown, keep: "among the newest"}
@@ -119,27 +124,19 @@ func (j *checker) voteOf(r *rule, s *history.State, o order, now time.Time) vote
 	if err != nil {
 		return vote{rule: r, unknown: err}
 	}
-	given := r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
-	if !given.due.IsZero() {
-		given.due = latest(given.due, soonest)
-		opens := j.openingsOf(r, s, o)
-		given.timed, given.closed = !opens.none(), opens.closed(now)
+	opens := j.openingsOf(r, s, o)
+	given := vote{rule: r, opens: opens, closed: opens.closed(now)}
+	ttl := r.lifetime(s, f.ttl, r.settings(o.teams))
+	if ttl != never {
+		given.due, given.unknown = opens.moved(latest(f.start.Add(ttl), soonest))
 	}
-	return given
-}
-
-// time returns when an object is due that the rule does not keep.
-func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) vote {
 	switch {
 	case ttl == never && r.TTLExpression != "":
 		return vote{rule: r, keep: "never due"}
-	case ttl == never && !excess:
-		return vote{rule: r}
-	case excess && (ttl == never || f.start.Add(ttl).After(now)):
-		return vote{rule: r, due: now}
-	default:
-		return vote{rule: r, due: f.start.Add(ttl)}
+	case place.excess && (ttl == never || given.due.After(now)):
+		given.due = latest(now, soonest)
 	}
+	return given
 }
 
 // isUnknown also compares the text, because cel-go does not always wrap the error of a function.
@@ -165,10 +162,10 @@ func combine(says []vote, now time.Time) verdict {
 			v = verdict{deleted: true, due: s.due, by: s.rule}
 		}
 	}
+	v.opens = opensOf(says)
 	for _, s := range says {
-		v.timed = v.timed || s.timed
-		if v.deleted && s.closed != "" && !v.due.After(now) {
-			return verdict{why: fmt.Sprintf("rule %s does not allow its deletion at %s: %s", s.rule.id(), stamp(now), s.closed), promise: NotEarly, by: s.rule, timed: true}
+		if v.deleted && !s.due.IsZero() && s.closed != "" && !v.due.After(now) {
+			return verdict{why: fmt.Sprintf("rule %s does not allow its deletion at %s: %s", s.rule.id(), stamp(now), s.closed), promise: NotEarly, by: s.rule}
 		}
 	}
 	if v.deleted && v.due.After(now) {
@@ -176,6 +173,16 @@ func combine(says []vote, now time.Time) verdict {
 		v.why = fmt.Sprintf("it is due at %s by rule %s, but not yet at %s", stamp(v.due), v.by.id(), stamp(now))
 	}
 	return v
+}
+
+// opensOf returns the windows and freezes of all rules that give a due time.
+func opensOf(says []vote) (all []openings) {
+	for _, s := range says {
+		if !s.due.IsZero() {
+			all = append(all, s.opens)
+		}
+	}
+	return all
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

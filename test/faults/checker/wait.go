@@ -19,8 +19,8 @@ func (j *checker) tooSoon(d *removal, v verdict, o order) *verdict {
 		return nil // soonest checks rules that read references
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
-	due := start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams)))
-	if !due.After(d.sent) || j.rankOf(r, s, o).excess {
+	due, err := j.openingsOf(r, s, o).moved(start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams))))
+	if err != nil || !due.After(d.sent) || j.rankOf(r, s, o).excess {
 		return nil
 	}
 	return &verdict{promise: NotEarly, by: r, why: fmt.Sprintf(

@@ -5,6 +5,7 @@ package schedule
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,19 +16,26 @@ import (
 
 // policy is a ClusterRetentionPolicy with one rule for one kind.
 type policy struct {
-	name, mode, ttl, limits, teams string
-	kind                           kind
-	rule                           string // eligible, startTime and other fixed fields
+	name, mode, ttl, limits, teams, windows string
+	kind                                    kind
+	rule                                    string // eligible, startTime and other fixed fields
+	frozen                                  frozen
 }
 
-func (p policy) String() string { return strings.Join(strings.Fields(p.spec()), " ") }
+func (p policy) String() string { return strings.Join(strings.Fields(p.spec(time.Time{})), " ") }
 
-// spec returns the spec of the policy as YAML, for some namespaces.
-func (p policy) spec(namespaces ...string) string {
+// spec returns the spec of the policy as YAML, for some namespaces, in a schedule that began at a time.
+func (p policy) spec(began time.Time, namespaces ...string) string {
 	text := fmt.Sprintf("mode: %s\nnamespaceSelector: {matchExpressions: [{key: %s, operator: In, values: [%s]}]%s}\n",
 		p.mode, corev1.LabelMetadataName, strings.Join(namespaces, ", "), p.teams)
 	if p.limits != "" {
 		text += "limits: " + p.limits + "\n"
+	}
+	if p.windows != "" {
+		text += "windows: " + p.windows + "\n"
+	}
+	if p.frozen.lasts > 0 {
+		text += "freezes: " + p.frozen.spec(began) + "\n"
 	}
 	if p.ttl != "" {
 		p.rule += ", ttl: " + p.ttl
@@ -69,7 +77,11 @@ func (d *drawing) drawPolicies() []policy {
 		hasEnd+", ttl: 2s, "+mayEdit,
 		`eligible: failed(object), startTime: finishedAt(object), ttl: 1s`,
 	)}
-	return []policy{old, idle, keeps, jobs, pods}
+	all := []policy{old, idle, keeps, jobs, pods}
+	for i := range all {
+		all[i].windows, all[i].frozen = d.windows(), d.freezes()
+	}
+	return all
 }
 
 // mode is mostly Enforce, because little happens otherwise.
@@ -92,7 +104,7 @@ func (d *drawing) limits() string {
 // policyChange draws a change of policies, overrides or namespaces.
 func (d *drawing) policyChange() action {
 	i := d.IntN(len(d.now))
-	switch d.IntN(8) {
+	switch d.IntN(11) {
 	case 0, 1:
 		d.now[i].mode = d.mode()
 		return d.rewritten(i, "mode")
@@ -109,6 +121,12 @@ func (d *drawing) policyChange() action {
 		return d.rewritten(i, "selector")
 	case 5, 6:
 		return override{name: pick(d, "a", "b"), mode: d.mode(), text: d.overrides()}
+	case 7:
+		d.now[i].windows = d.windows()
+		return d.rewritten(i, "windows")
+	case 8, 9:
+		d.now[i].frozen = d.freezes()
+		return d.rewritten(i, "freezes")
 	default:
 		return namespaceChange{beside: d.chance(70), hold: d.chance(20), team: pick(d, "red", "blue")}
 	}
@@ -138,6 +156,7 @@ func (d *drawing) overrides() string {
 		"{policy: "+of(pick(d, 0, 3, 4))+", ttl: "+d.ttl()+"}",
 		"{policy: "+of(d.IntN(len(d.now)))+", suspend: true}",
 		"{policy: "+of(1)+", ttl: 1h}",
+		"{policy: "+of(d.IntN(len(d.now)))+", windows: "+everyTwoMinutes+"}",
 		"{policy: "+of(pick(d, 0, 3))+", ttl: 1d, unless: sunday}")
 }
 

@@ -38,6 +38,7 @@ type stage struct {
 	alone         bool   // exclusive use of the control plane: whole servers may fail
 	outage        bool   // a server is failing now
 	beside        string // the second namespace
+	began         time.Time
 	replicas      [replicas]*scenario.Replica
 	stopped       [replicas]bool
 	hit           int // number of ended or suspended replicas and of server faults
@@ -49,7 +50,7 @@ type stage struct {
 // when objects do not change any more, with the number of faults that fired.
 func (s Schedule) Run(in *scenario.Scenario) (struck int) {
 	in.Helper()
-	t := &stage{Scenario: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
+	t := &stage{Scenario: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}, began: time.Now()}
 	for i := range t.replicas {
 		t.replicas[i] = in.Sunset(scenario.Start{Server: scenario.Server(i), Failover: true})
 	}
@@ -125,7 +126,7 @@ func (t *stage) writePolicy(p policy) {
 	t.Helper()
 	of := &v1alpha1.ClusterRetentionPolicy{}
 	of.Name = t.Namespace + "-" + p.name
-	text := p.spec(t.Namespace, t.beside) + "approval: {maxObjects: 1000000, maxPercent: 100}\n"
+	text := p.spec(t.began, t.Namespace, t.beside) + "approval: {maxObjects: 1000000, maxPercent: 100}\n"
 	t.write(v1alpha1.ClusterRetentionPolicyKind, of, text)
 }
 

@@ -30,7 +30,7 @@ func logOf(lines ...string) string {
 func TestWhoInFiles(t *testing.T) {
 	owned := strings.Replace(deletionLine("x", "deleted", ""), `"propagationPolicy"`,
 		`"owner":{"apiVersion":"batch/v1","kind":"CronJob","namespace":"shop","name":"nightly","uid":"o1","resourceVersion":"9"},"propagationPolicy"`, 1)
-	log := logOf("starting", `{"level":"info","msg":"policy read"}`, deletionLine("report", "unknown", ""), deletionLine("report", "deleted", `,"traceID":"t1"`), deletionLine("other", "deleted", ""), owned)
+	log := logOf("starting", `{"level":"info","msg":"policy read"}`, deletionLine("report", "unknown", ""), deletionLine("report", "deleted", `,"traceID":"t1","archive":{"name":"history","segment":"segments/s1","line":4}`), deletionLine("other", "deleted", ""), owned)
 	golden(t, "who", run(t, log, "who", "job/report", "-n", "shop", "-f", "-", "-f", "testdata/apiserver-audit.log"))
 	wants(t, run(t, log, "who", "jobs.batch/report", "-f", "-"), command.ExitOK, "line 4 of standard input")
 	wants(t, run(t, log, "who", "cronjob", "nightly", "-n", "shop", "-f", "-"), command.ExitOK, "Sunset deleted CronJob.batch/shop/nightly at", "deleted instead of Job.batch/shop/x")

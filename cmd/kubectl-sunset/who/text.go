@@ -65,6 +65,9 @@ func writeRecord(r *audit.Record, field func(name, value string)) {
 	}
 	field("approvals", strings.Join(r.Approvals, ", "))
 	field("outcome", r.Outcome)
+	if a := r.Archive; a != nil {
+		field("archive", fmt.Sprintf("RetentionArchive %s, %s#%d", a.Name, a.Segment, a.Line))
+	}
 	field("account", r.ServiceAccount)
 	field("node", r.Node)
 	field("trace", r.TraceID)

@@ -61,15 +61,18 @@ func most[K comparable](counts map[K]int64, n int, sort, name func(a, b K) int) 
 	return all[:min(len(all), n)]
 }
 
-// addBlocked counts a subject that would be deleted by the rules of one policy alone, and that a rule of another policy keeps.
-// base is the result of all rules in force.
+// addBlocked counts a subject that would be deleted by the rules of one policy alone, and that a rule of another policy keeps,
+// or whose windows never open together with its own. base is the result of all rules in force.
 func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 	name, by := own[0].Rule.ID.Policy, base.keep
+	if by.rule == nil && base.verdict(s, t.now).Reason == NoCommonWindow {
+		by = vote{rule: base.deferringOther(name), reason: NoCommonWindow}
+	}
 	if by.rule == nil || by.rule.ID.Policy == name {
 		return
 	}
 	alone := combine(s, own, t.now, inForce)
-	if alone.verdict(s, t.now).Action != Delete {
+	if v := alone.verdict(s, t.now); v.Action != Delete && (by.reason != NoCommonWindow || v.Reason != Deferred) {
 		return
 	}
 	b := &t.policy(name).Blocked
@@ -86,6 +89,16 @@ func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 		other.Blocks = map[string]int64{}
 	}
 	other.Blocks[name]++
+}
+
+// deferringOther is the first rule of another policy that finds the subject due and has windows or freezes; nil for none.
+func (all *votes) deferringOther(policy string) *Rule {
+	for _, r := range all.deferring {
+		if r.ID.Policy != policy {
+			return r
+		}
+	}
+	return nil
 }
 
 func (s BlockedSample) compare(o BlockedSample) int {

@@ -11,6 +11,7 @@ import (
 
 // TestBlocked: due subjects of a policy that rules of other policies keep.
 func TestBlocked(t *testing.T) {
+	noon, night, freeze := loadedWindows(window("0 11 * * *", "3h")), loadedWindows(window("0 22 * * *", "8h")), policy.Freeze{By: "q", From: now.Add(-hour), To: now.Add(hour)}
 	tests := map[string]struct {
 		subject     policy.Subject
 		evaluations []policy.Evaluation
@@ -27,7 +28,12 @@ func TestBlocked(t *testing.T) {
 		"a rule of its own fails":        {evaluations: evaluations(says("a"), says("b", failed))},
 		"its own rules and another fail": {evaluations: evaluations(says("a", failed), says("z", of("q"), failed))},
 		"a dry run":                      {evaluations: evaluations(says("a", dryRun), says("z", of("q"), failed))},
-		"it is held":                     {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: evaluations(says("a"), says("z", of("q"), failed))},
+		"its windows are open, and those of another never then":   {evaluations: evaluations(says("a", open(noon)), says("z", of("q"), open(night))), blocker: "q/z NoCommonWindow"},
+		"its windows are closed, and those of another never then": {evaluations: evaluations(says("a", open(night)), says("z", of("q"), open(noon))), blocker: "q/z NoCommonWindow"},
+		"windows of another never open":                           {evaluations: evaluations(says("a"), says("z", of("q"), open(night, noon))), blocker: "q/z NoCommonWindow"},
+		"its own windows never open":                              {evaluations: evaluations(says("a", open(night, noon)), says("z", of("q")))},
+		"windows of another open later":                           {evaluations: evaluations(says("a", open(noon)), says("z", of("q"), frozen(freeze)))},
+		"it is held":                                              {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: evaluations(says("a"), says("z", of("q"), failed))},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

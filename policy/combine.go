@@ -265,13 +265,17 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	}
 }
 
-// whenDue is the verdict of the latest due vote, at the time that all due votes allow.
+// whenDue is the verdict of the latest due vote, at the time that all due votes allow. If there is no such time, it keeps.
 func (all *votes) whenDue(now time.Time) Verdict {
 	v := &all.due
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	if len(all.deferring) > 0 {
 		at := Latest(now, v.due)
-		if due.Due = openingOf(at, all.deferring...); due.Due.Equal(at) {
+		opens, ok := openingOf(at, all.deferring...)
+		if !ok {
+			return Verdict{Reason: NoCommonWindow, Rule: v.rule.ID, Again: opens}
+		}
+		if due.Due = opens; opens.Equal(at) {
 			due.Due = Latest(v.due, opened(at, all.deferring...)) // an opening that it missed was not the last one
 		}
 	}

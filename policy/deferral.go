@@ -27,9 +27,9 @@ func (r *Rule) moved(t time.Time) time.Time {
 	return t
 }
 
-// openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. If there is none in
-// the next hundred openings, it gives a time before that.
-func openingOf(t time.Time, rules ...*Rule) time.Time {
+// openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. ok is false if there is
+// none in the next hundred openings: then it gives a time before which there is none.
+func openingOf(t time.Time, rules ...*Rule) (opens time.Time, ok bool) {
 	const attempts = 100
 	for range attempts {
 		from := t
@@ -42,10 +42,10 @@ func openingOf(t time.Time, rules ...*Rule) time.Time {
 			}
 		}
 		if t.Equal(from) {
-			break
+			return t, true
 		}
 	}
-	return t
+	return t, false
 }
 
 // opened gives the last time up to t at which a window of the rules has opened or a freeze has ended.
@@ -92,28 +92,32 @@ const (
 // Deferral says why windows or freezes do not allow deletions, and until when.
 type Deferral struct {
 	Reason string
-	By     string // the windows or the freeze, for users
-	Until  time.Time
+	By     string    // the windows or the freeze, for users
+	Until  time.Time // when deletions continue, or for Never, until when certainly not
+	Never  bool      // no opening was found
 }
 
 // String is the deferral for users.
 func (d *Deferral) String() string {
+	if d.Never {
+		return d.By + "; no time was found at which all windows are open"
+	}
 	return fmt.Sprintf("%s; deletions continue at %s", d.By, d.Until.UTC().Format(time.RFC3339))
 }
 
 // Deferral gives why the windows and freezes of the rule do not allow deletions at t; nil if they do.
 func (r *Rule) Deferral(t time.Time) *Deferral {
-	until := openingOf(t, r)
+	until, ok := openingOf(t, r)
 	if until.Equal(t) {
 		return nil
 	}
 	for _, f := range r.Freezes {
 		if !isOpen(f.opens, t) {
-			return &Deferral{IsFrozen, "freeze " + f.String(), until}
+			return &Deferral{IsFrozen, "freeze " + f.String(), until, !ok}
 		}
 	}
 	i := slices.IndexFunc(r.Windows, func(w *Windows) bool { return !w.Open(t) })
-	return &Deferral{OutsideWindows, fmt.Sprintf("windows of policy %s are closed: %s", r.Windows[i].By, r.Windows[i]), until}
+	return &Deferral{OutsideWindows, fmt.Sprintf("windows of policy %s are closed: %s", r.Windows[i].By, r.Windows[i]), until, !ok}
 }
 
 // Deferral gives why a policy deletes nothing at t because of windows and freezes, or nil, and when that may change next; zero
@@ -152,7 +156,8 @@ func (p *Policy) times() *Rule {
 // DefersAll reports whether the windows and freezes of a policy may defer deletions until a week after now, when a count of due
 // subjects ends. A deletion is spread over a day at most.
 func (p *Policy) DefersAll(now time.Time) bool {
-	return openingOf(now, p.times()).After(now.Add(horizon - Day))
+	opens, _ := openingOf(now, p.times())
+	return opens.After(now.Add(horizon - Day))
 }
 
 // freezesOfAll are the freezes that apply to the rules of all policies.

@@ -221,8 +221,12 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 		rule.AddError(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
 	vote := r.vote(&s, t.now, supposed)
-	if slices.Contains(lasting, vote.reason) && inForce(r.Rule) == acting {
-		rule.addKept(s, vote.reason)
+	kept := vote.reason
+	if vote.isDue() && verdict.Reason == NoCommonWindow {
+		kept = NoCommonWindow
+	}
+	if slices.Contains(lasting, kept) && inForce(r.Rule) == acting {
+		rule.addKept(s, kept)
 	}
 	due = verdict.Action != Keep && vote.isDue()
 	if due {

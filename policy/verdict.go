@@ -48,6 +48,7 @@ const (
 	NoOwner           Reason = "NoOwner"           // the rule deletes owners, and it has none
 	NeverDue          Reason = "NeverDue"          // ttlExpression gave optional.none()
 	Unmarked          Reason = "Unmarked"          // its time to live starts when the object is marked eligible
+	NoCommonWindow    Reason = "NoCommonWindow"    // the windows of the rules that find it due do not open at the same time
 	Waiting           Reason = "Waiting"           // due later
 	Deferred          Reason = "Deferred"          // its time to live has ended; windows or freezes defer the deletion
 	Expired           Reason = "Expired"           // due now
@@ -73,7 +74,7 @@ const (
 var order = []Reason{
 	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, ReferencesUnknown, IsSuspended, IsUnapproved,
 	ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, KeptNewest,
-	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Deferred, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
+	Unpullable, NoOwner, NeverDue, Unmarked, NoCommonWindow, Waiting, Deferred, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 
 // SaysNothing reports whether a rule with this reason neither keeps nor deletes the subject.
@@ -82,7 +83,7 @@ func (r Reason) SaysNothing() bool {
 }
 
 // lasting is the result of Lasting.
-var lasting = []Reason{ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, NoOwner}
+var lasting = []Reason{ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, NoOwner, NoCommonWindow}
 
 // Lasting are the unintended reasons for which rules keep eligible objects until a user changes the objects or the rules. Until
 // then, the policy has a condition with the name of the reason.
@@ -125,6 +126,9 @@ type Verdict struct {
 	// defer the deletion, it is the time to which they do. Zero if no rule gives it.
 	Due   time.Time
 	Owner *Owner // with Due, deleted instead of the subject; nil if the subject itself is deleted
+
+	// Again is when to decide again, for NoCommonWindow: the windows certainly do not open together before. Zero otherwise.
+	Again time.Time
 }
 
 // IsKept reports whether nothing would delete the subject, even if every dry run were enforced. A subject that only a dry run keeps

@@ -149,8 +149,10 @@ func TestDeferralOfSeveralRules(t *testing.T) {
 		"it is not due":         {evaluations(says("a", open(night), ttl(policy.Day))), outcome{policy.Wait, policy.Waiting, "a"}},
 		"another rule keeps it": {evaluations(says("a", open(night)), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
 		"a freeze":              {evaluations(says("a", frozen(freeze))), outcome{policy.Wait, policy.Deferred, "a"}},
-		"windows that never open at the same time": {evaluations(says("a", open(night, never))), outcome{policy.Wait, policy.Deferred, "a"}},
-		"above the capacity":                       {evaluations(says("a", open(night), excess, ttl(policy.Day))), outcome{policy.Wait, policy.Deferred, "a"}},
+		"windows that never open at the same time":       {evaluations(says("a", open(night, never))), outcome{policy.Keep, policy.NoCommonWindow, "a"}},
+		"those of two rules never do":                    {evaluations(says("a", open(night)), says("b", of("q"), open(never))), outcome{policy.Keep, policy.NoCommonWindow, "a"}},
+		"those of two rules never do, and it is not due": {evaluations(says("a", open(night), ttl(policy.Day)), says("b", of("q"), open(never))), outcome{policy.Keep, policy.NoCommonWindow, "a"}},
+		"above the capacity":                             {evaluations(says("a", open(night), excess, ttl(policy.Day))), outcome{policy.Wait, policy.Deferred, "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, _ := policy.Decide(policy.Subject{}, test.evaluations, now)
@@ -158,6 +160,7 @@ func TestDeferralOfSeveralRules(t *testing.T) {
 			if v.Action == policy.Wait && !v.Due.After(now) {
 				t.Errorf("it waits until %s, which is over", v.Due)
 			}
+			expect.Equal(t, "is decided again", v.Reason == policy.NoCommonWindow, v.Again.After(now.Add(policy.Week)))
 		})
 	}
 }
@@ -202,8 +205,11 @@ func TestDeferralProperties(t *testing.T) {
 		freeze := policy.Freeze{By: "f", From: from, To: from.Add(time.Duration(1+r.Intn(100)) * time.Hour)}
 		deletes := func(due, now time.Time, more ...func(*policy.Evaluation)) time.Time {
 			v, permit := policy.Decide(policy.Subject{}, evaluations(says("a", append(more, open(one), startsAt(due))...)), now)
-			if permit.Valid() {
+			switch {
+			case permit.Valid():
 				return now
+			case v.Reason == policy.NoCommonWindow:
+				return moment(t, "9999-12-31T23:59:59Z")
 			}
 			return v.Due
 		}

@@ -160,7 +160,7 @@ var others = map[string]string{
 	// Known facts, which last until the object or the time changes.
 	"Held": "of the object", "Uncounted": "of the object", "Pinned": "of the image", "InUse": "of the image", "Unpullable": "of the image",
 	"KeptNewest": "of the object", "NeverDue": "of the object", "NoStartTime": "of the object", "NotEligible": "of the object", "NotSelected": "of the object",
-	"NoOwner": "of the object", "Waiting": "of the object", "Deferred": "of the object", "WithinCapacity": "of the object",
+	"NoOwner": "of the object", "NoCommonWindow": "of the object and the time", "Waiting": "of the object", "Deferred": "of the object", "WithinCapacity": "of the object",
 	"ManagedByArgoCD": "of the object", "ManagedByFlux": "of the object", "ManagedByHelm": "of the object", "ManagedByMultiKueue": "of the object",
 
 	// The choices of a person.

@@ -55,11 +55,13 @@ func write(as string, r retention.Removal) (log, out string) {
 }
 
 func TestWrite(t *testing.T) {
-	owned, unsure := removal(), removal()
+	owned, unsure, archived := removal(), removal(), removal()
+	archived.Receipt = policy.Receipt{Archive: &policy.Archive{To: "history"}, Segment: "segments/s1", Line: 4}
 	owned.Owner = &policy.Owner{Kind: fixture.Jobs, Name: "nightly", UID: "u2"}
 	owned.Target = policy.Target{Kind: fixture.Jobs, Namespace: "shop", Name: "nightly", UID: "u2", ResourceVersion: "9"}
 	unsure.Unsure, unsure.Policy = true, nil
-	withOwner, unknown := recorded(), recorded()
+	withOwner, unknown, withReceipt := recorded(), recorded(), recorded()
+	withReceipt.Archive = &format.Receipt{Name: "history", Segment: "segments/s1", Line: 4}
 	withOwner.Owner = &format.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "nightly", UID: "u2", ResourceVersion: "9"}
 	unknown.Result, unknown.Generation, unknown.Hash, unknown.Approvals = format.Unknown, 0, "", nil
 	for name, test := range map[string]struct {
@@ -69,6 +71,7 @@ func TestWrite(t *testing.T) {
 	}{
 		"an object":                           {removal(), recorded(), `"msg":"object deleted"`},
 		"its owner instead":                   {owned, withOwner, `"msg":"object deleted"`},
+		"an archived object":                  {archived, withReceipt, `"msg":"object deleted"`},
 		"no answer, and the policy not known": {unsure, unknown, `"msg":"object may be deleted"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -147,6 +147,22 @@ func TestRecordComesFirst(t *testing.T) {
 	})
 }
 
+// TestAuditHasTheReceipt: the audit gets the receipt of the version that was deleted, and none for a rule that does not archive.
+func TestAuditHasTheReceipt(t *testing.T) {
+	a, audited := newArchiveFake(), map[string]policy.Receipt{}
+	options := retention.Options{Ledger: newLedgerFake(), Archive: a, Audit: func(r retention.Removal) { audited[r.Subject.Name] = r.Receipt }}
+	inBubble(t, options, func(t *testing.T, w *harness) {
+		t.Cleanup(a.writing.Wait)
+		w.use(fixture.Rule("archives", fixture.Archiving), fixture.Rule("free", fixture.About(fixture.Pods)))
+		job := row("job", w.began.Add(-time.Hour), version(3))
+		w.sourceOf(fixture.Jobs).list(job)
+		w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour)))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "receipts", map[string]policy.Receipt{"job": a.records[policy.TargetOf(fixture.Jobs, job.Subject)], "pod": {}}, audited)
+		expect.Equal(t, "segment", "segments/1", audited["job"].Segment)
+	})
+}
+
 // TestUnavailableArchiveKeepsObjects: while it is unavailable, rules that archive delete nothing and say so; others go on. After that,
 // they go on too.
 func TestUnavailableArchiveKeepsObjects(t *testing.T) {

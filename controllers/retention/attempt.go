@@ -248,17 +248,17 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 		f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
 	}
 	f.settle(ctx, f.it, w.Intent(), outcome)
-	f.report(ctx, j, outcome)
+	f.report(ctx, j, cleared.Receipt(), outcome)
 	return &outcome
 }
 
 // report informs the observer and the audit of a deletion that happened, or may have happened.
-func (f *attempt) report(ctx context.Context, j index.Decision, o Outcome) {
+func (f *attempt) report(ctx context.Context, j index.Decision, r policy.Receipt, o Outcome) {
 	w := j.Permit
 	removal := Removal{
 		Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
 		Outcome: w.Intent().Outcome, Size: w.Intent().Size, Due: w.Due(), At: f.reconciler.Clock.Now(),
-		Policy: j.Policy, Target: f.target, Unsure: o.Result != Removed, TraceID: traceID(ctx),
+		Policy: j.Policy, Target: f.target, Receipt: r, Unsure: o.Result != Removed, TraceID: traceID(ctx),
 	}
 	if f.reconciler.Audit != nil && (o.Result == Removed || o.Unsure) {
 		f.reconciler.Audit(removal)

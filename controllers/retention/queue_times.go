@@ -20,6 +20,8 @@ const queueTimesKept = 100_000
 type waited struct {
 	due      time.Time // since when it waits for its deletion, or for a retry
 	reserved time.Time // since when it waited for its entry in the ledger
+	recorded time.Time // until when; zero if it has waited for nothing after that
+	archived time.Time // since when it waited for its record in the archive
 	queued   time.Time // since when it waits in the queue
 }
 
@@ -71,4 +73,15 @@ func (w waited) reserve(now time.Time) waited {
 		w.due = now
 	}
 	return waited{due: w.due, reserved: now}
+}
+
+// archive returns what a subject has waited for that begins to wait for its record in the archive.
+func (w waited) archive(now time.Time) waited {
+	if w.due.IsZero() {
+		w.due = now
+	}
+	if w.archived.IsZero() {
+		w.recorded, w.archived = w.queued, now
+	}
+	return w
 }

@@ -108,6 +108,8 @@ type Removal struct {
 	Policy *policy.Policy
 	// Target is the version that the request named: of the subject or of its owner.
 	Target policy.Target
+	// Receipt is that of the archived Target; the zero Receipt if the rule does not archive.
+	Receipt policy.Receipt
 	// Unsure: the request had no definite answer.
 	Unsure  bool
 	TraceID string // empty if the attempt is not traced

@@ -17,7 +17,7 @@ import (
 )
 
 // traced makes an attempt and records it as a trace. It records only attempts that can delete, and none to mark a subject, or to
-// have its deletion recorded in the ledger: the trace of the deletion has the time of the latter.
+// have its deletion recorded in the ledger or in the archive: the trace of the deletion has the time of both.
 func (f *attempt) traced(ctx context.Context) *Outcome {
 	now := f.reconciler.Clock.Now()
 	likely, _ := f.kind.index.Peek(f.it.uid, now)
@@ -40,12 +40,15 @@ func (f *attempt) traced(ctx context.Context) *Outcome {
 	return outcome
 }
 
-// lacksRecord reports whether a deletion must be recorded in the ledger first.
+// lacksRecord reports whether a deletion must be recorded in the ledger first, or in the archive.
 func (f *attempt) lacksRecord(expected policy.Intent) bool {
 	if expected.Rule == nil {
 		return false
 	}
-	_, recorded := f.reconciler.Ledger.Lookup(expected)
+	target, recorded := f.reconciler.Ledger.Lookup(expected)
+	if recorded && expected.Rule.Archive != nil {
+		_, recorded = f.reconciler.Archive.Lookup(expected, target)
+	}
 	return !recorded
 }
 
@@ -86,14 +89,24 @@ func (w waited) record(ctx context.Context, now time.Time) {
 		_, span := startSpan(ctx, name, trace.WithTimestamp(from))
 		span.End(trace.WithTimestamp(to))
 	}
-	switch {
-	case w.queued.IsZero():
+	if w.queued.IsZero() {
 		return
-	case !w.reserved.IsZero():
-		step("queue", w.due, w.reserved)
-		step("ledger", w.reserved, w.queued)
 	}
-	step("queue", w.queued, now)
+	at, recorded := w.due, w.recorded
+	if w.archived.IsZero() {
+		recorded = w.queued
+	}
+	if !w.reserved.IsZero() {
+		step("queue", at, w.reserved)
+		step("ledger", w.reserved, recorded)
+		at = recorded
+	}
+	if !w.archived.IsZero() {
+		step("queue", at, w.archived)
+		step("archive", w.archived, w.queued)
+		at = w.queued
+	}
+	step("queue", at, now)
 }
 
 // setResult records the result of an attempt; nil means that no request was sent. A conflict does not count as an error.

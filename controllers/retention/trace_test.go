@@ -155,6 +155,30 @@ func TestTraceOfLedger(t *testing.T) {
 	})
 }
 
+// TestTraceOfArchive: the wait for the archive is a step of its own, after that for the ledger.
+func TestTraceOfArchive(t *testing.T) {
+	ledger, archive := newLedgerFake(), newArchiveFake()
+	ledger.wrote = func() { time.Sleep(40 * time.Millisecond) }
+	archive.takes = 30 * time.Millisecond
+	options, all := recording(retention.Options{Ledger: ledger, Archive: archive})
+	inBubble(t, options, func(t *testing.T, w *harness) {
+		t.Cleanup(archive.writing.Wait)
+		w.use(fixture.Rule("archives", fixture.Archiving))
+		w.source(0).list(row("x", w.began.Add(-2*time.Hour)))
+		bubble.Pass(time.Minute)
+		lines := all.lines(w.began)
+		expect.Equal(t, "spans", []string{
+			"delete object 0s-70ms",
+			"  queue 0s-0s",
+			"  ledger 0s-40ms",
+			"  queue 40ms-40ms",
+			"  archive 40ms-70ms",
+			"  queue 70ms-70ms",
+		}, lines[:min(6, len(lines))])
+		expect.Equal(t, "traces", 1, len(roots(lines)))
+	})
+}
+
 // TestTraceSaysWhyNothingIsSent: a trace without a request has the cause as its error, and the step that failed.
 func TestTraceSaysWhyNothingIsSent(t *testing.T) {
 	cause := errors.New("the clocks differ")

@@ -266,6 +266,8 @@ var toChange = map[policy.Reason]string{
 	policy.KeptRecreated: "something re-creates these objects as fast as Sunset deletes them; stop it and delete them by hand, " +
 		"exclude them from the rule, or edit the policy to have Sunset delete them again",
 	policy.NoOwner: "the rule deletes the owners of objects, and these have none; exclude them from the rule, or have another rule delete them",
+	policy.NoCommonWindow: "the windows of the rules that find these objects due do not open at the same time; run kubectl sunset explain to see them, and change " +
+		"windows so that they overlap",
 }
 
 const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"

@@ -27,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // situation is the state that a status of policy p depends on. The zero value has one Job, which is due.
@@ -223,7 +224,11 @@ var addresses = []address{
 	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `RecreatedResolved`", "SunsetObjectsStay", 15, map[string]situation{
 		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
 	}},
+	{"author of the policy", "NoCommonWindow=True", "`NoCommonWindow`, `NoCommonWindowResolved`", "SunsetObjectsStay", 15, map[string]situation{
+		"NoCommonWindow": neverTogether(),
+	}},
 	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]situation{
+		"NoCommonWindow":   neverTogether(),
 		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
 		"Suspended":        {q: inMode(v1alpha1.Suspend), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
 		"RuleInvalid": {q: func(q *policy.Policy) {
@@ -257,14 +262,17 @@ func frozen(p *policy.Policy) {
 }
 
 // closed gives a policy windows, which are closed at midnight, when each bubble begins.
-func closed(p *policy.Policy) {
-	document, err := policy.Parse([]byte(`{"spec": {"rules": [{}], "windows": [{"schedule": "0 12 * * *", "duration": "1h"}]}}`))
-	if err != nil {
-		panic(err)
-	}
-	p.Windows = document.Load(policy.DefaultProtection()).Windows
-	p.Windows.By = "p"
-	p.Rules[0].Windows = []*policy.Windows{p.Windows}
+func closed(p *policy.Policy) { openAt("12", p) }
+
+// openAt gives a policy windows that open at an hour, for an hour.
+func openAt(hour string, p *policy.Policy) {
+	fixture.OpenAt(hour)(p.Rules[0])
+	p.Windows = p.Rules[0].Windows[0]
+}
+
+// neverTogether returns a scene in which the rules of p and q find the Job due, and their windows do not open at the same time.
+func neverTogether() situation {
+	return alsoDue(func(s *situation) { s.p, s.q = closed, func(q *policy.Policy) { openAt("20", q) } })
 }
 
 // alsoDue returns a scene in which the rule of q selects the Job, which is due by that rule.

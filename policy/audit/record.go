@@ -42,9 +42,17 @@ type Record struct {
 	Reason         string    `json:"reason"`                   // why the object was due: Expired or OverCapacity
 	DueTime        time.Time `json:"dueTime"`                  // since when it was due
 	Outcome        string    `json:"outcome,omitempty"`        // result of the rule's outcome expression
+	Archive        *Receipt  `json:"archive,omitempty"`        // the archived record of the version that the request named; nil if the rule does not archive
 	Controller     string    `json:"controller"`               // identity of the process, as in the Lease; an agent has the name of its node
 	Node           string    `json:"node,omitempty"`           // the node of an image
 	TraceID        string    `json:"traceID,omitempty"`        // of the trace of the deletion, if it is exported
+}
+
+// Receipt says where an archive has the record of a version, which Sunset verified before the request.
+type Receipt struct {
+	Name    string `json:"name"`    // of the RetentionArchive
+	Segment string `json:"segment"` // name of the object in its bucket
+	Line    int    `json:"line"`    // of the record in the segment, from 0
 }
 
 // Object is one version of an object.

@@ -24,6 +24,8 @@ const (
 	ConditionManagedByHelm = "ManagedByHelm"
 	// ConditionNoOwner: the rule deletes the owners of objects, and these objects have no owner.
 	ConditionNoOwner = "NoOwner"
+	// ConditionNoCommonWindow: the windows of the rules that find the objects due do not open at the same time.
+	ConditionNoCommonWindow = "NoCommonWindow"
 )
 
 // chosen are the reasons of Blocked that the author of the blocking policy intends, or that the conditions of that policy report.
@@ -46,7 +48,7 @@ func StopsDeletions(c *metav1.Condition) bool {
 		return c.Reason == "Throttled" || c.Status == metav1.ConditionFalse && slices.Contains([]string{"Suspended", "Terminating", "LimitReached", "Frozen"}, c.Reason)
 	case ConditionBlocked:
 		return c.Status == metav1.ConditionTrue && !IsChosen(c.Reason)
-	case ConditionDelayed, ConditionRecreated, ConditionNoOwner,
+	case ConditionDelayed, ConditionRecreated, ConditionNoOwner, ConditionNoCommonWindow,
 		ConditionManagedByMultiKueue, ConditionManagedByArgoCD, ConditionManagedByFlux, ConditionManagedByHelm:
 		return c.Status == metav1.ConditionTrue
 	default:

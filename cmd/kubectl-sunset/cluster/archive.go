@@ -38,9 +38,9 @@ func (c *Cluster) Archive(ctx context.Context, name string) (*v1alpha1.Retention
 		one := &v1alpha1.RetentionArchive{}
 		return one, runtime.DefaultUnstructuredConverter.FromUnstructured(object, one)
 	}
-	var all []v1alpha1.RetentionArchive
-	if err := c.eachObject(ctx, ArchiveKind.Resource, "", metav1.ListOptions{}, decoded(&all)); err != nil {
-		return nil, fmt.Errorf("list RetentionArchives: %w; to read an archive without the cluster, use --url", err)
+	all, err := c.Archives(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w; to read an archive without the cluster, use --url", err)
 	}
 	var names []string
 	for i := range all {
@@ -53,6 +53,14 @@ func (c *Cluster) Archive(ctx context.Context, name string) (*v1alpha1.Retention
 		return nil, errors.New("the cluster has no RetentionArchive; to read an archive without the cluster, use --url")
 	}
 	return nil, fmt.Errorf("the cluster has several RetentionArchives; choose one with --archive: %s", strings.Join(names, ", "))
+}
+
+// Archives lists the RetentionArchives.
+func (c *Cluster) Archives(ctx context.Context) (all []v1alpha1.RetentionArchive, err error) {
+	if err := c.eachObject(ctx, ArchiveKind.Resource, "", metav1.ListOptions{}, decoded(&all)); err != nil {
+		return nil, fmt.Errorf("list RetentionArchives: %w", err)
+	}
+	return all, nil
 }
 
 // SecretData gets the data of a Secret.

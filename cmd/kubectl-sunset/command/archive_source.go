@@ -33,13 +33,17 @@ type archiveSource struct {
 
 // addSource adds the flags of the archive and of the connection. The command must have its other flags already.
 func (s *archiveSource) addSource(c *cobra.Command) {
+	s.addFlags(c, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
+	c.ValidArgsFunction = cobra.NoFileCompletions
+}
+
+func (s *archiveSource) addFlags(c *cobra.Command, namespace string) {
 	flags := c.Flags()
 	flags.StringVar(&s.name, "archive", "", "name of the RetentionArchive; the default is the only one of the cluster")
 	flags.StringVar(&s.url, "url", "", "URL of the archive, such as s3://BUCKET/PREFIX?region=REGION; the command then does not look for a RetentionArchive")
 	flags.StringVar(&s.identity, "identity", "", "file with private keys of age, to decrypt the archive")
 	c.MarkFlagsMutuallyExclusive("archive", "url")
-	s.connection.add(c, &s.namespace, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
-	c.ValidArgsFunction = cobra.NoFileCompletions
+	s.connection.add(c, &s.namespace, namespace)
 	completeNames(c, &s.connection, "archive", cobra.ShellCompDirectiveNoFileComp, cluster.ArchiveKind)
 }
 

@@ -18,17 +18,15 @@ import (
 
 // whoCommand is the command who.
 type whoCommand struct {
-	streams    genericiooptions.IOStreams
-	files      []string
-	namespace  string
-	output     outputFlags
-	connection connection
+	archiveSource
+	files  []string
+	output outputFlags
 }
 
 func newWho(streams genericiooptions.IOStreams) *cobra.Command {
-	w := &whoCommand{streams: streams}
+	w := &whoCommand{archiveSource: archiveSource{streams: streams}}
 	c := &cobra.Command{
-		Use:     "who KIND/NAME [-n NAMESPACE] [-f FILE...]",
+		Use:     "who KIND/NAME [-n NAMESPACE] [-f FILE...] [--archive NAME | --url URL]",
 		Short:   "Find who deleted an object, and by which rule",
 		Long:    whoHelp,
 		Example: whoExamples,
@@ -36,7 +34,8 @@ func newWho(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&w.files, "filename", "f", nil, `file with a log of Sunset, CloudEvents of it, or an audit log of the API server; "-" for standard input; can be repeated`)
 	w.output.add(c)
-	w.connection.add(c, &w.namespace, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace with -f")
+	w.addFlags(c, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace with -f or --url")
+	c.Flag("archive").Usage = "name of the RetentionArchive to search; the default is all of the cluster, or none with -f"
 	c.ValidArgsFunction = completeObject(&w.connection)
 	return c
 }
@@ -51,12 +50,16 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 	}
 	report := &who.Report{TypeMeta: preview.TypeMeta("DeletionReport"), Deletions: []who.Deletion{}}
 	report.Object = who.Name{Kind: named.kind, Namespace: w.namespace, Name: named.name}
-	if len(w.files) > 0 {
+	switch {
+	case len(w.files) > 0:
 		err = w.read(report)
-	} else {
+	case w.url == "":
 		err = w.ask(ctx, report)
 	}
 	if err != nil {
+		return err
+	}
+	if err := w.searchArchives(ctx, report); err != nil {
 		return err
 	}
 	report.Sort()
@@ -72,10 +75,14 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 
 // hint says where else to look.
 func (w *whoCommand) hint() string {
-	if len(w.files) > 0 {
+	switch {
+	case w.url != "":
+		return "The archive has no record of this object. Its rule does not archive, or the archive has deleted the record after its time.\n"
+	case len(w.files) > 0:
 		return "The files have no record about this object. Records about objects that garbage collection deleted name their owner.\n"
+	default:
+		return "Events exist for an hour by default, and only for rules with events: PerObject. Search the log of Sunset, or the audit log of the API server, with -f.\n"
 	}
-	return "Events exist for an hour by default, and only for rules with events: PerObject. Search the log of Sunset, or the audit log of the API server, with -f.\n"
 }
 
 // read searches files.
@@ -110,11 +117,14 @@ func (w *whoCommand) readFile(report *who.Report, name string) error {
 }
 
 const whoHelp = `Find who deleted an object. With -f, the command searches files: audit records in a log of Sunset or in CloudEvents, and
-DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. It does not read the cluster.
+DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. With --url, it searches an
+archive. It reads the cluster for neither.
 
-Without -f, it searches the Events about the object, which Sunset writes for rules with events: PerObject, and the deletions
-that the RetentionLedgers record at this moment. It also says whether an object of that name exists now. You need permission
-to list Events in the namespace; without permission to list RetentionLedgers, the command leaves them out.
+Without -f and --url, it searches the Events about the object, which Sunset writes for rules with events: PerObject, the
+deletions that the RetentionLedgers record at this moment, and the RetentionArchives, for rules that archive. It also says
+whether an object of that name exists now. You need permission to list Events in the namespace; without permission to list
+RetentionLedgers or RetentionArchives, or to read their buckets, the command leaves them out. In archives, it also finds
+objects that garbage collection deleted, if a record includes them.
 
 Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
 
@@ -124,5 +134,8 @@ const whoExamples = `  # Which rule deleted this Job? Search the logs of all rep
   # Search an audit log of the API server, which also has the deletions of other users
   kubectl sunset who job/report -n shop -f /var/log/kubernetes/audit.log
 
-  # Search the Events and ledgers of the cluster
-  kubectl sunset who job/report -n shop`
+  # Search the Events, ledgers and archives of the cluster
+  kubectl sunset who job/report -n shop
+
+  # Search an archive without the cluster
+  kubectl sunset who pod/report-x2 --url 's3://backups/sunset?region=eu-central-1'`

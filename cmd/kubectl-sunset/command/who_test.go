@@ -4,6 +4,9 @@ package command_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ func logOf(lines ...string) string {
 func TestWhoInFiles(t *testing.T) {
 	owned := strings.Replace(deletionLine("x", "deleted", ""), `"propagationPolicy"`,
 		`"owner":{"apiVersion":"batch/v1","kind":"CronJob","namespace":"shop","name":"nightly","uid":"o1","resourceVersion":"9"},"propagationPolicy"`, 1)
-	log := logOf("starting", `{"level":"info","msg":"policy read"}`, deletionLine("report", "unknown", ""), deletionLine("report", "deleted", `,"traceID":"t1"`), deletionLine("other", "deleted", ""), owned)
+	log := logOf("starting", `{"level":"info","msg":"policy read"}`, deletionLine("report", "unknown", ""), deletionLine("report", "deleted", `,"traceID":"t1","archive":{"name":"history","segment":"segments/s1","line":4}`), deletionLine("other", "deleted", ""), owned)
 	golden(t, "who", run(t, log, "who", "job/report", "-n", "shop", "-f", "-", "-f", "testdata/apiserver-audit.log"))
 	wants(t, run(t, log, "who", "jobs.batch/report", "-f", "-"), command.ExitOK, "line 4 of standard input")
 	wants(t, run(t, log, "who", "cronjob", "nightly", "-n", "shop", "-f", "-"), command.ExitOK, "Sunset deleted CronJob.batch/shop/nightly at", "deleted instead of Job.batch/shop/x")
@@ -73,4 +76,56 @@ func TestWhoInTheCluster(t *testing.T) {
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "No deletion found.", "Search the log of Sunset")
 	s.store(events, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitError, "list Events: ")
+}
+
+// TestWhoInAnArchive: the records of an archive, without a cluster. A dependent was deleted with its object.
+func TestWhoInAnArchive(t *testing.T) {
+	url := newArchived(t)
+	got := run(t, "", "who", "job/report", "-n", "dev", "--url", url)
+	segment := regexp.MustCompile(`segments/\S+#`)
+	got.out = segment.ReplaceAllString(strings.ReplaceAll(got.out, url, "URL"), "SEGMENT#")
+	golden(t, "who-archive", got)
+	for object, says := range map[string]string{
+		"pod/report-x": "garbage collection deletes Pod/report-x with it",
+		"job/mail":     "Sunset asked to delete Job.batch/dev/mail, which no longer existed at 2026-02-28T10:01:00Z.",
+		"widgets/w":    "rule        r of policy widgets",
+		"secret/token": "Sunset deleted Secret/prod/token at 2026-02-28T10:01:00Z.",
+	} {
+		wants(t, run(t, "", "who", object, "--url", url), command.ExitOK, says)
+	}
+	wants(t, run(t, "", "who", "job/report", "-n", "prod", "--url", url), command.ExitFindings, "No deletion found.", "The archive has no record")
+	wants(t, run(t, "", "who", "configmap/kept", "--url", url), command.ExitFindings, "No deletion found.")
+	wants(t, run(t, "", "who", "job/report", "--url", "file:///none"), command.ExitError, "file:///none")
+	wants(t, run(t, logOf(deletionLine("report", "deleted", "")), "who", "job/report", "-f", "-", "--url", url), command.ExitOK, "line 1 of standard input", "archive "+url)
+	wants(t, run(t, "", "who", "job/report", "--url", url, "-o", "json"), command.ExitOK, `"result": "deleted"`, `"policy": "batch"`, `"line": 0`)
+}
+
+// TestWhoWithoutResult: the process may have ended before it wrote the result.
+func TestWhoWithoutResult(t *testing.T) {
+	url := newArchived(t)
+	found, err := filepath.Glob(strings.TrimPrefix(url, "file://") + "/index/*/*/*/*")
+	expect.NoError(t, err)
+	for _, name := range found {
+		expect.NoError(t, os.Remove(name))
+	}
+	wants(t, run(t, "", "who", "job/report", "--url", url), command.ExitOK, "Sunset archived Job.batch/dev/report at 2026-02-28T10:00:00Z, to delete it. The archive has no result.")
+}
+
+// TestWhoInArchivesOfTheCluster: all RetentionArchives, or the named one. One that cannot be read does not hide the others.
+func TestWhoInArchivesOfTheCluster(t *testing.T) {
+	const path = "/apis/sunset-k8s.io/v1alpha1/retentionarchives"
+	s := newAPIServer(t)
+	s.list("/apis/events.k8s.io/v1/namespaces/dev/events", "events.k8s.io/v1", "Event", nil)
+	var all []string
+	for name, url := range map[string]string{"history": newArchived(t), "broken": "file:///none"} {
+		archive := fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionArchive","metadata":{"name":%q},"spec":{"url":%q}}`, name, url)
+		all = append(all, archive)
+		s.store(path+"/"+name, archive)
+	}
+	s.list(path, "sunset-k8s.io/v1alpha1", "RetentionArchive", all)
+	wants(t, s.run(t, "", "who", "job/report"), command.ExitOK, "Sunset deleted Job.batch/dev/report", "source      archive history", `note: RetentionArchive "broken" not searched: `)
+	wants(t, s.run(t, "", "who", "job/report", "--archive", "broken"), command.ExitError, "open archive broken")
+	wants(t, s.run(t, logOf(deletionLine("other", "deleted", "")), "who", "job/report", "-f", "-", "--archive", "history"), command.ExitOK, "source      archive history")
+	s.store(path, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "No deletion found.")
 }

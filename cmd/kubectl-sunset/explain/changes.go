@@ -72,9 +72,23 @@ func (p *Page) steps(in *Input, w *whatIf, obstacles []step) []step {
 			steps = append(steps, in.selecting(o)...)
 		}
 	}
+	if in.Verdict.Reason == policy.NoCommonWindow {
+		steps = append(steps, openings(in.Evaluations)...)
+	}
 	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
 		steps = append(steps, step{what: "set annotation " + v1alpha1.HoldAnnotation + `: "true" on the object`,
 			do: func(w *whatIf) { w.holds["now"] = true }})
+	}
+	return steps
+}
+
+// openings are steps by which the windows of all rules open at the same time.
+func openings(evaluations []policy.Evaluation) (steps []step) {
+	for _, r := range evaluations {
+		if id := r.Rule.ID; len(r.Rule.Windows) > 0 {
+			steps = append(steps, step{what: "change the windows of rule " + id.String() + " so that they overlap those of the other rules", guess: true, author: true,
+				do: func(w *whatIf) { w.change(id, func(r *policy.Evaluation) { r.Rule.Windows = nil }) }})
+		}
 	}
 	return steps
 }

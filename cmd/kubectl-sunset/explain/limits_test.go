@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestPageExplainsLimitsAndMissingLedger(t *testing.T) {
@@ -182,4 +183,23 @@ func TestOwnerOfWhatIsNotEligible(t *testing.T) {
 	if want := "eligible of rule p/r becomes true"; len(page.Changes) != 1 || page.Changes[0].What != want {
 		t.Errorf("got %+v, want %s", page.Changes, want)
 	}
+}
+
+// TestNoCommonWindow: the page says that windows never open together, and that a change of either helps.
+func TestNoCommonWindow(t *testing.T) {
+	rules := []*policy.Rule{fixture.Rule("a", fixture.OpenAt("3")), fixture.Rule("b", fixture.OpenAt("9"))}
+	var all []policy.Evaluation
+	for _, r := range rules {
+		all = append(all, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-policy.Week)}, Known: true})
+	}
+	v, _ := policy.Decide(policy.Subject{}, all, at)
+	page := explain.New(explain.Input{At: at, Verdict: v, Evaluations: all})
+	expect.Equal(t, "message", "stays: NoCommonWindow (the windows of the rules that find it due do not open at the same time), by rule b/b", page.Verdict.Message)
+	var what []string
+	for _, c := range page.Changes {
+		what = append(what, c.What)
+	}
+	expect.Equal(t, "changes", []string{
+		"change the windows of rule a/a so that they overlap those of the other rules", "change the windows of rule b/b so that they overlap those of the other rules",
+	}, what)
 }

@@ -75,6 +75,7 @@ var words = map[policy.Reason]string{
 	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
 	policy.NeverDue:            "ttlExpression returns no time to live",
 	policy.Unmarked:            "not marked eligible yet",
+	policy.NoCommonWindow:      "the windows of the rules that find it due do not open at the same time",
 	policy.Deferred:            "windows or freezes defer the deletion",
 	policy.OverCapacity:        "the capacity of the rule is exceeded",
 	policy.WithinCapacity:      "no capacity or threshold of the rule is exceeded",

@@ -33,6 +33,10 @@ func (d Deletion) write(w io.Writer) {
 	switch {
 	case d.Time.IsZero():
 		fmt.Fprintf(w, "%s deletes %s now, or has just deleted it.\n", d.By, what)
+	case d.Result == Gone:
+		fmt.Fprintf(w, "%s asked to delete %s, which no longer existed at %s.\n", d.By, what, at)
+	case d.Result == None:
+		fmt.Fprintf(w, "%s archived %s at %s, to delete it. The archive has no result.\n", d.By, what, at)
 	case d.Result == audit.Deleted:
 		fmt.Fprintf(w, "%s deleted %s at %s.\n", d.By, what, at)
 	default:
@@ -65,6 +69,9 @@ func writeRecord(r *audit.Record, field func(name, value string)) {
 	}
 	field("approvals", strings.Join(r.Approvals, ", "))
 	field("outcome", r.Outcome)
+	if a := r.Archive; a != nil {
+		field("archive", fmt.Sprintf("%s, %s#%d", a.Name, a.Segment, a.Line))
+	}
 	field("account", r.ServiceAccount)
 	field("node", r.Node)
 	field("trace", r.TraceID)

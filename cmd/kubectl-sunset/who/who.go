@@ -33,13 +33,13 @@ type Name struct {
 
 // Deletion is one deletion of an object of that name, as one source shows it.
 type Deletion struct {
-	Time   time.Time     `json:"time,omitzero"`    // of the answer to the request; zero if Sunset has recorded the deletion and does not know the answer yet
+	Time   time.Time     `json:"time,omitzero"`    // of the answer to the request; no later than this for a record of an archive; zero if Sunset has recorded the deletion and does not know the answer yet
 	By     string        `json:"by"`               // Sunset, or a user of the API server
-	Result string        `json:"result"`           // deleted; or unknown if the request had no definite answer
+	Result string        `json:"result"`           // deleted; unknown if the request had no definite answer; or, from an archive, gone (the object no longer existed when Sunset asked to delete it) or none
 	Object audit.Object  `json:"object"`           // the object that was deleted
 	Note   string        `json:"note,omitempty"`   // what else the source says
 	Source string        `json:"source"`           // such as the line of a file
-	Record *audit.Record `json:"record,omitempty"` // the audit record; nil for other sources
+	Record *audit.Record `json:"record,omitempty"` // the audit record, or what an archive has of it; nil for other sources
 }
 
 // Sunset is the name of Sunset in Deletion.By.

@@ -61,6 +61,9 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 			}
 			x.setNextDue(row, now)
 			x.reschedule(row)
+		default:
+			row.setDue(verdict.Again)
+			x.reschedule(row)
 		}
 	}
 }

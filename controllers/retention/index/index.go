@@ -277,6 +277,8 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 		row.setDue(now)
 	case verdict.Action != policy.Keep:
 		row.setDue(verdict.Due)
+	default:
+		row.setDue(verdict.Again)
 	}
 }
 

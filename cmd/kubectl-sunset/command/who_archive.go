@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
+)
+
+// searchArchives searches the archive of the flags. Without these flags it searches all of the cluster, unless it reads files, and
+// says which of them it cannot read.
+func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) error {
+	switch {
+	case w.url != "" || w.name != "":
+		return explainArchive(w.searchArchive(ctx, &w.archiveSource, report))
+	case len(w.files) > 0:
+		return nil
+	}
+	c, err := w.connection.connect()
+	if err != nil {
+		return err
+	}
+	all, err := c.Archives(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		from := w.archiveSource
+		from.name = all[i].Name
+		if err := w.searchArchive(ctx, &from, report); errors.Is(err, context.Canceled) {
+			return err
+		} else if err != nil {
+			notes{w.streams.ErrOut}.note("RetentionArchive %q not searched: %v", from.name, explainArchive(err))
+		}
+	}
+	return nil
+}
+
+func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, report *who.Report) error {
+	from, err := source.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	progress := terminal.StartProgress(w.streams.ErrOut, "records found")
+	defer progress.Stop()
+	selection := &archive.Selection{Objects: []archive.Object{{Kind: report.Object.Kind, Name: report.Object.Name}}, Resolve: from.resolve, IsNamed: isKind}
+	if report.Object.Namespace != "" {
+		selection.Namespace = &report.Object.Namespace
+	}
+	found, err := selection.Find(ctx, from.Reader, progress.Set)
+	if err != nil {
+		return fmt.Errorf("search archive %s: %w", from.Name, err)
+	}
+	for _, e := range found.Records {
+		report.AddArchived(e, from.Name)
+	}
+	return nil
+}

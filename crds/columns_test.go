@@ -5,9 +5,8 @@ package crds_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
-	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // columns returns the columns that kubectl get shows without -o wide.
@@ -21,7 +20,10 @@ func columns(crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
 }
 
 func TestPrinterColumns(t *testing.T) {
-	expect.Equal(t, "columns of a policy", []string{"Mode", "Matched", "Due", "Blocked", "Deleted", "Ready", "Age"}, columns(definition(t)))
+	want := []string{"Mode", "Matched", "Due", "Blocked", "Deleted", "Ready", "Age"}
+	if diff := cmp.Diff(want, columns(definition(t))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
 }
 
 // Long but usual values of columns.
@@ -71,5 +73,7 @@ func TestTablesFitInto80Columns(t *testing.T) {
 		}
 		seen[kind] = true
 	}
-	expect.Equal(t, "kinds with a table", len(seen), len(usual))
+	if len(seen) != len(usual) {
+		t.Errorf("%d kinds have values, %d are defined", len(usual), len(seen))
+	}
 }

@@ -3,6 +3,9 @@
 package crds_test
 
 import (
+	"encoding/json"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -184,6 +187,48 @@ func TestShape(t *testing.T) {
 		}
 		if standard != test.standard || len(test.field.Enum) != test.values {
 			t.Errorf("%s: default %s, values %v", name, test.field.Default, test.field.Enum)
+		}
+	}
+}
+
+// TestFieldsWithAFormatHaveExamples: editors show from the schema how to write a value that must match a pattern, and the example
+// matches it.
+func TestFieldsWithAFormatHaveExamples(t *testing.T) {
+	for _, crd := range definitions(t) {
+		if !slices.Contains(applied, crd.Spec.Names.Kind) {
+			continue
+		}
+		examples(t, crd.Spec.Names.Kind+": spec", crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
+	}
+}
+
+func examples(t *testing.T, path string, field apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	one := field
+	if field.Items != nil {
+		one = *field.Items.Schema
+	}
+	for name, below := range one.Properties {
+		examples(t, path+"."+name, below)
+	}
+	if one.Pattern == "" && one.Format != "date-time" {
+		return
+	}
+	if field.Example == nil {
+		t.Errorf("%s has no example", path)
+		return
+	}
+	values := []string{""}
+	into := any(&values)
+	if field.Items == nil {
+		into = &values[0]
+	}
+	if err := json.Unmarshal(field.Example.Raw, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, value := range values {
+		if !regexp.MustCompile(one.Pattern).MatchString(value) {
+			t.Errorf("%s: example %q does not match %s", path, value, one.Pattern)
 		}
 	}
 }

@@ -98,6 +98,7 @@ type ArchiveEncryption struct {
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +kubebuilder:validation:items:Pattern=`^age1[a-z0-9]+$`
+	// +kubebuilder:example={"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}
 	Recipients []string `json:"recipients"`
 }
 
@@ -164,6 +165,7 @@ type ArchiveRule struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=317
 	// +kubebuilder:validation:items:Pattern=`^[^\s./]+(\.[^\s/]+)?$`
+	// +kubebuilder:example={"Pod"}
 	Dependents []string `json:"dependents,omitempty"`
 	// events includes the Events about the object.
 	// +optional
@@ -186,6 +188,7 @@ type ArchiveRule struct {
 type ArchiveRuleLogs struct {
 	// tailBytes is how much of the log of each container the record includes, from the end, such as 1Mi; at most 16Mi.
 	// +required
+	// +kubebuilder:example="1Mi"
 	TailBytes resource.Quantity `json:"tailBytes"`
 	// required keeps the object if a log cannot be read. Otherwise the record says why the log is missing.
 	// +optional

@@ -160,6 +160,7 @@ type DigestMail struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=254
 	// +kubebuilder:validation:Pattern=`^[^\s<>@,;:"]+@[^\s<>@,;:"]+$`
+	// +kubebuilder:example="sunset@example.com"
 	From string `json:"from"`
 	// to lists the addresses of the recipients.
 	// +required
@@ -168,6 +169,7 @@ type DigestMail struct {
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=254
 	// +kubebuilder:validation:items:Pattern=`^[^\s<>@,;:"]+@[^\s<>@,;:"]+$`
+	// +kubebuilder:example={"team-a@example.com"}
 	To []string `json:"to"`
 	// credentialsFrom names a Secret in the namespace of Sunset with the keys username and password. Absent means no authentication.
 	// +optional

@@ -13,6 +13,7 @@ type Reference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^[^\s./]+(\.[^\s/]+)?$`
+	// +kubebuilder:example="Secret"
 	To Referred `json:"to"`
 
 	// names is CEL -> list: the names that an object of the kind from refers to. It can read object, but not the variables of
@@ -43,12 +44,14 @@ type Referrer struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([^/ ]+/)?[^/ ]+$`
+	// +kubebuilder:example="cert-manager.io/v1"
 	APIVersion string `json:"apiVersion"`
 	// kind in CamelCase, such as Certificate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^\S+$`
+	// +kubebuilder:example="Certificate"
 	Kind string `json:"kind"`
 }
 

@@ -12,6 +12,7 @@ type Variable struct {
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:example="app"
 	Name string `json:"name"`
 	// expression is a CEL expression of any type. It can read object and the variables before it.
 	// +required
@@ -29,6 +30,7 @@ type Rule struct {
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:example="failed"
 	Name string `json:"name"`
 
 	// target is the kind of the objects.
@@ -209,6 +211,7 @@ type OverrideBounds struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="1h"
 	MinTTL string `json:"minTTL,omitempty"`
 	// maxTTL is the longest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
 	// of a longer one. Absent means no maximum.
@@ -216,6 +219,7 @@ type OverrideBounds struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
+	// +kubebuilder:example="30d"
 	MaxTTL string `json:"maxTTL,omitempty"`
 	// ttlAnnotation sets which time to live the annotation sunset-k8s.io/ttl of an object can set. Longer, the default: only a
 	// longer one, up to maxTTL. WithinBounds: each that a RetentionPolicy can set. Ignore: none.

@@ -118,11 +118,12 @@ record: control-plane ## Record what this version writes, for tests of upgrades 
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus and the engine of the playground
+control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus, the interpreters of health checks and the engine of the playground
 	go run ./test/cluster/prebuild
 	$(HELM) version --short
 	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
+	cd test/gitops/health && CGO_ENABLED=0 go test -run '^$$' ./...
 	go run ./cmd/playground/build engine
 
 .PHONY: check

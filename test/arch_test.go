@@ -227,7 +227,7 @@ func selector(n ast.Node) (of, selected string) {
 }
 
 func TestRootDirectoryHasOnlyKnownEntries(t *testing.T) {
-	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "dist",
+	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "bin", "dist",
 		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE",
 		"CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "OWNERS", "OWNERS_ALIASES"}
 	entries, err := os.ReadDir(root)

@@ -59,6 +59,7 @@ func TestChartOnAPIServer(t *testing.T) {
 	t.Run("permissions are sufficient and all of them are used", func(t *testing.T) { s.in(t).permissions() })
 	t.Run("conditions contain the manifest to apply", func(t *testing.T) { s.in(t).conditions() })
 	t.Run("built-in roles include permissions for policies", func(t *testing.T) { s.in(t).users() })
+	t.Run("helm test succeeds when the controller is ready", func(t *testing.T) { s.in(t).helmTest() })
 	t.Run("one command removes all permissions to delete", func(t *testing.T) { s.in(t).stopped() })
 }
 

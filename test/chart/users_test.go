@@ -23,6 +23,8 @@ var (
 	approvals        = v1alpha1.GroupVersion.WithResource("retentionapprovals").GroupResource()
 	clusterPolicies  = v1alpha1.GroupVersion.WithResource("clusterretentionpolicies").GroupResource()
 	clusterApprovals = v1alpha1.GroupVersion.WithResource("clusterretentionapprovals").GroupResource()
+	ledgers          = v1alpha1.GroupVersion.WithResource("retentionledgers").GroupResource()
+	imageRules       = v1alpha1.GroupVersion.WithResource("nodeimagerules").GroupResource()
 )
 
 // users binds roles to users, in a namespace and in the cluster, and asks the API server what they may do.
@@ -41,14 +43,21 @@ func (s *server) users() {
 		{"admin", "patch", policies, true},
 		{"admin", "create", approvals, true},
 		{"admin", "list", clusterPolicies, false},
+		{"admin", "get", ledgers, false}, // they name objects of other namespaces
 		{"sunset-approver", "create", approvals, true},
 		{"sunset-approver", "patch", policies, false},
 		{"sunset-cluster-view", "list", clusterPolicies, true},
 		{"sunset-cluster-view", "list", policies, true},
+		{"sunset-cluster-view", "get", ledgers, true},
+		{"sunset-cluster-view", "list", imageRules, true},
 		{"sunset-cluster-view", "patch", clusterPolicies, false},
 		{"sunset-cluster-edit", "patch", clusterPolicies, true},
 		{"sunset-cluster-edit", "create", clusterApprovals, false},
+		{"sunset-cluster-edit", "list", ledgers, true},
+		{"sunset-cluster-edit", "update", ledgers, false},
+		{"sunset-cluster-edit", "update", imageRules, false},
 		{"sunset-cluster-approver", "create", clusterApprovals, true},
+		{"sunset-cluster-approver", "get", ledgers, true},
 		{"sunset-cluster-approver", "patch", clusterPolicies, false},
 	} {
 		s.bind(test.role)

@@ -67,7 +67,7 @@ func TestWrongCommandsOfPagesAreFound(t *testing.T) {
 	}, got)
 }
 
-// commandsOf returns the arguments of each command on a page: first of those in blocks, then of those in the text.
+// commandsOf returns the arguments of each command on a page: first the commands in blocks, then those in the text.
 func commandsOf(page string) [][]string {
 	var commands [][]string
 	add := func(code string) {

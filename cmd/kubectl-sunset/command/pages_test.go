@@ -57,7 +57,12 @@ func runLine(t *testing.T, line, output string) {
 	if !isOurs {
 		t.Fatal("not a command of kubectl sunset")
 	}
-	got := run(t, stdin, strings.Fields(args)...)
+	expectOutput(t, output, run(t, stdin, strings.Fields(args)...))
+}
+
+// expectOutput compares the output on a page with that of a command.
+func expectOutput(t *testing.T, output string, got ran) {
+	t.Helper()
 	var want strings.Builder
 	for _, line := range strings.SplitAfter(strings.TrimRight(output, "\n")+"\n", "\n") {
 		if strings.TrimSpace(line) == "..." {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitops_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestHealthChecks runs the tests of the module with the interpreters of Argo CD and Flux.
+func TestHealthChecks(t *testing.T) {
+	if _, err := os.ReadFile("../../docs/tasks/use-gitops.md"); err != nil { // so that go test knows that it is an input
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./...")
+	command.Dir = "health"
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

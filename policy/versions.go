@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// versionClaim is the version in which a kind is read. The zero value is no claim.
+// versionClaim is the version in which a kind is read. The zero value claims nothing.
 type versionClaim struct {
 	version schema.GroupVersionKind // zero if it is not known: rules name several versions, and none of them decides
 	by      *Rule                   // a rule of a ClusterRetentionPolicy; nil for none

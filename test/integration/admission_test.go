@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +48,7 @@ func (w *env) serverless() {
 var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"retentionpolicies"},
 	Verbs: []string{"get", "create", "update", "patch", "delete"}}
 
-// tenant is a client of a user with these permissions in the test's namespace and no others.
+// tenant is a client of a user with these permissions in the test's namespace and no others. The API server knows them already.
 func (w *env) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	w.Helper()
 	config := w.plane.Config()
@@ -61,7 +62,26 @@ func (w *env) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: config.Impersonate.UserName}},
 	})
+	for _, rule := range rules {
+		w.waitForPermission(config.Impersonate.UserName, rule)
+	}
 	return c
+}
+
+// waitForPermission waits until the API server grants the first permission of a rule.
+func (w *env) waitForPermission(user string, rule rbacv1.PolicyRule) {
+	w.Helper()
+	attributes := &authorizationv1.ResourceAttributes{Namespace: w.namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0]}
+	if len(rule.ResourceNames) > 0 {
+		attributes.Name = rule.ResourceNames[0]
+	}
+	cluster.Eventually(w, patience, func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
+		if err := w.Create(w.Context(), review); err != nil || review.Status.Allowed {
+			return err
+		}
+		return fmt.Errorf("%s may not %s %s: %s", user, attributes.Verb, attributes.Resource, review.Status.Reason)
+	})
 }
 
 // own is a RetentionPolicy of the test's namespace with this spec in YAML.
@@ -143,12 +163,15 @@ func TestAdmissionAllowsOnlyReducingChanges(t *testing.T) {
 	w.serverless()
 	w.create(w.own("p", ownRules))
 	weak := w.tenant("weak", writesPolicies, createsApprovals)
+	expect.NoError(t, weak.Patch(t.Context(), w.own("p", ownRules), edit(`{"spec":{"limits":{"maxDeletions":1,"window":"1h"}}}`)))
 	rule := `{"name":"%s","target":{"apiVersion":"v1","kind":"ConfigMap"},"eligible":"true","ttl":"%s"}`
 	for _, patch := range []string{
 		`{"spec":{"mode":"Enforce"}}`,
 		`{"spec":{"serviceAccountName":"other"}}`,
 		`{"spec":{"variables":[{"name":"done","expression":"true"}]}}`,
 		`{"spec":{"approval":{"maxObjects":100000}}}`,
+		`{"spec":{"limits":{"maxDeletions":2}}}`,
+		`{"spec":{"limits":null}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
 		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
 		`{"spec":{"mode":"Suspend","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,

@@ -47,9 +47,6 @@ func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
-	if !s.known {
-		return
-	}
 	u.writeStatus(ctx, s) // at once: the rest can take long
 	if invalid == nil {
 		u.probeIfDue(ctx, s, failure, now)
@@ -101,10 +98,10 @@ func (w *worker) probeIndex(ctx context.Context) {
 	if probed {
 		return
 	}
-	bucket, name := current{w}, archive.IndexPrefix+archive.ProbePrefix+rand.Text()
-	err := bucket.Write(ctx, name, []byte("You can delete this object.\n"))
+	name := archive.IndexPrefix + archive.ProbePrefix + rand.Text()
+	err := w.Write(ctx, name, []byte("You can delete this object.\n"))
 	if err == nil {
-		err = bucket.Delete(ctx, name)
+		err = w.Delete(ctx, name)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,15 +114,11 @@ func (w *worker) probeIndex(ctx context.Context) {
 
 // probeNow tests the store.
 func (w *worker) probeNow(ctx context.Context) store.Probe {
-	all := func(err error) store.Probe { return store.Probe{Write: err, Read: err, Delete: err} }
-	if err := w.manager.mayWrite(); err != nil {
-		return all(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	bucket, err := w.open(ctx)
+	bucket, err := w.writable(ctx)
 	if err != nil {
-		return all(err)
+		return store.Probe{Write: err, Read: err, Delete: err}
 	}
 	return bucket.Probe(ctx)
 }
@@ -156,7 +149,7 @@ func (u *upkeep) expireReceipts(now time.Time) {
 	defer u.mu.Unlock()
 	u.index.kept(u.receipts.expire(now), now)
 	for uid, r := range u.requests {
-		if r.told && now.Sub(r.after) > time.Minute { // its subject no longer exists
+		if r.isStale() && !r.queued && now.Sub(r.after) > time.Minute { // its subject no longer exists
 			delete(u.requests, uid)
 		}
 	}

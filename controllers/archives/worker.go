@@ -63,6 +63,7 @@ func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
+	w.index.Indexer = archive.NewIndexer(w)
 	return w
 }
 
@@ -90,8 +91,6 @@ type request struct {
 	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet
 	stale    retention.Result // Changed or Gone: the API server has another version, or none; Failed: neither is known
-	told     bool             // the candidate is evaluated again because of that
-	recorded bool             // there is a receipt: the candidate is evaluated again
 	after    time.Time
 	failures int
 	err      error // why the last attempt failed; nil if none did
@@ -110,13 +109,6 @@ func (w *worker) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-}
-
-// reset forgets what waits, and all receipts.
-func (w *worker) reset() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts(w.manager.Clock.Now, w.spec.recipients)
 }
 
 // mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
@@ -168,18 +160,19 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil {
 		return &retention.Outcome{Err: err, Unsent: true}
 	}
+	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
+		go c.Ready()
+		return nil
+	}
 	r := w.requests[t.UID]
 	if r == nil || !r.same(t, i.Rule.Archive) {
 		r = w.enqueue(i, t)
 	}
-	if r.told {
+	if r.isStale() && !r.after.After(w.manager.Clock.Now()) {
 		delete(w.requests, t.UID)
 		return &retention.Outcome{Result: r.stale, Err: fmt.Errorf("%s: the API server has another version, or none", t), Unsent: true}
 	}
 	r.intent, r.candidate = i, c
-	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
-		r.recorded = true // so that dispatch calls Ready
-	}
 	w.wake.Send()
 	if r.err != nil {
 		return &retention.Outcome{Err: fmt.Errorf("no record for RetentionArchive %q: %w", w.name, r.err), Unsent: true}

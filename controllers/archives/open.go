@@ -104,7 +104,7 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	w.mu.Lock()
-	s, failure, o := w.spec, w.failure, &w.opened
+	s, failure, o := w.spec, w.failure(), &w.opened
 	w.mu.Unlock()
 	same := o.store != nil && o.url == s.object.Spec.URL
 	if same && failure == nil && w.manager.Clock.Since(o.at) < credentialsLife {

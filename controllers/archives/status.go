@@ -118,7 +118,7 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 		err  error
 		what string
 	}{
-		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.index.err), "write objects to the store"},
+		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.refusal, w.index.err), "write objects to the store"},
 		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
 		{v1alpha1.ArchiveDeletable, w.probe.Delete, "delete objects from the store"},
 	} {
@@ -139,9 +139,9 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
 	case w.trouble() != nil:
 		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.trouble().Error()
-	case w.stuck:
+	case w.refusal != nil:
 		ready.Reason = retention.ArchiveUnavailable
-		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.probe.Write.Error()
+		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.refusal.Error()
 	default:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, Available, "rules can archive here"
 	}

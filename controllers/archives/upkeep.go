@@ -43,7 +43,7 @@ func (w *worker) upkeep(ctx context.Context) {
 
 func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Lock()
-	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure, u.index.backlog())
+	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure(), u.index.backlog())
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
@@ -67,24 +67,18 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.generation, u.probed = s.object.Generation, now
 	p := u.probeNow(ctx)
-	if p.Delete == nil {
-		p.Delete = u.trimmer.problem()
-	}
-	u.mu.Lock()
-	if u.stuck && failure != nil { // the writer retries, and knows more
-		u.probe.Read, u.probe.Delete = p.Read, p.Delete
-		u.mu.Unlock()
-		return
-	}
-	u.probe, u.stuck = p, false
-	u.mu.Unlock()
-	if err := cmp.Or(p.Write, p.Read); err != nil {
+	p.Delete = cmp.Or(p.Delete, u.trimmer.problem())
+	u.note(func(was *store.Probe) {
+		if u.refusal = nil; u.retrying { // the writer knows more
+			p.Write = was.Write
+		}
+		*was = p
+	})
+	if cmp.Or(p.Write, p.Read) != nil {
 		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
-		u.failed(err)
 		return
 	}
 	u.probePause = 0
-	u.works()
 	u.probeIndex(ctx)
 }
 
@@ -125,22 +119,18 @@ func (w *worker) probeNow(ctx context.Context) store.Probe {
 
 // failedToWrite notes that a segment could not be written, or was read back differently.
 func (w *worker) failedToWrite(err error) {
-	w.mu.Lock()
-	if errors.Is(err, archive.ErrCorrupt) {
-		w.probe.Write, w.probe.Read = nil, err
-	} else {
-		w.probe.Write, w.stuck = err, true
-	}
-	w.mu.Unlock()
-	w.failed(err)
+	w.note(func(p *store.Probe) {
+		if w.retrying = !errors.Is(err, archive.ErrCorrupt); w.retrying {
+			p.Write = err
+		} else {
+			p.Write, p.Read = nil, err
+		}
+	})
 }
 
-// wrote notes that a segment was written and read back.
-func (w *worker) wrote() {
-	w.mu.Lock()
-	w.probe.Write, w.probe.Read, w.stuck = nil, nil, false
-	w.mu.Unlock()
-	w.works()
+// wrote notes that a segment was written and read back, or given back because the store refuses it and takes others.
+func (w *worker) wrote(refusal error) {
+	w.note(func(p *store.Probe) { p.Write, p.Read, w.retrying, w.refusal = nil, nil, false, refusal })
 }
 
 // expireReceipts forgets old receipts, and notes that nothing deleted their objects.

@@ -45,9 +45,9 @@ type worker struct {
 	spec     spec // as last read
 	index    index
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
-	failure  error       // why the store cannot be used; nil if it can
 	probe    store.Probe // what the store could do at the last attempt
-	stuck    bool        // a segment cannot be written: the writer retries, or has given it back, and no other was written since
+	retrying bool        // the writer retries a segment that cannot be written
+	refusal  error       // why the writer has given back a segment and has written no other since; nil if it has not
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
@@ -229,32 +229,28 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 }
 
 // trouble returns why nothing can be recorded now; nil if it can. The caller holds mu.
-func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
+func (w *worker) trouble() error { return cmp.Or(w.invalid, w.failure(), w.index.backlog()) }
 
-// failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
-func (w *worker) failed(err error) {
+// failure returns why the store cannot be used; nil if it can. The caller holds mu.
+func (w *worker) failure() error { return cmp.Or(w.probe.Write, w.probe.Read) }
+
+// note changes what is known about the store. If it cannot be used any more, the waiting subjects are evaluated again, so that the reason
+// is reported.
+func (w *worker) note(change func(*store.Probe)) {
 	w.mu.Lock()
-	news := w.failure == nil
-	w.failure = err
+	before := w.failure()
+	change(&w.probe)
+	after := w.failure()
 	w.mu.Unlock()
 	w.report()
-	if news {
+	if (before == nil) == (after == nil) {
+		return
+	}
+	if after != nil {
 		callReady(w.candidates())
-		w.attend.Send()
 	}
-}
-
-// works notes that the store can be used.
-func (w *worker) works() {
-	w.mu.Lock()
-	news := w.failure != nil
-	w.failure = nil
-	w.mu.Unlock()
-	w.report()
-	if news {
-		w.wake.Send()
-		w.attend.Send()
-	}
+	w.wake.Send()
+	w.attend.Send()
 }
 
 // report exports whether anything can be recorded.
@@ -262,7 +258,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.trouble() != nil || w.stuck {
+	if w.trouble() != nil || w.refusal != nil {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

@@ -179,7 +179,7 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 		case <-w.manager.Clock.After(pause):
 		}
 	}
-	w.wrote()
+	w.wrote(nil)
 	w.issue(sealed, requests)
 }
 
@@ -212,11 +212,12 @@ func (w *worker) refused(err error, again bool, requests []*request) {
 	for _, r := range requests {
 		w.history.refused(r.target.UID, err, now)
 	}
-	if !again {
-		w.probe.Write, w.stuck = err, true
-	}
+	refusal := w.refusal
 	w.mu.Unlock()
-	w.works()
+	if !again {
+		refusal = err
+	}
+	w.wrote(refusal)
 	w.retry(fmt.Errorf("the store refuses the record: %w", err), requests...)
 }
 

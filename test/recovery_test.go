@@ -80,10 +80,11 @@ var recoveries = map[string]string{
 	"EntriesUnread":                                "ledgers TestEntryStaysInDoubtWithoutReadPermission, ledgers TestObjectThatCannotBeReadStopsNoOther",
 
 	// Archives.
-	"archives.worker.failure": "archives TestStoreFails",
+	"archives.worker.refusal": "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
 	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
 	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
+	"archives.past.lostErr":   "archives TestRequiredLogOfAPodThatVanishes",
 	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
 	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
 	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",

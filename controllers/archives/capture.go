@@ -82,7 +82,10 @@ func (w *worker) readOne(ctx context.Context, i *item) {
 	r := i.request
 	err := w.mayRead(r.key)
 	if err == nil {
-		err = w.get(ctx, i)
+		err = w.within(ctx, r.target.Namespace, requestTimeout, func(ctx context.Context) (err error) {
+			i.object, err = w.manager.Objects.Get(ctx, r.target)
+			return err
+		})
 	}
 	var id identity
 	if err == nil {
@@ -112,7 +115,7 @@ func (w *worker) mayRead(key groupKey) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if secret && !w.spec.encrypted {
+	if secret && len(w.spec.recipients) == 0 {
 		return errPlainSecrets
 	}
 	return nil

@@ -90,12 +90,7 @@ func (w *worker) due(key groupKey, g *group, now time.Time, ready *[]retention.C
 		switch {
 		case w.requests[r.target.UID] != r || r.underway:
 			continue
-		case r.recorded:
-			delete(w.requests, r.target.UID)
-			*ready = append(*ready, r.candidate)
-			continue
-		case r.isStale() && !r.after.After(now):
-			r.told = true // it stays until the candidate asks, or is withdrawn
+		case r.isStale() && !r.after.After(now): // it stays until the candidate asks, or is withdrawn
 			*ready = append(*ready, r.candidate)
 			continue
 		case r.after.After(now):

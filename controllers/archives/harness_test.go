@@ -109,7 +109,6 @@ func (h *harness) begin() {
 	h.cancel, h.ended, h.stop = cancel, ended, make(chan struct{})
 	m.Decider = archives.Decider{Expected: h.expected, Stopped: h.stop, Check: h.check}
 	m.Use(policy.NewSnapshot(nil, nil, policy.DefaultProtection()))
-	m.Open()
 	go func() {
 		defer close(ended)
 		_ = m.Start(ctx)

@@ -32,13 +32,8 @@ type past struct {
 	refused           time.Time // when the store first refused the record
 	last              time.Time // when either last happened
 	err               error     // why the store refused; nil if it did not
-	lost              lostLog
-}
-
-// lostLog is a log that was required and that was not read, because its Pod no longer existed. The zero lostLog is none.
-type lostLog struct {
-	pod string
-	err error
+	lostPod           string    // had a required log that was not read, because the Pod no longer existed
+	lostErr           error     // why; nil for none
 }
 
 func newHistory() history { return history{by: map[types.UID]past{}, check: historyCheck} }
@@ -59,9 +54,9 @@ func (h *history) refused(uid types.UID, err error, now time.Time) {
 }
 
 // lost notes that a required log is lost: a later listing no longer has its Pod. It counts until the object is recorded.
-func (h *history) lost(uid types.UID, log lostLog, now time.Time) {
+func (h *history) lost(uid types.UID, pod string, err error, now time.Time) {
 	p := h.by[uid]
-	p.last, p.lost = now, log
+	p.last, p.lostPod, p.lostErr = now, pod, err
 	h.set(uid, p)
 }
 

@@ -4,9 +4,7 @@ package archives
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,12 +24,11 @@ const (
 
 // index is the index of an archive. The mu of the worker guards it.
 type index struct {
-	current *archive.Indexer   // nil until the store is open: nothing is recorded before
-	earlier []*archive.Indexer // with other recipients; until they are written
-	pending int                // records and results that may not be written
-	waiting []func()           // to be called when all that was added before is written
-	err     error              // why the last attempt to write failed; nil if it did not
-	written bool               // the store has taken an object of the index
+	*archive.Indexer
+	pending int      // records and results that may not be written
+	waiting []func() // to be called when all that was added before is written
+	err     error    // why the last attempt to write failed; nil if it did not
+	written bool     // the store has taken an object of the index
 }
 
 // tried notes whether the store has taken an object.
@@ -43,23 +40,14 @@ func (x *index) tried(err error) {
 	}
 }
 
-// turn has the index encrypted for other recipients from now on. Lines that already wait are for the earlier
-// ones.
-func (x *index) turn(to *archive.Indexer) {
-	if x.current != nil {
-		x.earlier = append(x.earlier, x.current)
-	}
-	x.current = to
-}
-
 func (x *index) add(s archive.Segment) {
-	x.current.Add(s)
+	x.Add(s)
 	x.pending += len(s.Meta)
 }
 
 func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
 	if result != "" {
-		x.current.Finish(r.Segment, r.Line, result, at)
+		x.Finish(r.Segment, r.Line, result, at)
 		x.pending++
 	}
 }
@@ -70,7 +58,7 @@ func (x *index) settle(t policy.Target, gone bool, at time.Time) {
 	if gone {
 		result = archive.Gone
 	}
-	x.current.FinishVersion(t.UID, t.ResourceVersion, result, at)
+	x.FinishVersion(t.UID, t.ResourceVersion, result, at)
 	x.pending++
 }
 
@@ -103,6 +91,34 @@ func (w *worker) flushes(ctx context.Context) {
 	}
 }
 
+// Written calls then when a RetentionArchive has all results that it got so far in its index, so that nothing counts a deletion whose
+// record may lose its result. It does not block.
+func (m *Manager) Written(name string, then func()) {
+	m.mu.Lock()
+	w := m.workers[name]
+	m.mu.Unlock()
+	if w == nil { // the RetentionArchive no longer exists
+		then()
+		return
+	}
+	w.whenWritten(then)
+}
+
+// Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
+// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
+func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
+	m.mu.Lock()
+	w, unread := m.workers[name], m.unread
+	m.mu.Unlock()
+	if w == nil {
+		return unread
+	}
+	if err := w.settled(ctx, targets); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", name, err)
+	}
+	return nil
+}
+
 // whenWritten calls then when the index has all results so far.
 func (w *worker) whenWritten(then func()) {
 	w.mu.Lock()
@@ -121,10 +137,11 @@ func (w *worker) whenWritten(then func()) {
 // settled takes what has become of targets whose DELETE had no definite answer: whether each is gone. If it returns nil, the index has
 // it.
 func (w *worker) settled(ctx context.Context, targets map[policy.Target]bool) error {
-	if _, err := w.open(ctx); err != nil {
-		return err
-	}
 	w.mu.Lock()
+	if w.spec.builder == nil { // it was never valid, so that it is not known how to encrypt
+		defer w.mu.Unlock()
+		return w.invalid
+	}
 	for t, gone := range targets {
 		w.receipts.settle(t, gone)
 		w.index.settle(t, gone, w.manager.Clock.Now())
@@ -142,20 +159,14 @@ func (w *worker) flush(ctx context.Context) error {
 		w.mu.Unlock()
 		return nil
 	}
-	earlier, pending, waiting := len(w.index.earlier), w.index.pending, len(w.index.waiting)
-	all := append(slices.Clone(w.index.earlier), w.index.current)
+	pending, waiting := w.index.pending, len(w.index.waiting)
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	var failed []error
-	for _, x := range all {
-		failed = append(failed, x.Flush(ctx, w.manager.Clock.Now()))
-	}
-	err := errors.Join(failed...)
+	err := w.index.Flush(ctx, w.manager.Clock.Now())
 	w.mu.Lock()
 	var written []func()
 	if w.index.tried(err); err == nil {
-		w.index.earlier = w.index.earlier[earlier:]
 		w.index.pending -= pending
 		written, w.index.waiting = w.index.waiting[:waiting:waiting], w.index.waiting[waiting:]
 		w.wake.Send()

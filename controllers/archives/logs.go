@@ -64,19 +64,19 @@ func (w *worker) noteLost(i *item, pod string, err error) {
 	if apierrors.IsNotFound(err) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.history.lost(i.request.target.UID, lostLog{pod, err}, w.manager.Clock.Now())
+		w.history.lost(i.request.target.UID, pod, err, w.manager.Clock.Now())
 	}
 }
 
 // lostLog returns why a log is missing that was required when its Pod was last listed, if the Pod no longer is.
 func (w *worker) lostLog(settings *policy.ArchiveLogs, i *item, containers []container) error {
 	w.mu.Lock()
-	lost := w.history.by[i.request.target.UID].lost
+	past := w.history.by[i.request.target.UID]
 	w.mu.Unlock()
-	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == lost.pod }) {
+	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == past.lostPod }) {
 		return nil
 	}
-	return lost.err
+	return past.lostErr
 }
 
 // log reads the log of a container. missing says why there is none although the container may have run. The error is errOverflow or

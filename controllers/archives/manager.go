@@ -148,11 +148,11 @@ func (m *Manager) read(ctx context.Context) time.Duration {
 	for i := range list.Items {
 		a, err := parse(&list.Items[i])
 		known[a.Name] = true
-		m.workerOf(a).use(a, err)
+		m.workerOf(a, err).use(a, err)
 	}
-	for name := range m.names() {
-		if !known[name] {
-			m.end(name)
+	for _, w := range m.all() {
+		if !known[w.name] {
+			m.end(w.name)
 		}
 	}
 	m.mu.Lock()
@@ -202,15 +202,9 @@ func (m *Manager) all() []*worker {
 	return slices.AppendSeq(slices.Clone(m.leaving), maps.Values(m.workers))
 }
 
-func (m *Manager) names() map[string]*worker {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.workers)
-}
-
 // workerOf returns the worker of a RetentionArchive as it was read, and starts one if there is none. If the RetentionArchive has
 // replaced another of the same name, the earlier worker ends, and its receipts with it.
-func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
+func (m *Manager) workerOf(a *v1alpha1.RetentionArchive, invalid error) *worker {
 	m.mu.Lock()
 	w := m.workers[a.Name]
 	m.mu.Unlock()
@@ -221,6 +215,7 @@ func (m *Manager) workerOf(a *v1alpha1.RetentionArchive) *worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w = newWorker(m, a)
+	w.use(a, invalid)
 	m.workers[a.Name] = w
 	if ctx := m.running; ctx.Err() == nil {
 		own, cancel := context.WithCancel(ctx)
@@ -278,13 +273,6 @@ func (m *Manager) workerFor(r *policy.Rule) (*worker, error) {
 	return w, nil
 }
 
-// Open implements retention.Archive: it forgets all receipts and all waiting targets.
-func (m *Manager) Open() {
-	for _, w := range m.all() {
-		w.reset()
-	}
-}
-
 // Lookup implements retention.Archive.
 func (m *Manager) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool) {
 	if w, err := m.workerFor(i.Rule); err == nil {
@@ -314,34 +302,6 @@ func (m *Manager) Finish(_ policy.Intent, t policy.Target, o retention.Outcome) 
 	for _, w := range m.all() {
 		w.finished(t, o)
 	}
-}
-
-// Written calls then when a RetentionArchive has all results that it got so far in its index, so that nothing counts a deletion whose
-// record may lose its result. It does not block.
-func (m *Manager) Written(name string, then func()) {
-	m.mu.Lock()
-	w := m.workers[name]
-	m.mu.Unlock()
-	if w == nil { // the RetentionArchive no longer exists
-		then()
-		return
-	}
-	w.whenWritten(then)
-}
-
-// Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
-// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
-func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
-	m.mu.Lock()
-	w, unread := m.workers[name], m.unread
-	m.mu.Unlock()
-	if w == nil {
-		return unread
-	}
-	if err := w.settled(ctx, targets); err != nil {
-		return fmt.Errorf("RetentionArchive %q: %w", name, err)
-	}
-	return nil
 }
 
 // Problem returns why the objects of a rule that archives cannot be recorded now; nil if they can, or if that is not known yet.

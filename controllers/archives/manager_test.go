@@ -320,19 +320,6 @@ func TestReceiptsEndWithTheirArchive(t *testing.T) {
 	})
 }
 
-func TestNewLeaderHasNoReceipts(t *testing.T) {
-	inBubble(t, func(h *harness) {
-		s := h.know(h.rule("p"), "one")
-		h.answer = func(*subject) *retention.Outcome { return &retention.Outcome{Result: retention.Busy} }
-		s.attempt()
-		bubble.Pass(time.Second)
-		i, _ := s.Intent()
-		h.Manager.Open()
-		_, ok := h.Lookup(i, s.target)
-		expect.Equal(t, "receipt", false, ok)
-	})
-}
-
 func TestOnlyTheLeaderWrites(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		bubble.Pass(time.Second)

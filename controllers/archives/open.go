@@ -4,13 +4,13 @@ package archives
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"filippo.io/age"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,18 +22,16 @@ import (
 
 // spec is a RetentionArchive as the worker uses it.
 type spec struct {
-	known     bool // use has read it
 	object    *v1alpha1.RetentionArchive
 	retention archive.Retention
 	encryption
 }
 
-// encryption says how segments and index objects are encrypted.
+// encryption says how segments and index objects are encrypted. The zero encryption is not known.
 type encryption struct {
-	encrypted  bool
-	recipients []string
-	builder    func() *archive.Builder
-	indexer    func(archive.Bucket) *archive.Indexer
+	recipients []string // none if they are not encrypted
+	parsed     []age.Recipient
+	builder    *archive.Builder
 }
 
 // retainLeast is the minimum of spec.retain: a record must not expire before Sunset deletes its object.
@@ -41,7 +39,7 @@ const retainLeast = 24 * time.Hour
 
 // specOf reads a RetentionArchive. The error says what is invalid; then the spec is not complete.
 func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
-	s := spec{known: true, object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
+	s := spec{object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
 	if a.Spec.Retain != "" {
 		retain, err := policy.ParseTTL(a.Spec.Retain)
 		if err != nil {
@@ -87,18 +85,13 @@ func encryptionOf(e *v1alpha1.ArchiveEncryption) (encryption, error) {
 	if err != nil {
 		return encryption{}, fmt.Errorf("spec.encryption.recipients: %w", err)
 	}
-	return encryption{
-		encrypted: len(recipients) > 0, recipients: texts,
-		builder: func() *archive.Builder { return archive.NewBuilder(recipients...) },
-		indexer: func(b archive.Bucket) *archive.Indexer { return archive.NewIndexer(b, recipients...) },
-	}, nil
+	return encryption{recipients: texts, parsed: recipients, builder: archive.NewBuilder(recipients...)}, nil
 }
 
 // opened is the store that is open, and what it was opened with.
 type opened struct {
 	store       Store
 	url         string
-	recipients  []string
 	credentials map[string][]byte
 	at          time.Time // when the credentials were read
 }
@@ -111,12 +104,9 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	w.opening.Lock()
 	defer w.opening.Unlock()
 	w.mu.Lock()
-	s, invalid, failure, o := w.spec, w.invalid, w.failure, &w.opened
+	s, failure, o := w.spec, w.failure(), &w.opened
 	w.mu.Unlock()
-	if s.indexer == nil { // it was never valid
-		return nil, cmp.Or(invalid, errUnread)
-	}
-	same := o.store != nil && o.url == s.object.Spec.URL && slices.Equal(o.recipients, s.recipients)
+	same := o.store != nil && o.url == s.object.Spec.URL
 	if same && failure == nil && w.manager.Clock.Since(o.at) < credentialsLife {
 		return o.store, nil
 	}
@@ -135,13 +125,34 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	if o.store != nil {
 		_ = o.store.Close()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.index.current == nil || !slices.Equal(o.recipients, s.recipients) {
-		w.index.turn(s.indexer(current{w}))
-	}
-	o.store, o.url, o.recipients, o.credentials = opened, s.object.Spec.URL, s.recipients, credentials
+	o.store, o.url, o.credentials = opened, s.object.Spec.URL, credentials
 	return opened, nil
+}
+
+// Write implements archive.Writer. Like Delete, it does nothing unless this process leads.
+func (w *worker) Write(ctx context.Context, name string, data []byte) error {
+	b, err := w.writable(ctx)
+	if err != nil {
+		return err
+	}
+	return b.Write(ctx, name, data)
+}
+
+// Delete implements archive.Writer.
+func (w *worker) Delete(ctx context.Context, name string) error {
+	b, err := w.writable(ctx)
+	if err != nil {
+		return err
+	}
+	return b.Delete(ctx, name)
+}
+
+// writable returns the store as it is open now, with the present credentials, if this process leads.
+func (w *worker) writable(ctx context.Context) (Store, error) {
+	if err := w.manager.mayWrite(); err != nil {
+		return nil, err
+	}
+	return w.open(ctx)
 }
 
 // credentials reads the Secret with the credentials of a store; nil for the identity of the process.

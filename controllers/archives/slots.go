@@ -26,15 +26,6 @@ func (w *worker) within(ctx context.Context, namespace string, timeout time.Dura
 	return do(ctx)
 }
 
-// get reads the object of an item.
-func (w *worker) get(ctx context.Context, i *item) error {
-	t := i.request.target
-	return w.within(ctx, t.Namespace, requestTimeout, func(ctx context.Context) (err error) {
-		i.object, err = w.manager.Objects.Get(ctx, t)
-		return err
-	})
-}
-
 // list reads a page of a listing.
 func (w *worker) list(ctx context.Context, l *lease, q Query, visit Visit) (page Page, err error) {
 	err = w.within(ctx, l.namespace, requestTimeout, func(ctx context.Context) (err error) {

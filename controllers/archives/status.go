@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -59,7 +60,7 @@ func (c *written) resume(s v1alpha1.ArchiveStatus) {
 // use sets the RetentionArchive as last read. The error says why it cannot be used.
 func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
 	w.mu.Lock()
-	if w.spec.known && w.spec.object.Generation == a.Generation && w.invalid == nil {
+	if w.spec.builder != nil && w.spec.object.Generation == a.Generation && w.invalid == nil {
 		w.spec.object = a // with a newer status
 		w.mu.Unlock()
 		return
@@ -69,7 +70,10 @@ func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
 		s, err = specOf(a)
 	}
 	if err != nil { // what is left to write is encrypted as before
-		s = spec{known: true, object: a, encryption: w.spec.encryption}
+		s = spec{object: a, encryption: w.spec.encryption}
+	}
+	if !slices.Equal(s.recipients, w.spec.recipients) {
+		w.index.Use(s.parsed...)
 	}
 	w.spec, w.invalid = s, err
 	w.receipts.recipients = s.recipients
@@ -114,7 +118,7 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 		err  error
 		what string
 	}{
-		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.index.err), "write objects to the store"},
+		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.refusal, w.index.err), "write objects to the store"},
 		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
 		{v1alpha1.ArchiveDeletable, w.probe.Delete, "delete objects from the store"},
 	} {
@@ -135,9 +139,9 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
 	case w.problem() != nil:
 		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.problem().Error()
-	case w.stuck:
+	case w.refusal != nil:
 		ready.Reason = retention.ArchiveUnavailable
-		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.probe.Write.Error()
+		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.refusal.Error()
 	default:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, Available, "rules can archive here"
 	}

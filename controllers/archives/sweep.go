@@ -71,7 +71,7 @@ func (w *worker) stillWaiting(all []*request) (left []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range all {
-		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() && !r.recorded {
+		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() {
 			left = append(left, r)
 		}
 	}

@@ -92,7 +92,10 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	bucket := current{t.worker}
+	bucket, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
 	list := func(prefix string) iter.Seq2[archive.Entry, error] { return bucket.List(ctx, prefix) }
 	t.days, err = keep.Expired(list, now, trimMost)
 	return err
@@ -122,7 +125,7 @@ func (t *trimmer) deleteSome(ctx context.Context, day *archive.Expiry, most int,
 func (t *trimmer) deleteOne(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	if err := (current{t.worker}).Delete(ctx, name); err != nil {
+	if err := t.Delete(ctx, name); err != nil {
 		return err
 	}
 	metrics.ArchiveDeletedObjects.WithLabelValues(t.name).Inc()

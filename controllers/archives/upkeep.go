@@ -43,13 +43,10 @@ func (w *worker) upkeep(ctx context.Context) {
 
 func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Lock()
-	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure, u.index.backlog())
+	s, invalid, failure := u.spec, u.invalid, cmp.Or(u.failure(), u.index.backlog())
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
-	if !s.known {
-		return
-	}
 	u.writeStatus(ctx, s) // at once: the rest can take long
 	if invalid == nil {
 		u.probeIfDue(ctx, s, failure, now)
@@ -70,24 +67,18 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.generation, u.probed = s.object.Generation, now
 	p := u.probeNow(ctx)
-	if p.Delete == nil {
-		p.Delete = u.trimmer.problem()
-	}
-	u.mu.Lock()
-	if u.stuck && failure != nil { // the writer retries, and knows more
-		u.probe.Read, u.probe.Delete = p.Read, p.Delete
-		u.mu.Unlock()
-		return
-	}
-	u.probe, u.stuck = p, false
-	u.mu.Unlock()
-	if err := cmp.Or(p.Write, p.Read); err != nil {
+	p.Delete = cmp.Or(p.Delete, u.trimmer.problem())
+	u.note(func(was *store.Probe) {
+		if u.refusal = nil; u.retrying { // the writer knows more
+			p.Write = was.Write
+		}
+		*was = p
+	})
+	if cmp.Or(p.Write, p.Read) != nil {
 		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
-		u.failed(err)
 		return
 	}
 	u.probePause = 0
-	u.works()
 	u.probeIndex(ctx)
 }
 
@@ -101,10 +92,10 @@ func (w *worker) probeIndex(ctx context.Context) {
 	if probed {
 		return
 	}
-	bucket, name := current{w}, archive.IndexPrefix+archive.ProbePrefix+rand.Text()
-	err := bucket.Write(ctx, name, []byte("You can delete this object.\n"))
+	name := archive.IndexPrefix + archive.ProbePrefix + rand.Text()
+	err := w.Write(ctx, name, []byte("You can delete this object.\n"))
 	if err == nil {
-		err = bucket.Delete(ctx, name)
+		err = w.Delete(ctx, name)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,37 +108,29 @@ func (w *worker) probeIndex(ctx context.Context) {
 
 // probeNow tests the store.
 func (w *worker) probeNow(ctx context.Context) store.Probe {
-	all := func(err error) store.Probe { return store.Probe{Write: err, Read: err, Delete: err} }
-	if err := w.manager.mayWrite(); err != nil {
-		return all(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	bucket, err := w.open(ctx)
+	bucket, err := w.writable(ctx)
 	if err != nil {
-		return all(err)
+		return store.Probe{Write: err, Read: err, Delete: err}
 	}
 	return bucket.Probe(ctx)
 }
 
 // failedToWrite notes that a segment could not be written, or was read back differently.
 func (w *worker) failedToWrite(err error) {
-	w.mu.Lock()
-	if errors.Is(err, archive.ErrCorrupt) {
-		w.probe.Write, w.probe.Read = nil, err
-	} else {
-		w.probe.Write, w.stuck = err, true
-	}
-	w.mu.Unlock()
-	w.failed(err)
+	w.note(func(p *store.Probe) {
+		if w.retrying = !errors.Is(err, archive.ErrCorrupt); w.retrying {
+			p.Write = err
+		} else {
+			p.Write, p.Read = nil, err
+		}
+	})
 }
 
-// wrote notes that a segment was written and read back.
-func (w *worker) wrote() {
-	w.mu.Lock()
-	w.probe.Write, w.probe.Read, w.stuck = nil, nil, false
-	w.mu.Unlock()
-	w.works()
+// wrote notes that a segment was written and read back, or given back because the store refuses it and takes others.
+func (w *worker) wrote(refusal error) {
+	w.note(func(p *store.Probe) { p.Write, p.Read, w.retrying, w.refusal = nil, nil, false, refusal })
 }
 
 // expireReceipts forgets old receipts, and notes that nothing deleted their objects.
@@ -156,7 +139,7 @@ func (u *upkeep) expireReceipts(now time.Time) {
 	defer u.mu.Unlock()
 	u.index.kept(u.receipts.expire(now), now)
 	for uid, r := range u.requests {
-		if r.told && now.Sub(r.after) > time.Minute { // its subject no longer exists
+		if r.isStale() && !r.queued && now.Sub(r.after) > time.Minute { // its subject no longer exists
 			delete(u.requests, uid)
 		}
 	}

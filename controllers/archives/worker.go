@@ -45,9 +45,9 @@ type worker struct {
 	spec     spec // as last read
 	index    index
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
-	failure  error       // why the store cannot be used; nil if it can
 	probe    store.Probe // what the store could do at the last attempt
-	stuck    bool        // a segment cannot be written: the writer retries, or has given it back, and no other was written since
+	retrying bool        // the writer retries a segment that cannot be written
+	refusal  error       // why the writer has given back a segment and has written no other since; nil if it has not
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
@@ -63,6 +63,7 @@ func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
+	w.index.Indexer = archive.NewIndexer(w)
 	return w
 }
 
@@ -90,8 +91,6 @@ type request struct {
 	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet
 	stale    retention.Result // Changed or Gone: the API server has another version, or none; Failed: neither is known
-	told     bool             // the candidate is evaluated again because of that
-	recorded bool             // there is a receipt: the candidate is evaluated again
 	after    time.Time
 	failures int
 	err      error // why the last attempt failed; nil if none did
@@ -110,13 +109,6 @@ func (w *worker) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-}
-
-// reset forgets what waits, and all receipts.
-func (w *worker) reset() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests, w.groups, w.receipts = map[types.UID]*request{}, map[groupKey]*group{}, newReceipts(w.manager.Clock.Now, w.spec.recipients)
 }
 
 // mayArchive returns why a rule cannot archive now, as far as that is known. The rule may archive objects of other kinds too. The
@@ -168,18 +160,19 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil {
 		return &retention.Outcome{Err: err, Unsent: true}
 	}
+	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
+		go c.Ready()
+		return nil
+	}
 	r := w.requests[t.UID]
 	if r == nil || !r.same(t, i.Rule.Archive) {
 		r = w.enqueue(i, t)
 	}
-	if r.told {
+	if r.isStale() && !r.after.After(w.manager.Clock.Now()) {
 		delete(w.requests, t.UID)
 		return &retention.Outcome{Result: r.stale, Err: fmt.Errorf("%s: the API server has another version, or none", t), Unsent: true}
 	}
 	r.intent, r.candidate = i, c
-	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
-		r.recorded = true // so that dispatch calls Ready
-	}
 	w.wake.Send()
 	if r.err != nil {
 		return &retention.Outcome{Err: fmt.Errorf("no record for RetentionArchive %q: %w", w.name, r.err), Unsent: true}
@@ -236,32 +229,28 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 }
 
 // problem returns why nothing can be recorded now; nil if it can. The caller holds mu.
-func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure, w.index.backlog()) }
+func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure(), w.index.backlog()) }
 
-// failed notes why the store cannot be used, and has the waiting subjects evaluated again, so that the reason is reported.
-func (w *worker) failed(err error) {
+// failure returns why the store cannot be used; nil if it can. The caller holds mu.
+func (w *worker) failure() error { return cmp.Or(w.probe.Write, w.probe.Read) }
+
+// note changes what is known about the store. If it cannot be used any more, the waiting subjects are evaluated again, so that the reason
+// is reported.
+func (w *worker) note(change func(*store.Probe)) {
 	w.mu.Lock()
-	news := w.failure == nil
-	w.failure = err
+	before := w.failure()
+	change(&w.probe)
+	after := w.failure()
 	w.mu.Unlock()
 	w.report()
-	if news {
+	if (before == nil) == (after == nil) {
+		return
+	}
+	if after != nil {
 		callReady(w.candidates())
-		w.attend.Send()
 	}
-}
-
-// works notes that the store can be used.
-func (w *worker) works() {
-	w.mu.Lock()
-	news := w.failure != nil
-	w.failure = nil
-	w.mu.Unlock()
-	w.report()
-	if news {
-		w.wake.Send()
-		w.attend.Send()
-	}
+	w.wake.Send()
+	w.attend.Send()
 }
 
 // report exports whether anything can be recorded.
@@ -269,7 +258,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.problem() != nil || w.stuck {
+	if w.problem() != nil || w.refusal != nil {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

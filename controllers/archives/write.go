@@ -32,14 +32,12 @@ type segment struct {
 	wake wake.Signal // of the writer
 
 	mu         sync.Mutex
-	builder    *archive.Builder // nil until the RetentionArchive is read
-	encrypted  bool             // builder encrypts
-	recipients []string         // for whom
-	next       *encryption      // to use from the next segment on; nil for the same
-	requests   []*request       // by line
-	most       int              // records that it may have; less than a full segment if the store has refused one of them before
-	began      time.Time        // when the first record was added
-	space      chan struct{}    // closed and replaced when a full segment is sealed
+	encryption               // of the records that it has
+	next       *encryption   // to use from the next segment on; nil for the same
+	requests   []*request    // by line
+	most       int           // records that it may have; less than a full segment if the store has refused one of them before
+	began      time.Time     // when the first record was added
+	space      chan struct{} // closed and replaced when a full segment is sealed
 }
 
 // use has segments encrypted in this way from now on.
@@ -54,7 +52,7 @@ func (s *segment) use(e encryption) {
 // turn changes the encryption if the segment is empty. The caller holds mu.
 func (s *segment) turn() {
 	if s.next != nil && len(s.requests) == 0 {
-		s.builder, s.encrypted, s.recipients, s.next = s.next.builder(), s.next.encrypted, s.next.recipients, nil
+		s.encryption, s.next = *s.next, nil
 	}
 }
 
@@ -81,7 +79,7 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
-	if hasSecret(i) && !s.encrypted {
+	if hasSecret(i) && len(s.recipients) == 0 {
 		return errPlainSecrets
 	}
 	if _, err := s.builder.Add(audit.ObjectOf(i.request.target), record); err != nil {
@@ -181,7 +179,7 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 		case <-w.manager.Clock.After(pause):
 		}
 	}
-	w.wrote()
+	w.wrote(nil)
 	w.issue(sealed, requests)
 }
 
@@ -214,11 +212,12 @@ func (w *worker) refused(err error, again bool, requests []*request) {
 	for _, r := range requests {
 		w.history.refused(r.target.UID, err, now)
 	}
-	if !again {
-		w.probe.Write, w.stuck = err, true
-	}
+	refusal := w.refusal
 	w.mu.Unlock()
-	w.works()
+	if !again {
+		refusal = err
+	}
+	w.wrote(refusal)
 	w.retry(fmt.Errorf("the store refuses the record: %w", err), requests...)
 }
 
@@ -229,20 +228,14 @@ func (w *worker) storeOnce(ctx context.Context, sealed archive.Segment) error {
 	if err := w.manager.mayRecord(ctx); err != nil {
 		return err
 	}
-	bucket, err := w.open(ctx)
-	if err != nil {
-		return err
-	}
-	return bucket.Write(ctx, sealed.Name, sealed.Data)
+	return w.Write(ctx, sealed.Name, sealed.Data)
 }
 
 // discard deletes what the store has instead of a segment that has no receipts. If it cannot, verification reports the object.
 func (w *worker) discard(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if bucket, err := w.open(ctx); err == nil && w.manager.mayWrite() == nil {
-		_ = bucket.Delete(ctx, name)
-	}
+	_ = w.Delete(ctx, name)
 }
 
 // issue adds the receipts for the lines of a segment that was verified.

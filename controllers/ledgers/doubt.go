@@ -22,6 +22,15 @@ const (
 	observeTimeout = 3 * time.Second // for all reads of a step, and for archives to write what they show: deletions wait to be recorded
 )
 
+// Archives has the results of deletions by rules that archive before a ledger counts them: after a crash, the deletions that ledgers
+// count are those whose records have the result.
+type Archives interface {
+	// Written calls then when the results that a RetentionArchive got so far are written. It does not block.
+	Written(archive string, then func())
+	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
+	Settled(ctx context.Context, archive string, targets map[policy.Target]bool) error
+}
+
 // resolveDoubt reads the objects of doubtful entries.
 func (w *worker) resolveDoubt(ctx context.Context) {
 	w.mu.Lock()

@@ -74,15 +74,6 @@ type Decider struct {
 	Archives Archives
 }
 
-// Archives has the results of deletions by rules that archive before a ledger counts them: after a crash, the deletions that ledgers
-// count are those whose records have the result.
-type Archives interface {
-	// Written calls then when the results that a RetentionArchive got so far are written. It does not block.
-	Written(archive string, then func())
-	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
-	Settled(ctx context.Context, archive string, targets map[policy.Target]bool) error
-}
-
 // ErrLate says that a ledger was taken over only after objects had been listed. The process must restart.
 var ErrLate = errors.New("RetentionLedger taken over after objects were listed; the controller restarts")
 

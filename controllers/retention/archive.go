@@ -20,7 +20,6 @@ type noArchive struct{}
 
 var errNoArchive = errors.New("this process cannot archive; no object of the rule is deleted")
 
-func (noArchive) Open() {}
 func (noArchive) Lookup(policy.Intent, policy.Target) (r policy.Receipt, ok bool) {
 	return r, false
 }

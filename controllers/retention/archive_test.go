@@ -34,8 +34,6 @@ type archiveFake struct {
 
 func newArchiveFake() *archiveFake { return &archiveFake{records: map[policy.Target]policy.Receipt{}} }
 
-func (a *archiveFake) Open() {}
-
 func (a *archiveFake) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -178,8 +178,6 @@ type Candidate interface {
 // Archive records targets in archives before they are deleted. Its methods are only called for rules that archive, do not block,
 // and may be called concurrently. Such rules also have a ledger: the target is recorded there first.
 type Archive interface {
-	// Open is called when this process becomes the leader, before all other calls of its term. It forgets what an earlier term knew.
-	Open()
 	// Lookup returns the receipt for a version of a target. It returns none that was made for other settings than i.Rule.Archive, for
 	// another RetentionArchive of the same name, or if the rule may not archive there now.
 	Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)

@@ -168,7 +168,6 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	if r.Ledger.Open(ctx) != nil {
 		return nil // ctx has ended
 	}
-	r.Archive.Open()
 	r.lead()
 	r.begin(ctx)
 	defer r.tasks.Wait()

@@ -16,6 +16,11 @@ type Bucket interface {
 	Read(ctx context.Context, name string) (io.ReadCloser, error)
 	// List yields the objects whose names start with prefix, in the order of their names. It reads pages as it goes.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
+	Writer
+}
+
+// Writer is what writes an archive.
+type Writer interface {
 	// Write writes an object that does not exist, reads it back from the store and compares. If it returns nil, the store has
 	// exactly these bytes. It succeeds as well if the object exists with the same bytes, so that a caller can retry. The error is
 	// ErrCorrupt if the store has other bytes or nothing. After any error the object may exist.

@@ -21,12 +21,13 @@ const indexBytes = 1 << 20 // an index object with as many compressed bytes is c
 // writes the object again with the lines that were added, and deletes the one that it replaces. It never reads: it also works if
 // the archive is encrypted. Its methods may be called concurrently, but only one Flush at a time.
 type Indexer struct {
-	bucket     Bucket
-	recipients []age.Recipient
-	encoder    *zstd.Encoder
+	bucket  Writer
+	encoder *zstd.Encoder
 
-	mu   sync.Mutex
-	days map[string]*dayIndex
+	mu         sync.Mutex
+	recipients []age.Recipient
+	changed    bool // recipients, since the last Flush
+	days       map[string]*dayIndex
 }
 
 // dayIndex is the current index object of one day. Each Flush adds a zstd frame to it.
@@ -47,8 +48,15 @@ type finishing struct {
 }
 
 // NewIndexer makes an Indexer without lines.
-func NewIndexer(bucket Bucket, recipients ...age.Recipient) *Indexer {
+func NewIndexer(bucket Writer, recipients ...age.Recipient) *Indexer {
 	return &Indexer{bucket: bucket, recipients: recipients, encoder: newEncoder(), days: map[string]*dayIndex{}}
+}
+
+// Use encrypts for other recipients from now on, also what was added and not written. Objects that were written stay as they are.
+func (x *Indexer) Use(recipients ...age.Recipient) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.recipients, x.changed = recipients, true
 }
 
 // Add adds the metadata of a segment that was written.
@@ -100,15 +108,26 @@ func (d *dayIndex) add(line any) {
 // an error: the object stays, and the next Flush begins another.
 func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
 	x.mu.Lock()
-	days := slices.Sorted(maps.Keys(x.days))
+	days, recipients := slices.Sorted(maps.Keys(x.days)), x.recipients
+	if x.changed {
+		for _, d := range x.days {
+			d.begin()
+		}
+	}
+	x.changed = false
 	x.mu.Unlock()
 	var all []error
 	for _, day := range days {
 		if content := x.take(day, now); content != nil {
-			all = append(all, x.flush(ctx, day, content, now))
+			all = append(all, x.flush(ctx, day, content, recipients, now))
 		}
 	}
 	return errors.Join(all...)
+}
+
+// begin begins another object, without the bytes that are in the current one.
+func (d *dayIndex) begin() {
+	d.name, d.content, d.written = "", slices.Clone(d.content[d.written:]), 0
 }
 
 // take compresses the lines of a day, and returns the content of its object with them; nil if nothing was added. It forgets a past
@@ -134,26 +153,28 @@ func (x *Indexer) take(day string, now time.Time) []byte {
 }
 
 // flush writes the index object of a day, and then deletes the one that it replaces.
-func (x *Indexer) flush(ctx context.Context, day string, content []byte, now time.Time) error {
-	data, err := encrypt(content, x.recipients)
+func (x *Indexer) flush(ctx context.Context, day string, content []byte, recipients []age.Recipient, now time.Time) error {
+	data, err := encrypt(content, recipients)
 	if err != nil {
-		return err
-	}
-	object := nameOf(IndexPrefix, day, now, data, len(x.recipients) > 0)
-	if err := x.bucket.Write(ctx, object, data); err != nil {
 		return err
 	}
 	x.mu.Lock()
 	d := x.days[day]
 	replaced := d.name
+	x.mu.Unlock()
+	object := nameOf(IndexPrefix, day, now, data, len(recipients) > 0)
+	if err := x.bucket.Write(ctx, object, data); err != nil {
+		return err
+	}
+	x.mu.Lock()
 	d.name, d.written = object, len(content)
 	x.mu.Unlock()
 	if replaced != "" {
 		err = x.bucket.Delete(ctx, replaced)
 	}
-	if err != nil || len(content) >= indexBytes { // begin another
+	if err != nil || len(content) >= indexBytes {
 		x.mu.Lock()
-		d.name, d.content, d.written = "", nil, 0
+		d.begin()
 		x.mu.Unlock()
 	}
 	if errors.Is(err, ErrRefused) {

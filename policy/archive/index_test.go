@@ -148,6 +148,32 @@ func TestFinishVersion(t *testing.T) {
 	expect.Equal(t, "verified", true, v.OK())
 }
 
+// TestNewRecipients: what was not written, also after an error, is encrypted for the new recipients, and written objects stay.
+func TestNewRecipients(t *testing.T) {
+	key := identity(t)
+	store := newBucket()
+	w := newWriter(t, store)
+	w.write(noon, "shop", []string{"a"})
+	w.flush(noon)
+	s := w.write(noon.Add(time.Second), "shop", []string{"b"})
+	store.fail = errors.New("the store is down")
+	if err := w.index.Flush(t.Context(), noon); !errors.Is(err, store.fail) {
+		t.Fatalf("error %v", err)
+	}
+	store.fail = nil
+	w.index.Finish(s.Name, 0, archive.Deleted, noon)
+	w.index.Use(key.Recipient())
+	w.flush(noon)
+	w.flush(noon)
+	index := store.names("index/")
+	expect.Equal(t, "index objects", 2, len(index))
+	expect.Equal(t, "encrypted", 1, strings.Count(strings.Join(index, " "), ".age"))
+	for _, s := range store.names("segments/") {
+		store.objects[s] = nil // only the index is read
+	}
+	expect.Equal(t, "found", "b@7:deleted a@7:", find(t, &archive.Reader{Bucket: store, Identities: []age.Identity{key}}, archive.Query{}))
+}
+
 func TestConcurrentUse(t *testing.T) {
 	store := newBucket()
 	w := newWriter(t, store)

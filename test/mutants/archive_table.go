@@ -64,4 +64,19 @@ var archiveTable = map[string]Mutant{
 		Old: "case o.Result == Changed, o.Result == Gone:\n\t\tp.settle(ctx, it, i, *o)",
 		New: "case o.Result == Changed, o.Result == Gone:",
 	},
+	"archive: a deletion counts before its record has the result": {
+		File: "controllers/ledgers/manager.go", Test: "./controllers/ledgers TestDeletionsCountAfterTheirRecordsHaveResults",
+		Old: "case m.Archives != nil && i.Rule.Archive != nil &&",
+		New: "case m.Archives != nil && i.Rule.Archive == nil &&",
+	},
+	"archive: an entry ends although its archive is not written": {
+		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestDeletionsCountAfterTheirRecordsHaveResults",
+		Old: "maps.DeleteFunc(observed, func",
+		New: "maps.DeleteFunc(maps.Clone(observed), func",
+	},
+	"archive: all receipts of an object live equally long": {
+		File: "controllers/archives/receipts.go", Test: "./controllers/archives TestReceiptsExpireBeforeTheTurnOfTheirObjects",
+		Old: "life<<min(records-1, 10)",
+		New: "life<<min(records-1, 0)",
+	},
 }

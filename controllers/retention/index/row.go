@@ -300,7 +300,20 @@ func pack(t time.Time) (seconds, int32) { return seconds(t.Unix() - zero), int32
 
 func unpack(s seconds, nanos int32) time.Time { return time.Unix(int64(s)+zero, int64(nanos)).UTC() }
 
-// schedule is a heap of rows by due time. It implements heap.Interface.
+// began returns when the first time to live of an eligible subject started.
+func (r *FactRow) began() (start seconds, nanos int32) {
+	first := true
+	for i := range r.facts {
+		f := &r.facts[i]
+		if f.has(eligible) && (first || f.start < start || f.start == start && f.startNanos < nanos) {
+			start, nanos, first = f.start, f.startNanos, false
+		}
+	}
+	return start, nanos
+}
+
+// schedule is a heap of rows by due time. Of rows that are due at the same time, such as the opening of a window, the one whose time
+// to live started first comes first. It implements heap.Interface.
 type schedule []*FactRow
 
 func (s schedule) Len() int { return len(s) }
@@ -309,7 +322,12 @@ func (s schedule) Less(i, j int) bool {
 	if s[i].due != s[j].due {
 		return s[i].due < s[j].due
 	}
-	return s[i].dueNanos < s[j].dueNanos
+	if s[i].dueNanos != s[j].dueNanos {
+		return s[i].dueNanos < s[j].dueNanos
+	}
+	a, aNanos := s[i].began()
+	b, bNanos := s[j].began()
+	return a < b || a == b && aNanos < bNanos
 }
 
 func (s schedule) Swap(i, j int) {

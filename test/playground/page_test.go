@@ -47,7 +47,7 @@ func TestPageIsSmall(t *testing.T) {
 // TestPageIsAccessible checks each look, also with problems.
 func TestPageIsAccessible(t *testing.T) {
 	b := openBrowser(t)
-	for name, look := range looks {
+	for name, look := range someLooks() {
 		b.look(look.scheme, look.width, look.height)
 		b.open(b.local())
 		b.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)

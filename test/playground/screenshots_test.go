@@ -64,12 +64,12 @@ var looks = map[string]look{
 	"phone-dark":    {"dark", 390, 844},
 }
 
-// someLooks returns all looks, or only one in short tests.
-func someLooks(one string) map[string]look {
+// someLooks returns all looks, or in short tests one of each scheme and size.
+func someLooks() map[string]look {
 	if isLong {
 		return looks
 	}
-	return map[string]look{one: looks[one]}
+	return map[string]look{"desktop-light": looks["desktop-light"], "phone-dark": looks["phone-dark"]}
 }
 
 // checkLook writes a screenshot, runs axe-core with all rules or those with a tag, and checks that the page fits into the window.

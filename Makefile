@@ -139,8 +139,9 @@ test-race: control-plane ## Run all tests, and replicas of the fault scenarios, 
 	SUNSET_FAULTS_BUILD=race go test -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-pages
-test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site (about 15 minutes)
-	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground
+test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site, with screenshots in dist/screenshots/index.html (about 20 minutes)
+	rm -rf dist/screenshots
+	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground -screenshots "$(CURDIR)/dist/screenshots"
 
 .PHONY: test-long
 test-long: control-plane ## Explore more states of a ledger, kill the controller at every write, simulate thirty days, run MultiKueue, a thousand policies and windows (about 30 minutes)

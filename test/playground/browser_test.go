@@ -231,7 +231,32 @@ func TestPageShowsSamples(t *testing.T) {
 	}
 }
 
-// TestPageSendsNothing serves the page, records every request, and tries to send one from the page.
+// attemptInWorker adds attempts to connect to the script of the engine's worker. The promise attempts has the results.
+const attemptInWorker = `
+const attempt = ` + "`" + `{
+	const url = "ORIGIN/stolen";
+	const opened = (it) => new Promise((sent, refused) => { it.onopen = sent; it.onerror = refused; });
+	const ways = {
+		fetch: () => fetch(url),
+		script: async () => importScripts(url),
+		request: async () => { const r = new XMLHttpRequest(); r.open("GET", url, false); r.send(); },
+		socket: async () => opened(new WebSocket(url.replace("http", "ws"))),
+		events: async () => opened(new EventSource(url)),
+	};
+	const results = Object.entries(ways).map(([name, way]) => way().then(() => name + " sent", () => name + " refused"));
+	Promise.all(results).then((all) => new BroadcastChannel("attempts").postMessage(all.join(", ")));
+}
+` + "`" + `;
+window.attempts = new Promise((done) => { (window.channel = new BroadcastChannel("attempts")).onmessage = ({ data }) => done(data); });
+let engine;
+Object.defineProperty(window, "sunsetEngine", {
+	configurable: true,
+	get: () => engine,
+	set: (value) => { engine = { ...value, worker: attempt.replace("ORIGIN", location.origin) + value.worker }; },
+});
+`
+
+// TestPageSendsNothing serves the page, records every request, and tries to send one from the page and from its worker.
 func TestPageSendsNothing(t *testing.T) {
 	b := openBrowser(t)
 	var mu sync.Mutex
@@ -243,6 +268,7 @@ func TestPageSendsNothing(t *testing.T) {
 		http.FileServer(http.Dir(b.dir)).ServeHTTP(w, r)
 	}))
 	defer server.Close()
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: attemptInWorker})
 	b.open(server.URL)
 	if n := value[int](b, `document.querySelectorAll("#verdicts tbody tr").length`); n < 2 {
 		t.Errorf("%d rows from a server", n)
@@ -255,6 +281,7 @@ func TestPageSendsNothing(t *testing.T) {
 	if got := value[string](b, `(() => { try { document.body.innerHTML = "<p>x</p>"; return "parsed"; } catch { return "refused"; } })()`); got != "refused" {
 		t.Errorf("HTML from text: %s", got)
 	}
+	expect.Equal(t, "attempts in the worker of the engine", "fetch refused, script refused, request refused, socket refused, events refused", value[string](b, `attempts`))
 	mu.Lock()
 	defer mu.Unlock()
 	slices.Sort(requests)

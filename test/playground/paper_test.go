@@ -3,8 +3,6 @@
 package playground_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -57,9 +55,7 @@ func (b *tab) print(name string) {
 	b.t.Helper()
 	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(func(p *page.PrintToPDFParams) { p.PreferCSSPageSize = new(true) }))
 	expect.NoError(b.t, err)
-	file := filepath.Join(b.t.ArtifactDir(), name+".pdf")
-	expect.NoError(b.t, os.WriteFile(file, pdf, 0o644))
-	b.t.Logf("%s: %d bytes", file, len(pdf))
+	b.save(name+".pdf", pdf)
 }
 
 // TestReportsWorkWithoutJavaScript: charts and tables are there, and nothing that needs a script.

@@ -54,7 +54,7 @@ func TestReportsAreAccessible(t *testing.T) {
 	for _, args := range [][]string{previewOfSamples, unusedInSamples} {
 		t.Run(args[0], func(t *testing.T) {
 			b := openReport(t, args...)
-			for name, look := range looks {
+			for name, look := range someLooks() {
 				b.look(look.scheme, look.width, look.height)
 				b.checkLook("report-"+args[0]+"-"+name, wholePage)
 			}

@@ -5,12 +5,14 @@ package playground_test
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,24 +105,34 @@ func TestLinksOfTheSite(t *testing.T) {
 	}
 }
 
-// TestSiteLooks checks each look of the pages.
+// pagesOf returns the paths of all pages of a site, in order, except the playground, which has tests of its own.
+func pagesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(readDocuments(t, dir))), func(name string) bool { return strings.HasPrefix(name, "/playground/") })
+}
+
+// isReport reports whether a page is the report of a sample.
+func isReport(page string) bool {
+	return strings.HasPrefix(page, "/reports/") && page != "/reports/index.html"
+}
+
+// TestSiteLooks checks each look of the pages, and one look of each report.
 func TestSiteLooks(t *testing.T) {
 	onlyLong(t)
 	b, first := openSite(t)
-	var pages []string
-	for name := range readDocuments(t, b.dir) {
-		if isSample, _ := path.Match("/reports/?*-*.html", name); !isSample && !strings.HasPrefix(name, "/playground/") { // other tests check them
-			pages = append(pages, name)
-		}
-	}
-	for name, look := range looks {
+	pages := pagesOf(t, b.dir)
+	for i, name := range slices.Sorted(maps.Keys(looks)) {
+		look := looks[name]
 		b.look(look.scheme, look.width, look.height)
-		for _, page := range pages {
+		for n, page := range pages {
+			if isReport(page) && n%len(looks) != i {
+				continue
+			}
 			b.show(first + strings.TrimPrefix(page, "/"))
 			b.waitFor(`!document.querySelector("figure pre")`) // until the diagrams are drawn
 			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, window, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
-			if got := value[bool](b, `document.documentElement.classList.contains("dark")`); got != (look.scheme == "dark") {
-				t.Errorf("%s: dark is %t", name, got)
+			if got := value[bool](b, `matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme.includes("dark")`); got != (look.scheme == "dark") {
+				t.Errorf("%s of %s: dark is %t", name, page, got)
 			}
 		}
 	}

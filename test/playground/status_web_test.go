@@ -97,7 +97,7 @@ func TestStatusPagesAreAccessible(t *testing.T) {
 		b.press(kb.Enter)
 		b.waitFor(`document.querySelector("h1").textContent === ` + quote(title))
 	}
-	for name, look := range someLooks("phone-dark") {
+	for name, look := range someLooks() {
 		b.look(look.scheme, look.width, look.height)
 		b.waitFor(`document.querySelector("h1").textContent === "Status of policies"`)
 		b.checkLook("status-"+name, wholePage)

@@ -22,6 +22,7 @@ import (
 func reportsOf(ctx context.Context, samples string) (reports map[string]string, list string, err error) {
 	reports = map[string]string{}
 	list = "# Reports\n\nThese pages show what the [samples](../../samples/README.md) delete. `kubectl sunset preview -o html` writes such pages: see\n[Share a preview](../tasks/share-a-preview.md).\n\n"
+	tests := "\n## Several rules\n\n"
 	err = filepath.WalkDir(samples, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != policytest.FileName {
 			return err
@@ -33,10 +34,15 @@ func reportsOf(ctx context.Context, samples string) (reports map[string]string, 
 		name, err := filepath.Rel(samples, filepath.Dir(file))
 		name = filepath.ToSlash(name)
 		reports[name] = report
-		list += fmt.Sprintf("- [%s](%s.html)\n", name, name)
+		link := fmt.Sprintf("- [%s](%s.html)\n", name, name)
+		if strings.HasPrefix(name, "combining/") {
+			tests += link
+		} else {
+			list += link
+		}
 		return err
 	})
-	return reports, list, err
+	return reports, list + tests, err
 }
 
 // reportOf returns what kubectl sunset preview -o html writes about the sample of a want.yaml.

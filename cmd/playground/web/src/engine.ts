@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { File, Request, Response } from "./protocol";
 
-/** How long a request may take, in milliseconds. The objects of a request can be large, and expressions slow. */
+/** How long a request may take, in milliseconds, and how much longer for each character of new objects, up to a limit. */
 const patience = 20_000;
+const patienceToRead = { each: 0.01, most: 60_000 };
 
 /** How long the engine may take to start, in milliseconds. */
 const patienceToStart = 60_000;
@@ -104,7 +105,9 @@ export class Engine {
     const objects = files === this.loaded ? undefined : files;
     this.loaded = files;
     this.worker?.postMessage({ request: { ...request, objects } });
-    this.timer = window.setTimeout(() => this.fail(`the evaluation took more than ${patience / 1000} seconds`), patience);
+    const length = objects?.reduce((n, { text }) => n + text.length, 0) ?? 0;
+    const limit = patience + Math.min(length * patienceToRead.each, patienceToRead.most);
+    this.timer = window.setTimeout(() => this.fail(`the evaluation took more than ${Math.round(limit / 1000)} seconds`), limit);
   }
 }
 

@@ -100,6 +100,9 @@ func live(t *testing.T, seed uint64) {
 	}
 	d.evening()
 	t.Log(d.sum())
+	if d.waited == 0 && lasts == 24*time.Hour {
+		t.Error("windows and freezes have deferred nothing")
+	}
 }
 
 func newDay(t *testing.T, seed uint64) *day {
@@ -107,7 +110,7 @@ func newDay(t *testing.T, seed uint64) *day {
 	expect.NoError(t, v1alpha1.AddToScheme(scheme))
 	d := &day{T: t, settle: func() {}, compiler: fixture.Compiler(t), users: rand.New(rand.NewPCG(seed, 1))}
 	d.server = &server{random: rand.New(rand.NewPCG(seed, 2)), things: map[string]*thing{}, all: map[schema.GroupVersionKind][]*thing{}, watches: map[*watch]struct{}{}}
-	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, things: func(kind schema.GroupVersionKind) []*thing {
+	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, known: map[opening][]span{}, things: func(kind schema.GroupVersionKind) []*thing {
 		return d.server.all[kind]
 	}}
 	d.stored = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ClusterRetentionPolicy{}).

@@ -43,7 +43,9 @@ type model struct {
 	deleted  map[string]int
 	late     map[string]time.Duration // longest delay of a deletion; it excludes time spent waiting for others
 	remarked int                      // marks that were rewritten or removed
-	taken    []time.Time              // when users deleted Snapshots: a ledger may count these deletions too
+	waited   int                      // deletions that windows or freezes have deferred
+	known    map[opening][]span
+	taken    []time.Time // when users deleted Snapshots: a ledger may count these deletions too
 }
 
 // dated is a plan and the time since which it applies.
@@ -80,8 +82,12 @@ func (m *model) removed(p *process, o *thing) {
 	var why []string
 	for i := len(m.plans) - 1; i >= 0; i-- {
 		due, keeps := m.due(o, m.plans[i].plan)
-		if keeps == "" && due.Sub(now) > m.tolerance(o) {
+		switch {
+		case keeps != "":
+		case due.Sub(now) > m.tolerance(o):
 			keeps = "it is due at " + clock(due)
+		case !m.isOpen(o, m.plans[i].plan, now.Add(-lag)) && !m.isOpen(o, m.plans[i].plan, now.Add(most)):
+			keeps = "windows or freezes do not allow deletions"
 		}
 		if keeps == "" {
 			why = nil
@@ -92,8 +98,11 @@ func (m *model) removed(p *process, o *thing) {
 			break
 		}
 	}
-	if due, keeps := m.due(o, m.plan()); keeps == "" && now.Sub(due) > m.late[o.kind.Kind] {
-		m.late[o.kind.Kind] = now.Sub(due)
+	if due, keeps := m.due(o, m.plan()); keeps == "" {
+		m.late[o.kind.Kind] = max(m.late[o.kind.Kind], now.Sub(due))
+		if at, _ := m.due(o, m.plan().alwaysOpen()); due.After(at) {
+			m.waited++
+		}
 	}
 	if why != nil {
 		m.fault("%s is deleted by the process that started at %s: %q; plan %+v", o, clock(p.began), why, m.plan())
@@ -165,12 +174,12 @@ func (m *model) due(o *thing, p plan) (at time.Time, keeps string) {
 		case p.idle != v1alpha1.Enforce:
 			return at, "the Preview rule is not in mode Enforce"
 		}
-		return later(o.since, o.created).Add(m.own(o, p.idleTTL)), ""
+		return m.deferred(later(o.since, o.created).Add(m.own(o, p.idleTTL)), p, opening{}, p.freeze.all), ""
 	default:
 		if m.isNewest(o) {
 			return at, "it is among the newest"
 		}
-		return o.created.Add(m.own(o, snapshotTTL)), ""
+		return m.deferred(o.created.Add(m.own(o, snapshotTTL)), p, p.snapshotsOpen, p.freeze.all), ""
 	}
 }
 
@@ -185,15 +194,15 @@ func (m *model) dueJob(o *thing, p plan) (at time.Time, keeps string) {
 	switch {
 	case p.jobs == v1alpha1.Suspend, isAudited && p.audit == v1alpha1.Suspend:
 		return at, "a rule is suspended"
-	case p.jobs == v1alpha1.Enforce:
+	case p.jobsEnforced():
 		ttl := p.jobsTTL
 		if o.ttl > 0 {
 			ttl = min(max(o.ttl, shortestJobs), longestJobs)
 		}
-		at = start.Add(ttl)
+		at = m.deferred(start.Add(ttl), p, p.jobsOpen, p.freeze.all)
 	}
-	if isAudited && p.audit == v1alpha1.Enforce {
-		at = later(at, start.Add(m.own(o, auditTTL)))
+	if isAudited && p.auditEnforced() {
+		at = later(at, m.deferred(start.Add(m.own(o, auditTTL)), p, opening{}, true))
 	}
 	if at.IsZero() {
 		return at, "no Job rule is in mode Enforce"
@@ -268,7 +277,7 @@ func (m *model) check() {
 			m.checkMarks(o)
 		}
 		due, keeps := m.due(o, m.plan())
-		if keeps == "" && now.Sub(due) >= settled && now.Sub(m.deletableSince(o, due, free)) >= settled {
+		if isOpen := m.isOpen(o, m.plan(), now.Add(-settled)) && m.isOpen(o, m.plan(), now); isOpen && keeps == "" && now.Sub(due) >= settled && now.Sub(m.deletableSince(o, due, free)) >= settled {
 			m.fault("%s still exists, due since %s; undisturbed since %s", o, clock(due), clock(calm))
 		}
 	}
@@ -326,5 +335,5 @@ func (m *model) checkMarks(o *thing) {
 
 // sum summarizes what the model has checked.
 func (m *model) sum() string {
-	return fmt.Sprintf("%v deleted, %d marks rewritten or removed, %d edits of the plan", m.deleted, m.remarked, len(m.plans)-1)
+	return fmt.Sprintf("%v deleted, %d of them deferred, %d marks rewritten or removed, %d edits of the plan", m.deleted, m.waited, m.remarked, len(m.plans)-1)
 }

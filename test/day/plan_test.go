@@ -28,7 +28,14 @@ type plan struct {
 
 	most   int // limit of Snapshots deleted within the window
 	window time.Duration
+
+	jobsOpen, snapshotsOpen opening
+	freeze                  freeze
 }
+
+func (p plan) jobsEnforced() bool { return p.jobs == v1alpha1.Enforce }
+
+func (p plan) auditEnforced() bool { return p.audit == v1alpha1.Enforce }
 
 const (
 	auditTTL     = 5 * time.Hour
@@ -46,7 +53,7 @@ var firstPlan = plan{
 const policiesText = `
 metadata: {name: jobs, uid: uid-jobs}
 spec:
-  mode: %[1]s
+  mode: %[1]s%[10]s
   rules:
   - name: finished
     target: {apiVersion: batch/v1, kind: Job}
@@ -57,7 +64,7 @@ spec:
 ---
 metadata: {name: audit, uid: uid-audit}
 spec:
-  mode: %[3]s
+  mode: %[3]s%[12]s
   rules:
   - name: audited
     target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {audit: "true"}}}
@@ -77,7 +84,7 @@ spec:
 metadata: {name: snapshots, uid: uid-snapshots}
 spec:
   mode: Enforce
-  limits: {maxDeletions: %[7]d, window: %[8]s}
+  limits: {maxDeletions: %[7]d, window: %[8]s}%[11]s
   rules:
   - name: old
     target: {apiVersion: example.org/v1, kind: Snapshot}
@@ -98,7 +105,8 @@ func (p plan) dated(c *engine.Compiler) dated {
 
 // read compiles the plan as Sunset does.
 func (p plan) read(c *engine.Compiler) (*policy.Snapshot, map[string]*engine.Program) {
-	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also)
+	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also,
+		p.jobsOpen.spec(), p.snapshotsOpen.spec(), p.freeze.spec())
 	var all []*policy.Policy
 	programs := map[string]*engine.Program{}
 	for document := range documents(text) {

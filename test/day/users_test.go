@@ -180,12 +180,15 @@ func (d *day) take(kind schema.GroupVersionKind) {
 	})
 }
 
+// openings are the windows of plans. Where the hour from two to three occurs twice, the last one opens twice, and both touch.
+var openings = []opening{{}, {hours: 2, lasts: 50 * time.Minute}, {hours: 3, minute: 30, lasts: 2 * time.Hour}, {hours: 2, minute: 30, lasts: time.Hour}}
+
 // edit changes the plan as an administrator. A running process receives the change within a second.
 func (d *day) edit() {
 	pick := func(ttl ...time.Duration) time.Duration { return ttl[d.users.IntN(len(ttl))] }
 	mode := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspend, v1alpha1.DryRun}[d.users.IntN(4)]
 	p := d.plan()
-	switch d.users.IntN(7) {
+	switch d.users.IntN(11) {
 	case 0:
 		p.jobs = mode
 	case 1:
@@ -202,6 +205,16 @@ func (d *day) edit() {
 		p.label = []string{"idle", "stale"}[d.users.IntN(2)]
 	case 6:
 		p.most, p.window = 6+d.users.IntN(12), pick(5*time.Minute, 15*time.Minute)
+	case 7:
+		p.jobsOpen = openings[d.users.IntN(len(openings))]
+	case 8:
+		p.snapshotsOpen = openings[d.users.IntN(len(openings))]
+	case 9, 10:
+		from := time.Now().Add(pick(-time.Hour, 0, 20*time.Minute)).Truncate(time.Second)
+		p.freeze = freeze{from, from.Add(pick(10*time.Minute, 70*time.Minute, 2*time.Hour)), d.dice(2)}
+		if d.dice(4) {
+			p.freeze = freeze{}
+		}
 	}
 	next := p.dated(d.compiler)
 	d.locked(func() {

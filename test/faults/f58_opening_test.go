@@ -86,9 +86,10 @@ func TestF58LimitsApplyAtOpenings(t *testing.T) {
 		}
 		s.ConfigMap(fmt.Sprintf("cm-%d", i), preview, dueAt(due))
 	}
+	opened := closed.Add(3 * time.Minute) // for the second time
+	time.Sleep(time.Until(opened))
 	byLedger(s, p, 2*limit)
 	s.Calm()
-	opened := closed.Add(3 * time.Minute)
 	before := slices.IndexFunc(r.Deletes(), func(e proxy.Entry) bool { return !e.At.Before(opened) })
 	if before != limit {
 		t.Errorf("%d objects were deleted before the second opening, want %d", before, limit)
@@ -107,7 +108,7 @@ func TestF58ACrowdAtAnOpening(t *testing.T) {
 	const (
 		gap  = 4 * time.Minute  // from the closing of the first window; it is spread over as long
 		lead = 90 * time.Second // of the gap: to create everything
-		late = 15 * time.Second // on a busy machine
+		late = time.Minute      // on a busy machine
 	)
 	s := scenario.New(t, scenario.Options{Alone: true, Own: true})
 	closed := time.Now().Truncate(time.Minute)

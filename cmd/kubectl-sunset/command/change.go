@@ -24,6 +24,7 @@ type changeCommand struct {
 	connection connection
 	namespace  string
 	print      *genericclioptions.PrintFlags
+	formats    []string
 	dryRun     choice
 	// concerns reports whether the command is about an object; nil for every object.
 	concerns func(*unstructured.Unstructured) bool
@@ -43,7 +44,7 @@ func newChange(streams genericiooptions.IOStreams, did string) *changeCommand {
 
 // add adds the flags that all these commands have.
 func (o *changeCommand) add(c *cobra.Command, namespace string) {
-	o.print.AddFlags(c)
+	o.formats = addFormats(c, o.print)
 	c.Flags().Var(&o.dryRun, "dry-run", "client: show the objects that would change; server: also have the API server check the changes")
 	o.connection.add(c, &o.namespace, namespace)
 	c.PreRunE = func(*cobra.Command, []string) error {
@@ -59,7 +60,7 @@ func (o *changeCommand) run(ctx context.Context, find genericclioptions.Resource
 			return err
 		}
 	}
-	printer, err := o.print.ToPrinter()
+	printer, err := printerOf(o.print, o.formats)
 	if err != nil {
 		return err
 	}

@@ -36,24 +36,37 @@ func (f *outputFlags) add(c *cobra.Command, more ...string) {
 	if !slices.Contains(more, asNames) {
 		f.NamePrintFlags = nil
 	}
-	f.AddFlags(c)
-	_ = c.Flags().MarkHidden("show-managed-fields")
-	formats := f.AllowedFormats()
 	ours := slices.DeleteFunc(slices.Clone(more), func(format string) bool { return format == asNames }) // printed by the command
-	formats = append(formats, ours...)
-	c.Flag("output").Usage = "output format: " + strings.Join(formats, ", ") + "; the default is text"
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	formats := addFormats(c, f.PrintFlags, ours...)
+	_ = c.Flags().MarkHidden("show-managed-fields")
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
-		if !f.isGiven() || slices.ContainsFunc(ours, f.is) {
-			return nil
-		}
-		f.printer, err = f.ToPrinter()
-		if unknown := (genericclioptions.NoCompatiblePrinterError{}); errors.As(err, &unknown) {
-			unknown.AllowedFormats = formats
-			return unknown
+		if f.isGiven() && !slices.ContainsFunc(ours, f.is) {
+			f.printer, err = printerOf(f.PrintFlags, formats)
 		}
 		return err
 	}
+}
+
+// addFormats adds the flags for the format of the output to a command, and returns the names of the formats.
+func addFormats(c *cobra.Command, f *genericclioptions.PrintFlags, more ...string) []string {
+	f.AddFlags(c)
+	formats := slices.Concat(f.AllowedFormats(), []string{asColumns, asColumnsFile}, more)
+	c.Flag("output").Usage = "output format: " + strings.Join(formats, ", ") + "; the default is text"
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return formats
+}
+
+// printerOf returns the printer of the chosen format.
+func printerOf(f *genericclioptions.PrintFlags, formats []string) (printers.ResourcePrinter, error) {
+	if columns, err := columnsOf(*f.OutputFormat); columns != nil || err != nil {
+		return columns, err
+	}
+	printer, err := f.ToPrinter()
+	if unknown := (genericclioptions.NoCompatiblePrinterError{}); errors.As(err, &unknown) {
+		unknown.AllowedFormats = formats
+		return nil, unknown
+	}
+	return printer, err
 }
 
 // isGiven reports whether the user chose a format.

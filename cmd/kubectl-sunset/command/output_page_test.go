@@ -37,6 +37,9 @@ With ` + "`-o json`, `-o yaml`, `-o jsonpath` and `-o go-template`, these comman
 ` + "`apiVersion: cli.sunset-k8s.io/v1alpha1`" + ` and the kind below. The other commands print objects of Kubernetes or of
 [Sunset](api.md). [Compatibility](compatibility.md#interfaces) says which changes to expect.
 
+` + "With `-o custom-columns`, the commands print a row for each entry of `items`, `checks`, `deletions`, `kinds`, `problems`, `tests` or `verdicts`" + `
+if the document has one of these lists, and otherwise one row.
+
 | command | kind |
 |---|---|
 `

@@ -55,7 +55,7 @@ func TestOutputOfNames(t *testing.T) {
 		expect.Equal(t, "names", want, run(t, "", append(args, "-o", "name")...).out)
 	}
 	wants(t, run(t, "", append(results(t)["List"], "-o", "name")...), command.ExitOK, "clusterrole.rbac.authorization.k8s.io/sunset:batch:jobs.batch\n")
-	wants(t, run(t, "", append(results(t)["VersionInfo"], "-o", "name")...), command.ExitError, "allowed formats are: go-template,")
+	wants(t, run(t, "", append(results(t)["VersionInfo"], "-o", "name")...), command.ExitError, "allowed formats are: custom-columns,")
 }
 
 func TestWideOutputHasMoreColumns(t *testing.T) {
@@ -70,7 +70,7 @@ func TestUnknownFormatIsAnErrorBeforeTheCommandRuns(t *testing.T) {
 		wants(t, s.run(t, "", "approve", "batch", "--yes", "-o", format), command.ExitError, "error: ")
 	}
 	expect.Equal(t, "requests", 0, len(s.asked))
-	wants(t, s.run(t, "", "status", "-o", "xml"), command.ExitError, `output format "xml", allowed formats are: go-template,`, ",wide,yaml")
+	wants(t, s.run(t, "", "status", "-o", "xml"), command.ExitError, `output format "xml", allowed formats are: custom-columns,`, ",wide,yaml")
 }
 
 func TestStatusForPrograms(t *testing.T) {

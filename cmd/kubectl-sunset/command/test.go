@@ -25,6 +25,7 @@ type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
 	update     bool
+	failOnly   bool
 	only       string // a regular expression
 	output     outputFlags
 }
@@ -44,6 +45,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	t.protection.add(c.Flags())
 	t.output.add(c, asJUnit)
 	c.Flags().StringVar(&t.only, "run", "", "run only tests whose directory matches this regular expression")
+	c.Flags().BoolVar(&t.failOnly, "fail-only", false, "print only failing tests, in every output format")
 	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+policytest.FileName+" with the actual results")
 	return c
 }
@@ -90,6 +92,9 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	report.Passed = len(tests) - report.Failed
+	if t.failOnly {
+		report.Tests = slices.DeleteFunc(report.Tests, func(r TestResult) bool { return r.Result != testFailed })
+	}
 	write := report.write
 	if t.output.is(asJUnit) {
 		write = report.writeJUnit
@@ -152,6 +157,9 @@ const testExamples = `  # Run all tests below a directory
 
   # Write a report for continuous integration
   kubectl sunset test policies/ -o junit > report.xml
+
+  # Which tests fail?
+  kubectl sunset test policies/ --fail-only -o custom-columns=DIRECTORY:.directory
 
   # Accept the actual results, and review the difference
   kubectl sunset test --update policies/ && git diff policies/`

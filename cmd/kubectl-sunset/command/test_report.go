@@ -17,7 +17,7 @@ type TestReport struct {
 	metav1.TypeMeta `json:",inline"`
 	Passed          int          `json:"passed"` // includes updated tests
 	Failed          int          `json:"failed"`
-	Tests           []TestResult `json:"tests"` // by directory
+	Tests           []TestResult `json:"tests"` // by directory; with --fail-only, only those that fail
 }
 
 // TestResult is the result of one test.

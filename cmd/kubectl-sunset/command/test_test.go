@@ -5,6 +5,7 @@ package command_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -90,6 +91,17 @@ func TestReportsAsJUnit(t *testing.T) {
 	wants(t, got, command.ExitFindings, `<testsuite name="kubectl sunset test" tests="1" failures="1">`,
 		`<testcase classname="kubectl sunset test" name="`+name+`">`, `<failure message="the decisions differ from those in want.yaml">  Pod one/a:`)
 	wants(t, run(t, "", "test", "--update", name, "-o", "junit"), command.ExitOK, `tests="1" failures="0"`)
+}
+
+func TestFailOnlyPrintsFailingTests(t *testing.T) {
+	failing, passing := testCase(t, wrongWant), testCase(t, wrongWant)
+	wants(t, run(t, "", "test", "--update", passing), command.ExitOK)
+	expect.Equal(t, "text of an update", "1 passed, 0 failed\n", run(t, "", "test", "--fail-only", "--update", testCase(t, wrongWant)).out)
+	args := []string{"test", failing, passing, "--fail-only", "-o"}
+	expect.Equal(t, "jsonpath", "1 1 "+failing, run(t, "", append(args, "jsonpath={.passed} {.failed} {.tests[*].directory}")...).out)
+	junit := run(t, "", append(args, "junit")...)
+	wants(t, junit, command.ExitFindings, `tests="1" failures="1"`, `name="`+failing+`"`)
+	expect.Equal(t, "the passing test is in the report", false, strings.Contains(junit.out, passing))
 }
 
 func TestRunOnlySomeTests(t *testing.T) {

@@ -58,6 +58,9 @@ object, or a file or cluster that cannot be read.`
 const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain job/report -n team-a
 
+  # The same, with the other name of the command
+  kubectl sunset why job/report -n team-a
+
   # Would a new policy delete it, and what is the result in a week?
   kubectl sunset explain job/report -n team-a -f policy.yaml --at +7d
 

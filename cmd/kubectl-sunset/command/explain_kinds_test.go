@@ -21,3 +21,8 @@ func TestExplainFindsObjectsByTheNamesThatFilesDefine(t *testing.T) {
 	}
 	wants(t, run(t, files, "explain", "-f", "-"), 0, "Widget")
 }
+
+func TestWhyIsExplain(t *testing.T) {
+	args := results(t)["Explanation"]
+	wants(t, run(t, "", append([]string{"why"}, args[1:]...)...), 0, run(t, "", args...).out)
+}

@@ -29,6 +29,9 @@ func TestReferencePage(t *testing.T) {
 			continue
 		}
 		c.Root().DisableAutoGenTag = true
+		if len(c.Aliases) > 0 {
+			c.Long += "\n\nAliases: " + strings.Join(c.Aliases, ", ")
+		}
 		var section bytes.Buffer
 		expect.NoError(t, doc.GenMarkdown(c, &section))
 		text, _, _ := strings.Cut(section.String(), "### SEE ALSO")

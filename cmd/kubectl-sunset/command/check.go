@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/check"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
@@ -49,12 +50,17 @@ func (k *checkCommand) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
+	progress, attempts := terminal.StartProgress(k.streams.ErrOut, "attempts to pass all checks"), 0
+	defer progress.Stop()
 	var report *check.Report
 	_ = wait.PollUntilContextTimeout(ctx, checkInterval, k.wait, true, func(context.Context) (bool, error) { // which ends before the last attempt
 		settings := check.Settings{Namespace: k.namespace, Version: version.Get().Version, Now: k.now.Add(time.Since(started))}
 		report, err = check.Run(ctx, c, settings)
+		attempts++
+		progress.Set(attempts)
 		return err == nil && !report.HasFailed(), nil
 	})
+	progress.Stop()
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
@@ -186,12 +187,20 @@ func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rb
 	if !g.missing {
 		return needed, nil
 	}
+	progress := terminal.StartProgress(g.streams.ErrOut, "permissions checked")
+	defer progress.Stop()
 	var all []rbac.Permission
-	missing, err := missingPermissions(ctx, c, g.account.NamespacedName, needed)
-	for _, m := range missing {
-		all = append(all, m.Permission)
+	for i := range needed {
+		missing, err := missingPermissions(ctx, c, g.account.NamespacedName, needed[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range missing {
+			all = append(all, m.Permission)
+		}
+		progress.Set(i + 1)
 	}
-	return all, err
+	return all, nil
 }
 
 func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -83,6 +84,8 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	report := &TestReport{TypeMeta: preview.TypeMeta("TestReport"), Tests: make([]TestResult, len(tests))}
+	progress := terminal.StartProgress(t.streams.ErrOut, "tests run")
+	defer progress.Stop()
 	for i, one := range tests {
 		if report.Tests[i], err = t.one(ctx, one, loader); err != nil {
 			return fmt.Errorf("%s: %w", one.dir, err)
@@ -90,7 +93,9 @@ func (t *testCommand) run(ctx context.Context, dirs []string) error {
 		if report.Tests[i].Result == testFailed {
 			report.Failed++
 		}
+		progress.Set(i + 1)
 	}
+	progress.Stop()
 	report.Passed = len(tests) - report.Failed
 	if t.failOnly {
 		report.Tests = slices.DeleteFunc(report.Tests, func(r TestResult) bool { return r.Result != testFailed })

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -29,6 +30,8 @@ type unmarkCommand struct {
 	dryRun        choice
 	protection    protectionFlags
 	connection    connection
+	progress      *terminal.Progress
+	read          int // objects
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
@@ -70,12 +73,15 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	if err := u.mayStart(ctx, c, kinds); err != nil {
 		return err
 	}
+	u.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
+	defer u.progress.Stop()
 	all := &unmarkResult{Kinds: len(kinds), DryRun: u.isDryRun(), Errors: failures}
 	for _, kind := range kinds {
 		if err := u.unmark(ctx, c, kind, all); err != nil {
 			return err
 		}
 	}
+	u.progress.Stop()
 	if err := all.write(u.streams.Out, u.streams.ErrOut); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 				return ctx.Err()
 			})
 		}
+		u.read += len(page)
+		u.progress.Set(u.read)
 		return group.Wait()
 	})
 	var unlisted *cluster.ListError

@@ -56,6 +56,7 @@ var documents = []struct {
 	{"preview", "Preview", preview.Document{}},
 	{"status", "PolicyStatusList", status.List{}},
 	{"test", "TestReport", command.TestReport{}},
+	{"unmark", "UnmarkReport", command.UnmarkReport{}},
 	{"validate", "ValidationReport", command.ValidationReport{}},
 	{"version", "VersionInfo", command.VersionInfo{}},
 	{"who", "DeletionReport", who.Report{}},

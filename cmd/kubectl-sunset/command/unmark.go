@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -28,10 +30,12 @@ type unmarkCommand struct {
 	allNamespaces bool
 	force         bool
 	dryRun        choice
+	output        outputFlags
 	protection    protectionFlags
 	connection    connection
 	progress      *terminal.Progress
-	read          int // objects
+	read          int                             // objects
+	names         []*metav1.PartialObjectMetadata // of marked objects, for -o name
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
@@ -48,6 +52,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
+	u.output.add(c, asNames)
 	u.protection.add(flags)
 	u.connection.add(c, &u.namespace, "only objects in this namespace")
 	c.ValidArgsFunction = completeKinds(&u.connection)
@@ -75,14 +80,17 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	}
 	u.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
 	defer u.progress.Stop()
-	all := &unmarkResult{Kinds: len(kinds), DryRun: u.isDryRun(), Errors: failures}
+	all := &UnmarkReport{TypeMeta: preview.TypeMeta("UnmarkReport"), DryRun: u.isDryRun(), KindsRead: len(kinds), Kinds: []*UnmarkedKind{}, Errors: failures}
 	for _, kind := range kinds {
 		if err := u.unmark(ctx, c, kind, all); err != nil {
 			return err
 		}
 	}
 	u.progress.Stop()
-	if err := all.write(u.streams.Out, u.streams.ErrOut); err != nil {
+	for _, text := range all.Errors {
+		fmt.Fprintln(u.streams.ErrOut, text)
+	}
+	if err := u.output.print(u.streams.Out, all, all.writeText, u.names...); err != nil {
 		return err
 	}
 	if len(all.Errors) > 0 {

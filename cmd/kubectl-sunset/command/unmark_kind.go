@@ -17,8 +17,8 @@ import (
 const inFlight = 16
 
 // unmark removes the marks from all objects of a kind. If it cannot change an object, it continues with the others.
-func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
-	count := &unmarkedKind{Kind: kind.GroupKind().String()}
+func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *UnmarkReport) error {
+	count := &UnmarkedKind{Kind: kind.GroupKind().String()}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
 		var group errgroup.Group
 		group.SetLimit(inFlight)
@@ -27,6 +27,9 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 				continue
 			}
 			count.Marked++
+			if u.output.is(asNames) {
+				u.names = append(u.names, nameOf(kind.GroupVersion().String(), kind.Kind, page[i].Name))
+			}
 			if u.isDryRun() {
 				continue
 			}
@@ -61,6 +64,8 @@ The command lists the metadata of objects, page by page, and removes only the an
 cannot be listed or patched, the command continues with the other kinds. You need permission to list and patch these
 kinds, and to list policies.
 
+With -o name, the command prints the names of the marked objects.
+
 While enforced rules without startTime target these kinds, the command fails, because the controller would mark objects
 again. First set their policies to mode DryRun or delete them, or stop the controller and use --force.
 
@@ -69,6 +74,9 @@ Exit codes: 0 the command removed every mark that it found; 1 it could not list 
 
 const unmarkExamples = `  # How many objects are marked?
   kubectl sunset unmark --all --dry-run=client
+
+  # How many of each kind? Output for a program
+  kubectl sunset unmark --all --dry-run=client -o json
 
   # Remove all marks after you uninstalled Sunset
   kubectl sunset unmark --all --force

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const eventsPath = "/api/v1/events"
@@ -68,6 +69,19 @@ func TestUnmarkCountsAsADryRun(t *testing.T) {
 	if len(s.patches) > 0 {
 		t.Errorf("a dry run sent %v", s.patches)
 	}
+}
+
+func TestUnmarkForPrograms(t *testing.T) {
+	const dryRun = "--dry-run=client"
+	asJSON := newMarked(t).run(t, "", "unmark", "--all", dryRun, "-o", "json")
+	wants(t, asJSON, command.ExitOK, `"kind": "UnmarkReport"`, `"dryRun": true`, `"kindsRead": 5`)
+	sameInYAML(t, asJSON, newMarked(t).run(t, "", "unmark", "--all", dryRun, "-o", "yaml"))
+	s := newMarked(t)
+	s.store(podPath("c"), forbidden)
+	wants(t, s.run(t, "", "unmark", "pods", "-o", "jsonpath={.kinds[*].kind} {.kinds[*].marked} {.kinds[*].unmarked} {.errors[*]}"), command.ExitFindings,
+		"Pod 3 2 cannot unmark 1 object of Pod: ")
+	expect.Equal(t, "names", "namespace/dev\npod/a\npod/b\npod/c\n", newMarked(t).run(t, "", "unmark", "--all", dryRun, "-o", "name").out)
+	expect.Equal(t, "nothing is marked", "[]", newMarked(t).run(t, "", "unmark", "jobs", "-o", "jsonpath={.kinds}").out)
 }
 
 func TestUnmarkOneKind(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 )
 
 // Progress shows a number in a line of a terminal, and erases the line at the end. It shows nothing in the first two seconds, and
-// nothing on anything but a terminal. A nil Progress shows nothing.
+// nothing on anything but a terminal that can erase a line. A nil Progress shows nothing.
 type Progress struct {
 	number atomic.Int64
 	stop   func()
@@ -26,7 +26,7 @@ type Progress struct {
 
 // StartProgress starts to show a number of something, such as "objects read". The caller must call Stop.
 func StartProgress(w io.Writer, what string) *Progress {
-	if !isTerminal(w) {
+	if !isTerminal(w) || isDumb() {
 		return &Progress{stop: func() {}}
 	}
 	return startProgress(w, what)

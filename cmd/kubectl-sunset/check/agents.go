@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -40,17 +39,13 @@ func covered(nodes []string, reports []v1alpha1.NodeImageReport, at time.Time) C
 	var wrong []string
 	for _, node := range nodes {
 		report, reports := of[node]
-		ready := meta.FindStatusCondition(report.Conditions, v1alpha1.ConditionReady)
+		reason := whyNotReady(report.Conditions)
 		switch age := at.Sub(report.ObservedTime.Time); {
 		case !reports:
 			wrong = append(wrong, node+" does not report")
 		case age > stale:
 			wrong = append(wrong, fmt.Sprintf("%s reported %s ago", node, duration.HumanDuration(age)))
-		case ready == nil || ready.Status != "True":
-			reason := "Unknown"
-			if ready != nil {
-				reason = ready.Reason
-			}
+		case reason != "":
 			wrong = append(wrong, fmt.Sprintf("%s is not ready (%s)", node, reason))
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // Report is the result of check in JSON and YAML, of kind InstallationReport. The format is stable.
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
-	Checks          []Check `json:"checks"` // always in the same order; node-agents only with policies about images
+	Checks          []Check `json:"checks"` // always in the same order; node-agents only with policies about images, archives and digests only if there are any
 }
 
 // Check is the result of one check.
@@ -68,6 +68,7 @@ func Run(ctx context.Context, c *cluster.Cluster, s Settings) (*Report, error) {
 	r.Checks = append(r.Checks, i.controller(ctx)...)
 	r.Checks = append(r.Checks, i.admission(ctx))
 	r.Checks = append(r.Checks, i.policies(ctx)...)
+	r.Checks = append(r.Checks, i.readiness(ctx)...)
 	return r, nil
 }
 

@@ -22,8 +22,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ArchiveKind is the kind of RetentionArchives.
-var ArchiveKind = ownKind(v1alpha1.GroupVersion.WithKind("RetentionArchive"), "retentionarchives", false)
+// The kinds of RetentionArchives and RetentionDigests.
+var (
+	ArchiveKind = ownKind(v1alpha1.RetentionArchiveKind, "retentionarchives", false)
+	DigestKind  = ownKind(v1alpha1.RetentionDigestKind, "retentiondigests", false)
+)
 
 // Archive gets a RetentionArchive. An empty name stands for the only one that the cluster has.
 func (c *Cluster) Archive(ctx context.Context, name string) (*v1alpha1.RetentionArchive, error) {

@@ -90,26 +90,26 @@ func ownKind(kind schema.GroupVersionKind, plural string, namespaced bool) Kind 
 // Policies returns the manifests of the cluster's policies, or of the RetentionPolicies of one namespace. A cluster without
 // Sunset has none.
 func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]any, error) {
-	namespaced, err := c.policies(ctx, namespacedPolicies.Resource, namespace)
+	namespaced, err := c.policies(ctx, namespacedPolicies, namespace)
 	if err != nil || namespace != "" {
 		return namespaced, err
 	}
-	cluster, err := c.policies(ctx, clusterPolicies.Resource, "")
+	cluster, err := c.policies(ctx, clusterPolicies, "")
 	return append(cluster, namespaced...), err
 }
 
 // PermittedPolicies returns the policies that the user may list. Without permission to list RetentionPolicies in all
 // namespaces, it lists those of namespace, if that is set. forbidden has an error for each kind that is incomplete.
 func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (found []map[string]any, forbidden []error, err error) {
-	namespaced, err := c.policies(ctx, namespacedPolicies.Resource, "")
+	namespaced, err := c.policies(ctx, namespacedPolicies, "")
 	if apierrors.IsForbidden(err) && namespace != "" {
-		namespaced, err = c.policies(ctx, namespacedPolicies.Resource, namespace)
+		namespaced, err = c.policies(ctx, namespacedPolicies, namespace)
 	}
 	if err == nil {
-		found, err = c.policies(ctx, clusterPolicies.Resource, "")
+		found, err = c.policies(ctx, clusterPolicies, "")
 	} else if apierrors.IsForbidden(err) {
 		forbidden = append(forbidden, err)
-		found, err = c.policies(ctx, clusterPolicies.Resource, "")
+		found, err = c.policies(ctx, clusterPolicies, "")
 	}
 	if apierrors.IsForbidden(err) {
 		forbidden, err = append(forbidden, err), nil
@@ -117,9 +117,17 @@ func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (foun
 	return append(found, namespaced...), forbidden, err
 }
 
-func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource, namespace string) ([]map[string]any, error) {
-	var found []map[string]any
-	err := c.eachObject(ctx, policies, namespace, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+func (c *Cluster) policies(ctx context.Context, kind Kind, namespace string) ([]map[string]any, error) {
+	found, err := c.Objects(ctx, kind, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list the cluster's policies: %w", err)
+	}
+	return found, nil
+}
+
+// Objects returns the objects of a kind in a namespace; all if namespace is empty. It returns none if the cluster does not serve the kind.
+func (c *Cluster) Objects(ctx context.Context, kind Kind, namespace string) (found []map[string]any, err error) {
+	err = c.eachObject(ctx, kind.Resource, namespace, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
 		for _, item := range items {
 			found = append(found, item.Object)
 		}
@@ -128,10 +136,7 @@ func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionReso
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the cluster's policies: %w", err)
-	}
-	return found, nil
+	return found, err
 }
 
 // NamespaceKind and NodeKind are kinds of Kubernetes.

@@ -81,12 +81,13 @@ const checkHelp = `Check the installation of Sunset, and print a line for each c
 - SKIP: you may not read what the check needs, or there is nothing to compare
 
 The checks are: the kinds and their fields, the clock of this computer, the replicas and the version of the controller, the
-Lease of the leader by the clock of the API server, admission, and the permissions and conditions of policies. If a policy
-has rules about images, the command also checks that each Linux node has an agent.
+Lease of the leader by the clock of the API server, admission, the permissions and conditions of policies, and whether
+RetentionArchives and RetentionDigests are ready. If a policy has rules about images, the command also checks that each
+Linux node has an agent.
 
 The command only reads. To make all checks, you need permission to list Deployments, ValidatingAdmissionPolicies, their
-bindings, ValidatingWebhookConfigurations and policies, and to get the Lease sunset-controller; for the agents also to list
-nodes and NodeImageReports.
+bindings, ValidatingWebhookConfigurations, policies, RetentionArchives and RetentionDigests, and to get the Lease
+sunset-controller; for the agents also to list nodes and NodeImageReports.
 
 Exit codes: 0 no check failed; 1 at least one failed; 2 wrong usage, or a cluster that does not respond.`
 

@@ -23,6 +23,8 @@ const (
 	leasePath     = "/apis/coordination.k8s.io/v1/namespaces/sunset-system/leases/sunset-controller"
 	reportsPath   = "/apis/sunset-k8s.io/v1alpha1/nodeimagereports"
 	admissionPath = "/apis/admissionregistration.k8s.io/v1/"
+	archivesPath  = "/apis/sunset-k8s.io/v1alpha1/retentionarchives"
+	digestsPath   = "/apis/sunset-k8s.io/v1alpha1/retentiondigests"
 	documentPath  = "/openapi/v3/apis/sunset-k8s.io/v1alpha1"
 )
 
@@ -58,6 +60,11 @@ func lease(holder string, renewed time.Time) string {
 		"spec":{"holderIdentity":%q,"leaseDurationSeconds":15,"renewTime":%q}}`, holder, renewed.Format("2006-01-02T15:04:05.000000Z07:00"))
 }
 
+// withReady is a status with condition Ready, as the rest of an object.
+func withReady(status, reason string) string {
+	return fmt.Sprintf(`,"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q}]}`, status, reason)
+}
+
 // document is the OpenAPI document of all kinds, without one field of a ClusterRetentionPolicy's spec.
 func document(t *testing.T, without string) string {
 	t.Helper()
@@ -86,6 +93,9 @@ func document(t *testing.T, without string) string {
 func TestCheckOfAHealthyInstallation(t *testing.T) {
 	s := newInstalled(t)
 	golden(t, "check", s.run(t, "", "check"))
+	s.list(archivesPath, "sunset-k8s.io/v1alpha1", "RetentionArchive", []string{object("nightly", "", withReady("True", "Available"))})
+	wants(t, s.run(t, "", "check"), command.ExitOK, "PASS  archives     1 of 1 RetentionArchives are ready\n")
+	s.list(archivesPath, "sunset-k8s.io/v1alpha1", "RetentionArchive", nil)
 	wants(t, s.run(t, "", "check", "-o", "jsonpath={.kind} {.checks[*].result}"), command.ExitOK, "InstallationReport PASS PASS PASS PASS PASS PASS PASS PASS")
 	sameInYAML(t, s.run(t, "", "check", "-o", "json"), s.run(t, "", "check", "-o", "yaml"))
 }
@@ -106,13 +116,15 @@ func TestCheckOfABrokenInstallation(t *testing.T) {
 	}
 	s.list(reportsPath, "sunset-k8s.io/v1alpha1", "NodeImageReport", []string{
 		report("a", "2026-03-01T14:25:00Z", "True"), report("b", "2026-03-01T13:55:00Z", "True"), report("c", "2026-03-01T14:25:00Z", "False")})
+	s.list(archivesPath, "sunset-k8s.io/v1alpha1", "RetentionArchive", []string{object("good", "", withReady("True", "Available")), object("full", "", withReady("False", "ArchiveUnavailable"))})
+	s.list(digestsPath, "sunset-k8s.io/v1alpha1", "RetentionDigest", []string{object("new", "", "")})
 	golden(t, "check-broken", s.run(t, "", "check"))
 }
 
 // TestCheckWithoutPermissions: what the user may not read is skipped, and named.
 func TestCheckWithoutPermissions(t *testing.T) {
 	s := newInstalled(t)
-	for _, path := range []string{deploymentsPath, leasePath, policiesPath, admissionPath + "validatingadmissionpolicies"} {
+	for _, path := range []string{deploymentsPath, leasePath, policiesPath, archivesPath, admissionPath + "validatingadmissionpolicies"} {
 		s.store(path, strings.Replace(forbidden, "not for you", "no permission for "+path, 1))
 	}
 	golden(t, "check-forbidden", s.run(t, "", "check"))

@@ -35,7 +35,7 @@ or at least twelve characters from the start of the ID. The same names work for 
 JSON and YAML have the same content:
 
   {"apiVersion": "cli.sunset-k8s.io/v1alpha1", "kind": "Explanation", "at",
-   "object": {"apiVersion", "kind", "namespace", "name", "creationTimestamp",
+   "object": {"apiVersion", "kind", "namespace", "name", "creationTimestamp", "bytes",
      "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"}},
    "references": {"count", "by": [{"kind", "namespace", "name"}], "unknown", "since"},
    "targets": {"count", "missing": [{"kind", "namespace", "name"}], "more", "unknown"}, "selected": {"count", "unknown"},

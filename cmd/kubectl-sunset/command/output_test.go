@@ -60,7 +60,7 @@ func TestOutputOfNames(t *testing.T) {
 
 func TestWideOutputHasMoreColumns(t *testing.T) {
 	golden(t, "preview-wide", run(t, "", append(results(t)["Preview"], "-o", "wide")...))
-	wants(t, newStatuses(t).run(t, "", "status", "-o", "wide"), command.ExitFindings, "DELETED   NEXT      +1H   +24H   +7D   HELD\n", "412   60s ago     3      4     5      0\n")
+	wants(t, newStatuses(t).run(t, "", "status", "-o", "wide"), command.ExitFindings, "DELETED   NEXT      +1H   +24H   +7D   HELD   SIZE\n", "412   60s ago     3      4     5      0      -\n")
 }
 
 // TestUnknownFormatIsAnErrorBeforeTheCommandRuns also checks the formats that only other commands have.

@@ -26,6 +26,20 @@ func TestUnusedShowsSizes(t *testing.T) {
 	wants(t, run(t, "", append(args, "--prices", "PersistentVolumeClaim=0.10")...), command.ExitError, "--prices: there are prices, but no currency")
 }
 
+func TestExplainShowsTheSize(t *testing.T) {
+	args := []string{"explain", "volumesnapshot/db-january", "-f", samples + "/volume-snapshots"}
+	wants(t, run(t, "", args...), command.ExitOK, " old, 21.5GB\n")
+	wants(t, run(t, "", append(args, "-o", "custom-columns=BYTES:.object.bytes")...), command.ExitOK, "21474836480\n")
+}
+
+func TestStatusShowsSizes(t *testing.T) {
+	s := newAPIServer(t)
+	s.inForce(told("ClusterRetentionPolicy", "", "batch", enforced, isReady+`,"storage":{"due":{"now":{"bytes":21474836480}},"kept":{"bytes":1},"deleted":{"bytes":2}}`))
+	s.teams()
+	wants(t, s.run(t, "", "status", "-o", "wide"), command.ExitOK, "HELD     SIZE\n", "0   21.5GB\n")
+	wants(t, s.run(t, "", "status", "-o", "jsonpath={.items[*].storage.deleted.bytes}"), command.ExitOK, "2")
+}
+
 // TestPreviewShowsSizes in the tables, on the page, and in JSON and YAML.
 func TestPreviewShowsSizes(t *testing.T) {
 	args := append([]string{"preview", "-f", samples + "/volume-snapshots"}, priced...)

@@ -81,6 +81,7 @@ type Object struct {
 	Namespace  string       `json:"namespace,omitempty"`
 	Name       string       `json:"name"`
 	Created    preview.Time `json:"creationTimestamp,omitzero"` // zero if unknown; for an image, the start of its age
+	Bytes      int64        `json:"bytes,omitempty"`            // the largest size that a rule gives which finds it eligible; the size of an image is in image
 	Image      *Image       `json:"image,omitempty"`            // nil for other kinds
 }
 
@@ -152,6 +153,8 @@ func objectOf(in Input) Object {
 	if policy.StoredAs(schema.FromAPIVersionAndKind(apiVersion, kind)) == v1alpha1.ImageKind.GroupKind() {
 		image, _ := engine.ImageOf(in.Object) // an image that cannot be read has no decision
 		o.Image = imageOf(image, in.Subject.Created)
+	} else {
+		o.Bytes = (*policy.Prices)(nil).OfLargest(in.Evaluations).Bytes
 	}
 	return o
 }

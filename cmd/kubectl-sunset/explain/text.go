@@ -64,7 +64,11 @@ func (e *textWriter) head(p *Page) {
 	if !object.Created.IsZero() {
 		age = ", " + duration.HumanDuration(p.At.Sub(object.Created.Time)) + " old"
 	}
-	e.line(0, "%s %s%s", object.Kind, name, age)
+	size := ""
+	if object.Bytes > 0 {
+		size = ", " + preview.FormatBytes(object.Bytes)
+	}
+	e.line(0, "%s %s%s%s", object.Kind, name, age, size)
 	e.image(object)
 	e.line(0, "%s", p.Verdict.Message)
 	if p.Owner != nil {

@@ -43,21 +43,22 @@ func (l *List) HasCauses() bool {
 
 // Policy is a policy with the numbers of its status, what it deletes next, and the causes that stop its deletions.
 type Policy struct {
-	APIVersion string                 `json:"apiVersion"`
-	Kind       string                 `json:"kind"`
-	Namespace  string                 `json:"namespace,omitempty"`
-	Name       string                 `json:"name"`
-	Mode       string                 `json:"mode"`
-	Ready      metav1.ConditionStatus `json:"ready"`  // of condition Ready; Unknown if the status is missing or outdated
-	Reason     string                 `json:"reason"` // of condition Ready; or NoStatus, OutdatedStatus or Deleted
-	Matched    int64                  `json:"matched"`
-	Held       int64                  `json:"held"`
-	Due        v1alpha1.DueCounts     `json:"due"`
-	Blocked    int64                  `json:"blocked"`
-	Errors     int64                  `json:"errors"`
-	Deleted    int64                  `json:"deleted"`
-	Next       []Next                 `json:"next"` // at most five objects; those of a dry run are not deleted
-	Causes     []Cause                `json:"causes"`
+	APIVersion string                  `json:"apiVersion"`
+	Kind       string                  `json:"kind"`
+	Namespace  string                  `json:"namespace,omitempty"`
+	Name       string                  `json:"name"`
+	Mode       string                  `json:"mode"`
+	Ready      metav1.ConditionStatus  `json:"ready"`  // of condition Ready; Unknown if the status is missing or outdated
+	Reason     string                  `json:"reason"` // of condition Ready; or NoStatus, OutdatedStatus or Deleted
+	Matched    int64                   `json:"matched"`
+	Held       int64                   `json:"held"`
+	Due        v1alpha1.DueCounts      `json:"due"`
+	Blocked    int64                   `json:"blocked"`
+	Errors     int64                   `json:"errors"`
+	Deleted    int64                   `json:"deleted"`
+	Storage    *v1alpha1.StorageStatus `json:"storage,omitempty"` // of the objects whose size is known; nil if no rule gives sizes
+	Next       []Next                  `json:"next"`              // at most five objects; those of a dry run are not deleted
+	Causes     []Cause                 `json:"causes"`
 
 	enforcing bool // condition Enforcing is True
 }
@@ -109,7 +110,7 @@ func New(object map[string]any) (*Policy, error) {
 	p := &Policy{
 		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 		Mode: cmp.Or(mode, string(v1alpha1.DryRun)), Ready: metav1.ConditionUnknown,
-		Matched: s.Matched, Held: s.Held, Due: s.Due, Blocked: s.Blocked, Errors: s.Errors, Deleted: s.Deleted,
+		Matched: s.Matched, Held: s.Held, Due: s.Due, Blocked: s.Blocked, Errors: s.Errors, Deleted: s.Deleted, Storage: s.Storage,
 		Next: nextOf(object, s.Rules), Causes: []Cause{},
 	}
 	unknown := func(reason, message string) {

@@ -26,7 +26,7 @@ type Table struct {
 const readyColumn = 3
 
 // Header is the header of a wide table.
-var Header = []string{"NAMESPACE", "NAME", "MODE", "READY", ">MATCHED", ">DUE", ">BLOCKED", ">ERRORS", ">DELETED", "NEXT", ">+1H", ">+24H", ">+7D", ">HELD"}
+var Header = []string{"NAMESPACE", "NAME", "MODE", "READY", ">MATCHED", ">DUE", ">BLOCKED", ">ERRORS", ">DELETED", "NEXT", ">+1H", ">+24H", ">+7D", ">HELD", ">SIZE"}
 
 // narrow is the number of columns of a table that is not wide.
 const narrow = 10
@@ -65,7 +65,11 @@ func (t *Table) Row(p *Policy, at time.Time) []string {
 	for _, n := range []int64{p.Due.Hour, p.Due.Day, p.Due.Week, p.Held} {
 		cells = append(cells, strconv.FormatInt(n, 10))
 	}
-	return cells[:t.columns]
+	size := "-"
+	if p.Storage != nil {
+		size = preview.FormatBytes(p.Storage.Due.Now.Bytes)
+	}
+	return append(cells, size)[:t.columns]
 }
 
 func (p *Policy) shownReady() string {

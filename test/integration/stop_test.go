@@ -23,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/stores"
 )
 
 const suspendedJobs = `
@@ -55,19 +56,32 @@ func (w *env) jobsLeft() int {
 
 // TestDeletionsStop: from a second after the response to each of the two commands that stop all deletions, nothing is deleted.
 func TestDeletionsStop(t *testing.T) {
-	for name, stop := range map[string]func(w *env){
-		"without permissions": func(w *env) {
+	suspendAll := func(w *env, _ *stoppable) { w.plugin("suspend", "--all") }
+	for name, test := range map[string]struct {
+		spec string // of the policy
+		stop func(*env, *stoppable)
+	}{
+		"without permissions": {suspendedJobs, func(w *env, _ *stoppable) {
 			expect.NoError(w, w.DeleteAllOf(w.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingLabels{"rbac.sunset-k8s.io/grants-deletion": "true"}))
-		},
-		"with suspended policies": func(w *env) { w.plugin("suspend", "--all") },
+		}},
+		"with suspended policies":              {suspendedJobs, suspendAll},
+		"with suspended policies that archive": {suspendedJobs + "  archive: {to: ARCHIVE}\n", suspendAll},
+		"with policies suspended while Sunset is down": {suspendedJobs, func(w *env, s *stoppable) {
+			s.stop()
+			w.plugin("suspend", "--all")
+			s.start()
+			w.expect(s.policy, v1alpha1.ConditionEnforcing, "Suspended", "deletes nothing")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t)
 			page, err := os.ReadFile("../../docs/reference/permissions.md")
 			expect.NoError(t, err)
+			w.gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sunset-system"}}) // of the test before, on the same control plane
 			w.createAll(documents(string(page)))
 			config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
 			expect.NoError(t, err)
+			archive := w.archive("jobs", stores.Files(t))
 			const jobs = 200
 			for i := range jobs {
 				w.temporary(&batchv1.Job{
@@ -76,13 +90,15 @@ func TestDeletionsStop(t *testing.T) {
 						Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
 				})
 			}
-			w.sunset(func(c *manager.Config) { c.Rest, c.MaxPerSecond = config, 20 })
-			w.policy("jobs", suspendedJobs)
+			s := &stoppable{}
+			s.start = func() { s.stop = w.sunset(func(c *manager.Config) { c.Rest, c.MaxPerSecond = config, 20 }) }
+			s.start()
+			s.policy = w.policy("jobs", strings.Replace(test.spec, "ARCHIVE", archive.Name, 1))
 			cluster.Eventually(t, patience, func() error {
 				left := w.jobsLeft()
 				return cluster.Want(left < jobs-20, "%d Jobs left", left)
 			})
-			stop(w)
+			test.stop(w, s)
 			time.Sleep(time.Second)
 			left := w.jobsLeft()
 			time.Sleep(2 * time.Second)
@@ -91,6 +107,12 @@ func TestDeletionsStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stoppable is a controller with a policy. start starts the controller again after stop.
+type stoppable struct {
+	start, stop func()
+	policy      *v1alpha1.ClusterRetentionPolicy
 }
 
 // TestResumeOnlyWhatSuspendStopped: a user who sets the mode leaves the annotation of suspend on the policy.

@@ -78,7 +78,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io":                 {"controllers/process/tracing", "controllers/retention"},
 	"github.com/google/btree":             {"controllers"},
 	"github.com/robfig/cron":              {"policy", "test/faults/checker"},
-	"golang.org/x/sys":                    {"cmd/kubectl-sunset/terminal", "controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster"},
+	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster", "cmd/kubectl-sunset/terminal"},
 	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd"},
 	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},
@@ -227,7 +227,7 @@ func selector(n ast.Node) (of, selected string) {
 }
 
 func TestRootDirectoryHasOnlyKnownEntries(t *testing.T) {
-	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "bin", "dist",
+	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "dist",
 		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE",
 		"CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "OWNERS", "OWNERS_ALIASES"}
 	entries, err := os.ReadDir(root)

@@ -77,7 +77,7 @@ func TestWordsAreCompleted(t *testing.T) {
 	}{
 		"commands":                        {[]string{"appr"}, "approve"},
 		"flags":                           {[]string{"validate", "--rec"}, "--recursive"},
-		"values of a flag":                {[]string{"preview", "-o", ""}, "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file wide html"},
+		"values of a flag":                {[]string{"preview", "-o", ""}, "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file custom-columns custom-columns-file wide html"},
 		"shells":                          {[]string{"completion", ""}, "kubectl bash zsh fish powershell"},
 		"policies of the cluster":         {[]string{"approve", "--server", server, ""}, "batch pods"},
 		"policies of a namespace":         {[]string{"approve", "--server", server, "-n", "team-a", ""}, "cleanup"},

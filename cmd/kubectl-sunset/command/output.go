@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 )
@@ -94,6 +96,13 @@ func (f *outputFlags) print(w io.Writer, result any, text func(io.Writer) error,
 	e.SetEscapeHTML(false) // < and > are common in expressions and messages
 	if err := e.Encode(result); err != nil {
 		return err
+	}
+	if strings.HasPrefix(*f.OutputFormat, "jsonpath") {
+		document := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(encoded.Bytes(), &document.Object); err != nil { // unlike the printer, it keeps large integers
+			return err
+		}
+		return f.printer.PrintObj(document, w)
 	}
 	return f.printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(encoded.Bytes())}, w)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var priced = []string{"--prices", "PersistentVolumeClaim=0.10,PersistentVolume=0.20,VolumeSnapshot.snapshot.storage.k8s.io=0.05", "--currency", "EUR"}
@@ -30,6 +31,7 @@ func TestExplainShowsTheSize(t *testing.T) {
 	args := []string{"explain", "volumesnapshot/db-january", "-f", samples + "/volume-snapshots"}
 	wants(t, run(t, "", args...), command.ExitOK, " old, 21.5GB\n")
 	wants(t, run(t, "", append(args, "-o", "custom-columns=BYTES:.object.bytes")...), command.ExitOK, "21474836480\n")
+	expect.Equal(t, "jsonpath", "21474836480", run(t, "", append(args, "-o", "jsonpath={.object.bytes}")...).out)
 }
 
 func TestStatusShowsSizes(t *testing.T) {

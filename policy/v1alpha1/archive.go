@@ -28,6 +28,7 @@ type RetentionArchive struct {
 	Spec ArchiveSpec `json:"spec"`
 	// status is written by Sunset.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "waiting for the controller", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status ArchiveStatus `json:"status,omitempty"`
 }
 

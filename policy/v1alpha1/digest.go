@@ -28,6 +28,7 @@ type RetentionDigest struct {
 	Spec DigestSpec `json:"spec"`
 	// status is written by Sunset.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "waiting for the controller", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status DigestStatus `json:"status,omitempty"`
 }
 

@@ -43,7 +43,6 @@ var checks = map[string][]check{
 	"`Ready` is False with another reason, such as `RuleInvalid`, `Forbidden`, `ArchiveUnavailable` or `NotAccepted`": {
 		{of("False", "RuleInvalid"), status.FailedStatus}, {of("False", "ArchiveUnavailable"), status.FailedStatus},
 	},
-	"no status": {{"{metadata: {generation: 1}}", status.UnknownStatus}},
 }
 
 func of(is, reason string) string {

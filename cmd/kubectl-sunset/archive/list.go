@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,24 +40,28 @@ func NewList(archive string, entries []Entry) *List {
 	return l
 }
 
-// header has the columns of the table; those after NAME's neighbors only for wide.
-var (
-	header     = []string{"NAMESPACE", "KIND", "NAME", "ARCHIVED", "RESULT", "OUTCOME", "POLICY", "RULE"}
-	headerWide = []string{"REASON", "UID", ">BYTES", "RECORD OF", "SEGMENT"}
-)
+// Titles are those of the columns of a Row. Numbers begin with ">", as in a text.Table.
+var Titles = []string{"Namespace", "Kind", "Name", "Archived", "Result", "Outcome", "Policy", "Rule", "Reason", ">Bytes", "Record of", "UID", "Segment"}
+
+const narrow = 8 // columns of the table that is not wide
 
 // WriteText writes a table. wide adds columns.
 func (l *List) WriteText(w io.Writer, wide bool, now time.Time) error {
-	columns := header
-	if wide {
-		columns = append(columns[:len(columns):len(columns)], headerWide...)
+	columns := len(Titles)
+	if !wide {
+		columns = narrow
 	}
-	return text.NewTable(columns...).Write(w, len(l.Items), func(i int) []string {
-		return l.Items[i].row(duration.HumanDuration(now.Sub(l.Items[i].ArchivedAt)) + " ago")[:len(columns)]
+	header := make([]string, columns)
+	for i := range header {
+		header[i] = strings.ToUpper(Titles[i])
+	}
+	return text.NewTable(header...).Write(w, len(l.Items), func(i int) []string {
+		return l.Items[i].Row(duration.HumanDuration(now.Sub(l.Items[i].ArchivedAt)) + " ago")[:columns]
 	})
 }
 
-func (o *ArchivedObject) row(archived string) []string {
+// Row returns a row for a table. archived is the text for the time.
+func (o *ArchivedObject) Row(archived string) []string {
 	kind, name := o.Kind()
 	uid, recordOf := string(o.UID), "-"
 	if o.Dependent != "" {
@@ -64,6 +69,6 @@ func (o *ArchivedObject) row(archived string) []string {
 	}
 	return []string{
 		cmp.Or(o.Namespace, "-"), kind.Kind, name, archived, o.Result, cmp.Or(o.Outcome, "-"), o.Policy, o.Rule,
-		cmp.Or(o.Reason, "-"), uid, strconv.Itoa(o.Bytes), recordOf, fmt.Sprintf("%s#%d", o.Segment, o.Line),
+		cmp.Or(o.Reason, "-"), strconv.Itoa(o.Bytes), recordOf, uid, fmt.Sprintf("%s#%d", o.Segment, o.Line),
 	}
 }

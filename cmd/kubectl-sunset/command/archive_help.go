@@ -33,7 +33,7 @@ resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, arc
 variable object is the archived object; if you use it, the command reads the whole records, which takes longer.`
 
 const archiveLsHelp = `List archived objects, the newest first, with what happened to them and by which rule. The command reads only the index
-of the archive.` + archiveSelectionHelp + `
+of the archive. -o html writes a page to share: one file that needs no network.` + archiveSelectionHelp + `
 
 Exit codes: 0 success; 1 the expression of --cel fails on a record; 2 wrong usage, or an archive that cannot be read.`
 
@@ -46,8 +46,8 @@ const archiveLsExamples = `  # What was deleted in the namespace team-a in the l
   # Which Jobs had more than ten Pods at a time?
   kubectl sunset archive ls jobs -A --cel 'object.?spec.parallelism.orValue(1) > 10'
 
-  # List an archive without its cluster
-  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1'`
+  # List an archive without its cluster, as a page to share
+  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1' -o html > archive.html`
 
 const archiveGetHelp = `Print archived objects as YAML: as they were right before they were deleted, except for redacted values. With --record,
 print the whole records: with dependents, Events, logs, the policy and the rule.` + archiveSelectionHelp + `

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 )
 
@@ -29,15 +30,18 @@ func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Comm
 		Long:    archiveLsHelp,
 		Example: archiveLsExamples,
 	}
-	l.output.add(c, asNames, asWide)
+	l.output.add(c, asNames, asWide, asHTML)
 	return l.complete(c, l.run)
 }
 
 func (l *archiveLs) run(_ context.Context, from *selected) error {
-	if len(from.entries) == 0 && l.output.printer == nil {
+	list := archive.NewList(from.Name, from.entries)
+	switch {
+	case l.output.is(asHTML):
+		return report.Write(l.streams.Out, report.OfArchive(list, l.now))
+	case len(from.entries) == 0 && l.output.printer == nil:
 		return nil
 	}
-	list := archive.NewList(from.Name, from.entries)
 	names := make([]*metav1.PartialObjectMetadata, len(from.entries))
 	for i, e := range from.entries {
 		kind, name := e.Kind()

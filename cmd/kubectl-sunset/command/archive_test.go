@@ -114,6 +114,7 @@ func TestArchiveLs(t *testing.T) {
 	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
 	wants(t, run(t, "", "archive", "ls", "pods", "--url", url, "-o", "json"), command.ExitOK, `"dependent": "Pod/report-x"`, `"name": "report"`, `"result": "deleted"`, `"outcome": "Failed"`)
 	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/28/")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "html"), command.ExitOK, "<title>Archived objects</title>", "By policy", "<td>report")
 }
 
 func TestArchiveGet(t *testing.T) {

@@ -22,15 +22,26 @@ func OfUnused(r *preview.Result) *Page {
 	}
 	titles, row := r.Unused()
 	for column, what := range []string{"Namespace", "Kind"} {
-		count := map[string]int{}
-		for i := range r.Rows {
-			count[row(i)[column]]++
-		}
-		names := slices.Sorted(maps.Keys(count))
-		p.add("By "+strings.ToLower(what), Table{Columns: Columns(what, ">Objects"), Len: len(names), Row: func(i int) []string {
-			return []string{names[i], fmt.Sprint(count[names[i]])}
-		}})
+		p.addNumbers(what, len(r.Rows), func(i int) (string, int) { return row(i)[column], 0 })
 	}
 	p.add("Objects", Table{Columns: Columns(titles...), Len: len(r.Rows), Row: row})
 	return p
+}
+
+// addNumbers adds a table with the numbers of objects and, unless all are 0, of bytes of each group.
+func (p *Page) addNumbers(what string, n int, of func(i int) (group string, bytes int)) {
+	objects, bytes, all := map[string]int{}, map[string]int{}, 0
+	for i := range n {
+		group, size := of(i)
+		objects[group]++
+		bytes[group] += size
+		all += size
+	}
+	names, columns := slices.Sorted(maps.Keys(objects)), Columns(what, ">Objects", ">Bytes")
+	if all == 0 {
+		columns = columns[:2]
+	}
+	p.add("By "+strings.ToLower(what), Table{Columns: columns, Len: len(names), Row: func(i int) []string {
+		return []string{names[i], fmt.Sprint(objects[names[i]]), fmt.Sprint(bytes[names[i]])}[:len(columns)]
+	}})
 }

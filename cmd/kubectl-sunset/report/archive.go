@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+)
+
+// OfArchive returns the page of archived objects: numbers by policy, kind, namespace and day, and every object.
+func OfArchive(l *archive.List, at time.Time) *Page {
+	p := &Page{Title: "Archived objects", Facts: []Fact{{"At", preview.FormatTime(at)}, {"Archive", l.Archive}, {"Objects", fmt.Sprint(len(l.Items))}}}
+	for _, by := range []struct {
+		what string
+		of   func(*archive.ArchivedObject) string
+	}{
+		{"Policy", func(o *archive.ArchivedObject) string { return o.Policy }},
+		{"Kind", func(o *archive.ArchivedObject) string { kind, _ := o.Kind(); return kind.Kind }},
+		{"Namespace", func(o *archive.ArchivedObject) string { return cmp.Or(o.Namespace, "-") }},
+		{"Day", func(o *archive.ArchivedObject) string { return o.ArchivedAt.UTC().Format(time.DateOnly) }},
+	} {
+		p.addNumbers(by.what, len(l.Items), func(i int) (string, int) { return by.of(&l.Items[i]), l.Items[i].Bytes })
+	}
+	const columns = 11 // without the UID and the segment, which would make the page too large for a mail
+	p.add("Objects", Table{Columns: Columns(archive.Titles[:columns]...), Len: len(l.Items), Row: func(i int) []string {
+		return l.Items[i].Row(preview.FormatTime(l.Items[i].ArchivedAt))[:columns]
+	}})
+	return p
+}

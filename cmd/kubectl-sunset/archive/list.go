@@ -4,7 +4,6 @@ package archive
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -69,6 +68,6 @@ func (o *ArchivedObject) Row(archived string) []string {
 	}
 	return []string{
 		cmp.Or(o.Namespace, "-"), kind.Kind, name, archived, o.Result, cmp.Or(o.Outcome, "-"), o.Policy, o.Rule,
-		cmp.Or(o.Reason, "-"), strconv.Itoa(o.Bytes), recordOf, uid, fmt.Sprintf("%s#%d", o.Segment, o.Line),
+		cmp.Or(o.Reason, "-"), strconv.Itoa(o.Bytes), recordOf, uid, o.Place(),
 	}
 }

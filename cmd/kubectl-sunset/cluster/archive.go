@@ -30,24 +30,24 @@ func (c *Cluster) Archive(ctx context.Context, name string) (*v1alpha1.Retention
 	if name != "" {
 		object, err := c.Get(ctx, ArchiveKind, "", name)
 		if err != nil {
-			return nil, fmt.Errorf("get RetentionArchive %q: %w; to read an archive without the cluster, use --url", name, err)
+			return nil, fmt.Errorf("get RetentionArchive %q: %w", name, err)
 		}
 		one := &v1alpha1.RetentionArchive{}
 		return one, runtime.DefaultUnstructuredConverter.FromUnstructured(object, one)
 	}
 	var all []v1alpha1.RetentionArchive
 	if err := c.eachObject(ctx, ArchiveKind.Resource, "", metav1.ListOptions{}, decoded(&all)); err != nil {
-		return nil, fmt.Errorf("list RetentionArchives: %w; to read an archive without the cluster, use --url", err)
-	}
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
+		return nil, fmt.Errorf("list RetentionArchives: %w", err)
 	}
 	switch len(all) {
+	case 0:
+		return nil, errors.New("the cluster has no RetentionArchive")
 	case 1:
 		return &all[0], nil
-	case 0:
-		return nil, errors.New("the cluster has no RetentionArchive; to read an archive without the cluster, use --url")
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
 	}
 	return nil, fmt.Errorf("the cluster has several RetentionArchives; choose one with --archive: %s", strings.Join(names, ", "))
 }
@@ -59,16 +59,13 @@ func (c *Cluster) SecretData(ctx context.Context, namespace, name string) (map[s
 	return secret.Data, err
 }
 
-// Serving returns a kind as the cluster serves it in exactly this version. ok is false if the cluster does not serve it.
-func (c *Cluster) Serving(kind schema.GroupVersionKind) (served Kind, ok bool, err error) {
+// Serving returns a kind as the cluster serves it in exactly this version.
+func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
 	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		return Kind{}, false, nil
-	case err != nil:
-		return Kind{}, false, fmt.Errorf("discover kind %s: %w", kind, err)
+	if err != nil {
+		return Kind{}, fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
 	}
-	return kindOf(m), true, nil
+	return kindOf(m), nil
 }
 
 // IsBuiltIn reports whether Kubernetes itself serves the group of a kind.
@@ -76,28 +73,30 @@ func IsBuiltIn(kind schema.GroupVersionKind) bool {
 	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == "apiextensions.k8s.io"
 }
 
-// UID returns the UID of an object. exists is false if the object or its kind does not exist.
-func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (uid types.UID, exists bool, err error) {
-	served, ok, err := c.Serving(kind)
-	if err != nil || !ok {
-		return "", false, err
+// UID returns the UID of an object. It is empty if the object or its kind does not exist, or the user has no permission to get it.
+func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
+	served, err := c.Serving(kind)
+	if meta.IsNoMatchError(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	if !served.Namespaced {
 		namespace = ""
 	}
 	object, err := c.GetMetadata(ctx, served, namespace, name)
 	switch {
-	case apierrors.IsNotFound(err):
-		return "", false, nil
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return "", nil
 	case err != nil:
-		return "", false, err
+		return "", err
 	}
-	return object.UID, true, nil
+	return object.UID, nil
 }
 
 // SetStatus writes the subresource status of an object, if its kind has one.
-func (c *Cluster) SetStatus(ctx context.Context, kind Kind, object map[string]any, status map[string]any) error {
-	o := &unstructured.Unstructured{Object: object}
+func (c *Cluster) SetStatus(ctx context.Context, kind Kind, o *unstructured.Unstructured, status map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": status})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
@@ -18,102 +19,96 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 )
 
-// archiveDiff is the command archive diff.
-type archiveDiff struct{ *archiveCommand }
-
 func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	d := &archiveDiff{newArchiveCommand(streams, now)}
-	return d.complete(&cobra.Command{
-		Use:     "diff (KIND[/NAME] | KIND NAME)... [-n NAMESPACE] [--archive NAME | --url URL]",
+	a := newArchiveCommand(streams, now)
+	return a.complete(&cobra.Command{
+		Use:     "diff (KIND[/NAME] | KIND NAME)...",
 		Short:   "Compare archived objects with those of the cluster",
 		Long:    archiveDiffHelp,
 		Example: archiveDiffExamples,
 		Args:    cobra.MinimumNArgs(1),
-	}, d.run)
-}
-
-func (d *archiveDiff) run(ctx context.Context, from *selected) error {
-	c, err := d.connection.connect()
-	if err != nil {
-		return err
-	}
-	from.entries = newest(from.entries)
-	differs := false
-	err = d.read(ctx, from, func(content archive.Content) error {
-		object, err := content.Manifest()
+	}, func(ctx context.Context, from *selected) error {
+		c, err := a.connection.connect()
 		if err != nil {
 			return err
 		}
-		live, err := liveObject(ctx, c, object)
-		if err != nil {
+		differs := false
+		err = a.read(ctx, from.newest(), func(content archive.Content) error {
+			object, err := content.Manifest()
+			if err != nil {
+				return err
+			}
+			live, err := liveObject(ctx, c, object)
+			if err != nil {
+				return err
+			}
+			one, err := writeDifference(streams.Out, "live", object, live)
+			differs = differs || one
 			return err
+		})
+		if err == nil && differs {
+			return errFindings
 		}
-		one, err := writeDifference(d.streams.Out, "live", object, live)
-		differs = differs || one
 		return err
 	})
-	if err == nil && differs {
-		return errFindings
-	}
-	return err
 }
 
 // newest returns the newest record of each object.
-func newest(entries []archive.Entry) (kept []archive.Entry) {
-	seen := map[string]bool{}
-	for _, e := range entries {
+func (s *selected) newest() *selected {
+	newest, seen := &selected{openArchive: s.openArchive}, map[string]bool{}
+	for _, e := range s.entries {
 		kind, name := e.Kind()
 		if key := kind.String() + "/" + e.Namespace + "/" + name; !seen[key] {
 			seen[key] = true
-			kept = append(kept, e)
+			newest.entries = append(newest.entries, e)
 		}
 	}
-	return kept
+	return newest
 }
 
-// liveObject gets the object of the cluster that has the name of an archived one; nil if there is none. Of Secrets it gets only
-// metadata, and then removes the rest of the archived one.
-func liveObject(ctx context.Context, c *cluster.Cluster, archived map[string]any) (map[string]any, error) {
-	o := &unstructured.Unstructured{Object: archived}
-	kind, served, err := c.Serving(o.GroupVersionKind())
-	if err != nil || !served {
-		return nil, err
+// liveObject gets the object of the cluster that has the name of an archived one; an empty one if there is none. Of Secrets it gets
+// only metadata, and then removes the rest of the archived one.
+func liveObject(ctx context.Context, c *cluster.Cluster, archived *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	kind, err := c.Serving(archived.GroupVersionKind())
+	if err == nil {
+		live.Object, err = c.Get(ctx, kind, archived.GetNamespace(), archived.GetName())
 	}
-	live, err := c.Get(ctx, kind, o.GetNamespace(), o.GetName())
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return live, nil
 	}
-	if err == nil && o.GetKind() == "Secret" && o.GetAPIVersion() == "v1" {
-		for field := range archived {
-			if _, ok := live[field]; !ok {
-				delete(archived, field)
-			}
+	for field := range archived.Object {
+		if _, ok := live.Object[field]; !ok && archived.GetKind() == "Secret" && archived.GetAPIVersion() == "v1" {
+			delete(archived.Object, field)
 		}
 	}
 	return live, err
 }
 
-// writeDifference writes how an object differs from an archived one, and whether it does. A nil object is compared as an empty text.
-func writeDifference(w io.Writer, side string, archived, object map[string]any) (differs bool, err error) {
-	name := (&unstructured.Unstructured{Object: archived}).GetKind() + "/" + (&unstructured.Unstructured{Object: archived}).GetName()
-	var lines [2][]string
-	for i, o := range []map[string]any{archived, object} {
-		if o == nil {
-			continue
-		}
-		unstructured.RemoveNestedField(o, "metadata", "managedFields")
-		text, err := yaml.Marshal(o)
-		if err != nil {
-			return false, err
-		}
-		lines[i] = difflib.SplitLines(string(text))
-	}
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: lines[0], B: lines[1], FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3,
-	})
-	if err != nil || text == "" {
+// writeDifference writes how an object differs from an archived one, and whether it does.
+func writeDifference(w io.Writer, side string, archived, object *unstructured.Unstructured) (differs bool, err error) {
+	name := archived.GetKind() + "/" + archived.GetName()
+	d := difflib.UnifiedDiff{FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3}
+	if d.A, err = linesOf(archived); err != nil {
 		return false, err
 	}
-	_, err = io.WriteString(w, text)
-	return true, err
+	if d.B, err = linesOf(object); err != nil {
+		return false, err
+	}
+	text, err := difflib.GetUnifiedDiffString(d)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	return text != "", err
+}
+
+// linesOf returns an object as lines of YAML; none if it is empty.
+func linesOf(o *unstructured.Unstructured) ([]string, error) {
+	if len(o.Object) == 0 {
+		return nil, nil
+	}
+	o = o.DeepCopy()
+	o.SetManagedFields(nil)
+	text, err := yaml.Marshal(o.Object)
+	return difflib.SplitLines(string(text)), err
 }

@@ -3,15 +3,11 @@
 package command
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -29,7 +25,7 @@ type archiveGet struct {
 func newArchiveGet(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	g := &archiveGet{archiveCommand: newArchiveCommand(streams, now)}
 	c := &cobra.Command{
-		Use:     "get (KIND[/NAME] | KIND NAME)... [-n NAMESPACE] [--archive NAME | --url URL]",
+		Use:     "get (KIND[/NAME] | KIND NAME)...",
 		Short:   "Print archived objects",
 		Long:    archiveGetHelp,
 		Example: archiveGetExamples,
@@ -42,22 +38,24 @@ func newArchiveGet(streams genericiooptions.IOStreams, now time.Time) *cobra.Com
 
 func (g *archiveGet) run(ctx context.Context, from *selected) error {
 	var documents []any
-	var names []*metav1.PartialObjectMetadata
 	err := g.read(ctx, from, func(content archive.Content) error {
-		kind, name := content.Kind()
-		names = append(names, nameOf(kind.Group+"/", kind.Kind, name))
 		if g.record {
 			documents = append(documents, content.Document())
 			return nil
 		}
 		object, err := content.Manifest()
-		documents = append(documents, object)
+		if err == nil {
+			documents = append(documents, object.Object)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return g.output.print(g.streams.Out, listOf(documents), func(w io.Writer) error { return writeYAML(w, documents) }, names...)
+	if g.output.printer == nil {
+		g.output.printer = &printers.YAMLPrinter{}
+	}
+	return g.output.print(g.streams.Out, listOf(documents), nil, namesOfEntries(from.entries)...)
 }
 
 // listOf returns the only document, or a List of several, as kubectl get.
@@ -68,21 +66,14 @@ func listOf(documents []any) any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": documents}
 }
 
-// writeYAML writes documents as a stream of YAML.
-func writeYAML(w io.Writer, documents []any) error {
-	p := &printers.YAMLPrinter{}
-	for _, document := range documents {
-		var encoded bytes.Buffer
-		e := json.NewEncoder(&encoded)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(document); err != nil {
-			return err
-		}
-		if err := p.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(encoded.Bytes())}, w); err != nil {
-			return err
-		}
+// namesOfEntries returns the objects for the format name.
+func namesOfEntries(entries []archive.Entry) []*metav1.PartialObjectMetadata {
+	names := make([]*metav1.PartialObjectMetadata, len(entries))
+	for i, e := range entries {
+		kind, name := e.Kind()
+		names[i] = nameOf(kind.Group+"/", kind.Kind, name)
 	}
-	return nil
+	return names
 }
 
 // archiveLogs is the command archive logs.
@@ -94,7 +85,7 @@ type archiveLogs struct {
 func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	l := &archiveLogs{archiveCommand: newArchiveCommand(streams, now)}
 	c := &cobra.Command{
-		Use:     "logs (KIND[/NAME] | KIND NAME)... [-c CONTAINER] [-n NAMESPACE] [--archive NAME | --url URL]",
+		Use:     "logs (KIND[/NAME] | KIND NAME)... [-c CONTAINER]",
 		Short:   "Print the archived logs of containers",
 		Long:    archiveLogsHelp,
 		Example: archiveLogsExamples,
@@ -106,13 +97,14 @@ func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 
 func (l *archiveLogs) run(ctx context.Context, from *selected) error {
 	var logs []records.Log
-	if err := l.read(ctx, from, func(c archive.Content) error {
+	err := l.read(ctx, from, func(c archive.Content) error {
 		logs = append(logs, c.Logs(l.container)...)
 		return nil
-	}); err != nil {
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(logs) == 0 {
+	case len(logs) == 0:
 		notes{l.streams.ErrOut}.note("the records have no such logs; rules archive them with archive.logs")
 		return errFindings
 	}

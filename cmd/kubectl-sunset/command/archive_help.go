@@ -30,12 +30,13 @@ you use --kept.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The
-variable object is the archived object; if you use it, the command reads the whole records, which takes longer.`
+variable object is the archived object; if you use it, the command reads the whole records, which takes longer. If the
+expression fails on a record, the command ends: read fields that some objects lack as in record.labels.?team.`
 
 const archiveLsHelp = `List archived objects, the newest first, with what happened to them and by which rule. The command reads only the index
 of the archive. -o html writes a page to share: one file that needs no network.` + archiveSelectionHelp + `
 
-Exit codes: 0 success; 1 the expression of --cel fails on a record; 2 wrong usage, or an archive that cannot be read.`
+Exit codes: 0 success; 2 wrong usage, or an archive that cannot be read.`
 
 const archiveLsExamples = `  # What was deleted in the namespace team-a in the last week?
   kubectl sunset archive ls -n team-a --since 7d
@@ -52,8 +53,7 @@ const archiveLsExamples = `  # What was deleted in the namespace team-a in the l
 const archiveGetHelp = `Print archived objects as YAML: as they were right before they were deleted, except for redacted values. With --record,
 print the whole records: with dependents, Events, logs, the policy and the rule.` + archiveSelectionHelp + `
 
-Exit codes: 0 success; 1 no record found, or the expression of --cel fails on a record; 2 wrong usage, or an archive
-that cannot be read.`
+Exit codes: 0 success; 1 no record found; 2 wrong usage, or an archive that cannot be read.`
 
 const archiveGetExamples = `  # Print a deleted Job
   kubectl sunset archive get job/report -n team-a
@@ -78,8 +78,8 @@ const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
 const archiveDiffHelp = `Compare archived objects with the objects of the same names in the cluster, as kubectl diff does. Of several records of
 an object, the command compares the newest. Of Secrets, it compares only metadata.` + archiveSelectionHelp + `
 
-Exit codes: 0 no difference; 1 differences, no record found, or the expression of --cel fails on a record; 2 wrong usage,
-or an archive or cluster that cannot be read.`
+Exit codes: 0 no difference; 1 differences, or no record found; 2 wrong usage, or an archive or cluster that cannot be
+read.`
 
 const archiveDiffExamples = `  # How does the ConfigMap differ from the one that was deleted?
   kubectl sunset archive diff configmap/settings -n team-a`
@@ -98,7 +98,7 @@ const archiveVerifyExamples = `  # Is the archive intact?
   kubectl sunset archive verify --url 's3://backups/cluster-1?region=eu-central-1' --identity key.txt`
 
 const archiveRestoreHelp = `Create archived objects again. Without --yes, the command shows which objects it would create, and how they would differ
-from the archived ones; it changes nothing.
+from the archived ones. It has the API server check them, with requests that are dry runs, and changes nothing.
 
 It never replaces an object. It leaves out fields that the API server sets, and finalizers. It keeps references to
 owners that exist, and sets references between objects that it restores together; it removes all others, because garbage
@@ -110,7 +110,7 @@ has a hold, and annotations that name its record. The text names what differs, a
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
 archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces and owners come
 first. The cluster must serve the kinds of the objects: restore CustomResourceDefinitions with a call of their own. You
-need permission to create the objects, and to get them, their owners and their namespaces.` + archiveSelectionHelp + `
+need permission to create the objects, also for a dry run, and to get their owners.` + archiveSelectionHelp + `
 
 Exit codes: 0 every selected object was or would be restored; 1 some were not, or no record was found; 2 wrong usage, or
 an archive or cluster that cannot be read.`

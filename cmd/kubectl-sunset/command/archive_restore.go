@@ -4,15 +4,21 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 )
 
 // archiveRestore is the command archive restore.
@@ -21,13 +27,16 @@ type archiveRestore struct {
 	yes, diff bool
 	options   restore.Options
 	output    outputFlags
+
+	created    map[types.UID]types.UID // by the UIDs of the archived objects
+	namespaces map[string]bool         // that were created
 }
 
 func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now)}
-	r.whole = true
+	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now), options: restore.Options{BuiltIn: cluster.IsBuiltIn}}
+	r.whole, r.created, r.namespaces = true, map[types.UID]types.UID{}, map[string]bool{}
 	c := &cobra.Command{
-		Use:     "restore [KIND[/NAME] | KIND NAME]... [-n NAMESPACE] [--yes] [--archive NAME | --url URL]",
+		Use:     "restore [KIND[/NAME] | KIND NAME]... [--yes]",
 		Short:   "Create archived objects again",
 		Long:    archiveRestoreHelp,
 		Example: archiveRestoreExamples,
@@ -56,54 +65,107 @@ func (r *archiveRestore) run(ctx context.Context, from *selected) error {
 	}); err != nil {
 		return err
 	}
-	live, err := r.look(ctx, c, records)
-	if err != nil {
-		return err
+	live := restore.Live{}
+	for _, ref := range restore.Needs(records) {
+		if _, known := live[ref]; !known {
+			if live[ref], err = c.UID(ctx, ref.GroupVersionKind, ref.Namespace, ref.Name); err != nil {
+				return fmt.Errorf("find out whether %s exists: %w", ref, err)
+			}
+		}
 	}
 	steps := restore.Plan(records, live, r.options)
-	if r.yes {
-		err = r.create(ctx, c, steps)
+	if err := r.carryOut(ctx, c, steps); err != nil {
+		return err
 	}
-	if err == nil {
-		err = r.print(steps)
-	}
-	if err == nil && restore.Count(steps) < len(steps) {
-		err = errFindings
-	}
-	return err
+	return r.print(steps)
 }
 
-// print prints the plan or, with --yes, what was created.
+// carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be
+// created, it continues with the others.
+func (r *archiveRestore) carryOut(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
+	progress := terminal.StartProgress(r.streams.ErrOut, "objects checked or restored")
+	defer progress.Stop()
+	for i, s := range steps {
+		if s.Object == nil {
+			continue
+		}
+		uid, err := r.create(ctx, c, s)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.Refuse(err.Error())
+			continue
+		}
+		r.created[s.Archived.GetUID()] = uid
+		r.namespaces[s.Ref.Name] = r.namespaces[s.Ref.Name] || s.Ref.Kind == "Namespace"
+		progress.Set(i + 1)
+	}
+	return nil
+}
+
+// create creates one object with its status, and returns its UID. The API server checks it first.
+func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	object, err := s.Linked(r.created)
+	if err != nil {
+		return "", err
+	}
+	kind, err := c.Serving(s.Ref.GroupVersionKind)
+	if err != nil {
+		return "", err
+	}
+	answer := &unstructured.Unstructured{}
+	answer.Object, err = c.Create(ctx, kind, object.Object, true)
+	if err == nil {
+		err = s.Confirm(answer)
+	}
+	if err == nil && r.yes {
+		answer.Object, err = c.Create(ctx, kind, object.Object, false)
+	}
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	case apierrors.IsNotFound(err) && !r.yes && r.namespaces[object.GetNamespace()]:
+		return s.Archived.GetUID(), nil // the API server can check it only when the namespace exists
+	case err != nil:
+		return "", err
+	case !r.yes:
+		return answer.GetUID(), nil
+	}
+	s.Object = answer
+	if s.Status != nil {
+		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
+			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
+		}
+	}
+	return answer.GetUID(), nil
+}
+
+// print prints the plan or, with --yes, what was created. If it prints objects, the text goes to the standard error.
 func (r *archiveRestore) print(steps []*restore.Step) error {
 	var objects []any
 	var names []*metav1.PartialObjectMetadata
 	for _, s := range steps {
 		if s.Object != nil {
-			objects = append(objects, s.Object)
+			objects = append(objects, s.Object.Object)
 			names = append(names, nameOf(s.Ref.GroupVersion().String(), s.Ref.Kind, s.Ref.Name))
 		}
 	}
-	text := restore.Text{Steps: steps, Created: r.yes}
-	if r.diff || r.output.printer != nil { // the objects, and what is not restored
-		text.OnlyRefused = true
-		if err := text.Write(r.streams.ErrOut); err != nil || len(objects) == 0 {
-			return err
-		}
+	out := r.streams.Out
+	if r.diff || r.output.printer != nil {
+		out = r.streams.ErrOut
 	}
-	if r.diff {
-		return r.showDifferences(steps)
-	}
-	return r.output.print(r.streams.Out, listOf(objects), text.Write, names...)
-}
-
-func (r *archiveRestore) showDifferences(steps []*restore.Step) error {
+	err := restore.Write(out, steps, r.yes)
 	for _, s := range steps {
-		if s.Object == nil {
-			continue
-		}
-		if _, err := writeDifference(r.streams.Out, "restored", runtime.DeepCopyJSON(s.Archived), s.Object); err != nil {
-			return err
+		if r.diff && s.Object != nil && err == nil {
+			_, err = writeDifference(r.streams.Out, "restored", s.Archived, s.Object)
 		}
 	}
-	return nil
+	if r.output.printer != nil && len(objects) > 0 && err == nil {
+		err = r.output.print(r.streams.Out, listOf(objects), nil, names...)
+	}
+	if err == nil && len(objects) < len(steps) {
+		err = errFindings
+	}
+	return err
 }

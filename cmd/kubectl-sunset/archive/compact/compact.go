@@ -37,7 +37,7 @@ type Compactor struct {
 	Progress  func(records int) // called with the number of records that were copied
 	FileBytes int               // bytes of the records of a file, before compression; 0 means 64 MiB
 
-	done int
+	Records int // that were copied
 }
 
 // Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error.
@@ -171,8 +171,8 @@ func (c *Compactor) encode(ctx context.Context, metas []archive.Meta) ([]byte, e
 		if _, err := w.Write([]Row{row}); err != nil {
 			return nil, err
 		}
-		c.done++
-		c.Progress(c.done)
+		c.Records++
+		c.Progress(c.Records)
 	}
 	err := w.Close()
 	return data.Bytes(), err

@@ -3,8 +3,8 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,10 +49,19 @@ var stopped = map[schema.GroupKind]field{
 // queueName is the label and the former annotation with which Kueue starts suspended objects.
 const queueName = "kueue.x-k8s.io/queue-name"
 
-var jobs = schema.GroupKind{Group: "batch", Kind: "Job"}
+var (
+	jobs    = schema.GroupKind{Group: "batch", Kind: "Job"}
+	claims  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumes = schema.GroupKind{Kind: "PersistentVolume"}
+)
 
 // controllerLabels are the labels that the Job controller adds to the template of a Job.
 var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
+
+// IsViewOnly reports whether objects of this kind are never restored.
+func IsViewOnly(o *unstructured.Unstructured) bool {
+	return viewOnly[o.GroupVersionKind().GroupKind()] != ""
+}
 
 // stop keeps objects that run to completion from running again.
 func (s *Step) stop() {
@@ -60,19 +69,24 @@ func (s *Step) stop() {
 	if !ok {
 		return
 	}
-	path := strings.Split(stop.path, ".")
-	if err := unstructured.SetNestedField(s.Object, stop.value, path...); err != nil {
-		s.Object, s.Status, s.Why = nil, nil, "cannot keep it from running again: "+err.Error()
+	if err := unstructured.SetNestedField(s.Object.Object, stop.value, strings.Split(stop.path, ".")...); err != nil {
+		s.Refuse("cannot keep it from running again: " + err.Error())
 		return
 	}
 	s.note("%s is %v, so that it does not run again", stop.path, stop.value)
-	if labels := s.object().GetLabels(); labels[queueName] != "" || s.object().GetAnnotations()[queueName] != "" {
-		unstructured.RemoveNestedField(s.Object, "metadata", "labels", queueName)
-		unstructured.RemoveNestedField(s.Object, "metadata", "annotations", queueName)
-		s.note("label %s removed, so that Kueue does not start it; the queue was %s", queueName, labels[queueName])
+	if queue := cmp.Or(s.Object.GetLabels()[queueName], s.Object.GetAnnotations()[queueName]); queue != "" {
+		s.remove("metadata", "labels", queueName)
+		s.remove("metadata", "annotations", queueName)
+		s.note("%s removed, so that Kueue does not start it; the queue was %s", queueName, queue)
 	}
-	if s.Ref.GroupKind() == jobs {
-		s.removeSelector()
+	if manual, _, _ := unstructured.NestedBool(s.Object.Object, "spec", "manualSelector"); s.Ref.GroupKind() == jobs && !manual {
+		s.remove("spec", "selector")
+		for _, label := range controllerLabels {
+			s.remove("metadata", "labels", label)
+			s.remove("spec", "template", "metadata", "labels", label)
+		}
+		s.remove("spec", "template", "metadata", "creationTimestamp")
+		s.note("selector and labels of the Job controller removed; the API server generates them again")
 	}
 }
 
@@ -82,94 +96,53 @@ func (s *Step) RunsToCompletion() bool {
 	return ok
 }
 
-// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again.
-func (s *Step) Confirm(answer map[string]any) error {
-	stop := stopped[s.Ref.GroupKind()]
-	if value, _, _ := unstructured.NestedFieldNoCopy(answer, strings.Split(stop.path, ".")...); value != stop.value {
+// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again. A
+// cluster with another definition of the kind may drop the field.
+func (s *Step) Confirm(answer *unstructured.Unstructured) error {
+	stop, ok := stopped[s.Ref.GroupKind()]
+	if value, _, _ := unstructured.NestedFieldNoCopy(answer.Object, strings.Split(stop.path, ".")...); ok && value != stop.value {
 		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
 	}
 	return nil
 }
 
-// removeSelector removes what the Job controller has generated, unless the user has written the selector.
-func (s *Step) removeSelector() {
-	if manual, _, _ := unstructured.NestedBool(s.Object, "spec", "manualSelector"); manual {
-		return
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "selector")
-	for _, label := range controllerLabels {
-		unstructured.RemoveNestedField(s.Object, "metadata", "labels", label)
-		unstructured.RemoveNestedField(s.Object, "spec", "template", "metadata", "labels", label)
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "template", "metadata", "creationTimestamp")
-	s.note("selector and labels of the Job controller removed; the API server generates them again")
-}
-
-var (
-	claims  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumes = schema.GroupKind{Kind: "PersistentVolume"}
-)
-
 // bindings are the annotations of a bound claim or volume.
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
-// unbind removes what binds a volume and a claim to objects that no longer exist.
+// volumeRef names the PersistentVolume of a claim; its name is empty for none.
+func volumeRef(o *unstructured.Unstructured) Ref {
+	r := Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}}
+	if o.GroupVersionKind().GroupKind() == claims {
+		r.Name, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
+	}
+	return r
+}
+
+// unbind removes what binds an object to others that no longer exist, and addresses that others may have now.
 func (s *Step) unbind(live Live) {
+	text := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(s.Object.Object, path...)
+		return value
+	}
 	kind := s.Ref.GroupKind()
-	if kind != claims && kind != volumes {
-		return
-	}
-	for _, annotation := range bindings {
-		unstructured.RemoveNestedField(s.Object, "metadata", "annotations", annotation)
-	}
-	if kind == volumes {
-		if claim, bound, _ := unstructured.NestedMap(s.Object, "spec", "claimRef"); bound {
-			unstructured.RemoveNestedField(s.Object, "spec", "claimRef", "uid")
-			unstructured.RemoveNestedField(s.Object, "spec", "claimRef", "resourceVersion")
-			s.note("a claim %v/%v can bind it; the archive does not have the data of the volume", claim["namespace"], claim["name"])
+	if kind == claims || kind == volumes {
+		for _, annotation := range bindings {
+			s.remove("metadata", "annotations", annotation)
 		}
-		return
 	}
-	volume := volumeRef(s.Object)
-	if volume.Name == "" {
-		return
-	}
-	if _, exists := live.Objects[volume]; exists {
+	switch volume := volumeRef(s.Object); {
+	case kind == volumes && text("spec", "claimRef", "name") != "":
+		s.remove("spec", "claimRef", "uid")
+		s.remove("spec", "claimRef", "resourceVersion")
+		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
+	case live[volume] != "":
 		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume.Name)
-		return
+	case volume.Name != "":
+		s.remove("spec", "volumeName")
+		s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume.Name)
+	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
+		s.remove("spec", "clusterIP")
+		s.remove("spec", "clusterIPs")
+		s.note("it gets a new cluster IP")
 	}
-	unstructured.RemoveNestedField(s.Object, "spec", "volumeName")
-	s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume.Name)
-}
-
-// releaseAddress removes the addresses of a Service, which others may have now.
-func (s *Step) releaseAddress() {
-	if s.Ref.GroupKind() != (schema.GroupKind{Kind: "Service"}) {
-		return
-	}
-	if address, _, _ := unstructured.NestedString(s.Object, "spec", "clusterIP"); address == "" || address == "None" {
-		return
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "clusterIP")
-	unstructured.RemoveNestedField(s.Object, "spec", "clusterIPs")
-	s.note("it gets a new cluster IP")
-}
-
-var namespaces = schema.GroupKind{Kind: "Namespace"}
-
-// early lists the kinds that others need, in the order in which they are created.
-var early = []schema.GroupKind{
-	namespaces, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
-	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Kind: "Secret"}, {Kind: "ConfigMap"}, volumes, claims,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
-	{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
-	{Kind: "Service"},
-}
-
-// rank orders kinds: first those of early, then all others.
-func rank(kind schema.GroupKind) int {
-	if i := slices.Index(early, kind); i >= 0 {
-		return i
-	}
-	return len(early)
 }

@@ -74,17 +74,14 @@ type Document struct {
 	metav1.TypeMeta `json:",inline"`
 	Segment         string         `json:"segment"` // name of the object in the bucket that has the record
 	Line            int            `json:"line"`    // of the segment; the first is 0
-	Result          string         `json:"result"`  // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
+	Result          string         `json:"result"`  // as in an ArchivedObjectList
 	ResultTime      time.Time      `json:"resultTime,omitzero"`
 	Record          archive.Record `json:"record"`
 }
 
 // Document returns the whole record.
 func (c Content) Document() *Document {
-	return &Document{
-		TypeMeta: preview.TypeMeta("ArchiveRecord"), Segment: c.Segment, Line: c.Line, Result: cmp.Or(string(c.Result), "none"),
-		ResultTime: c.ResultAt, Record: c.Record,
-	}
+	return &Document{preview.TypeMeta("ArchiveRecord"), c.Segment, c.Line, c.Result, c.ResultTime, c.Record}
 }
 
 // Logs returns the logs of a record: those of a container, or of all if it is empty. If the entry is a Pod among the dependents, they

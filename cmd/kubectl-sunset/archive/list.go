@@ -19,24 +19,13 @@ import (
 // List is the result of ls. It is the format in JSON and YAML, of kind ArchivedObjectList.
 type List struct {
 	metav1.TypeMeta `json:",inline"`
-	Archive         string           `json:"archive"` // name of the RetentionArchive, or the URL
-	Items           []ArchivedObject `json:"items"`   // the newest first
-}
-
-// ArchivedObject is one object in a List.
-type ArchivedObject struct {
-	Entry
-	Result     string    `json:"result"`              // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
-	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
+	Archive         string  `json:"archive"` // name of the RetentionArchive, or the URL
+	Items           []Entry `json:"items"`   // the newest first
 }
 
 // NewList makes a List.
 func NewList(archive string, entries []Entry) *List {
-	l := &List{TypeMeta: preview.TypeMeta("ArchivedObjectList"), Archive: archive, Items: make([]ArchivedObject, len(entries))}
-	for i, e := range entries {
-		l.Items[i] = ArchivedObject{e, cmp.Or(string(e.Result), "none"), e.ResultAt}
-	}
-	return l
+	return &List{TypeMeta: preview.TypeMeta("ArchivedObjectList"), Archive: archive, Items: append([]Entry{}, entries...)}
 }
 
 // Titles are those of the columns of a Row. Numbers begin with ">", as in a text.Table.
@@ -60,14 +49,14 @@ func (l *List) WriteText(w io.Writer, wide bool, now time.Time) error {
 }
 
 // Row returns a row for a table. archived is the text for the time.
-func (o *ArchivedObject) Row(archived string) []string {
-	kind, name := o.Kind()
-	uid, recordOf := string(o.UID), "-"
-	if o.Dependent != "" {
-		uid, recordOf = "-", o.Object.String()
+func (e Entry) Row(archived string) []string {
+	kind, name := e.Kind()
+	uid, recordOf := string(e.UID), "-"
+	if e.Dependent != "" {
+		uid, recordOf = "-", e.Object.String()
 	}
 	return []string{
-		cmp.Or(o.Namespace, "-"), kind.Kind, name, archived, o.Result, cmp.Or(o.Outcome, "-"), o.Policy, o.Rule,
-		cmp.Or(o.Reason, "-"), strconv.Itoa(o.Bytes), recordOf, uid, o.Place(),
+		cmp.Or(e.Namespace, "-"), kind.Kind, name, archived, e.Result, cmp.Or(e.Outcome, "-"), e.Policy, e.Rule,
+		cmp.Or(e.Reason, "-"), strconv.Itoa(e.Bytes), recordOf, uid, e.Place(),
 	}
 }

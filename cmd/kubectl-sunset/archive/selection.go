@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +68,14 @@ type Selection struct {
 // Entry is one object in the archive.
 type Entry struct {
 	archive.Meta
-	Dependent string `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
+	Dependent  string    `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
+	Result     string    `json:"result"`              // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
+	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
+}
+
+// NewEntry returns the entry of a record, or of one of its dependents.
+func NewEntry(m archive.Meta, dependent string) Entry {
+	return Entry{m, dependent, cmp.Or(string(m.Result), "none"), m.ResultAt}
 }
 
 // Kind returns the kind of the object, and its name.
@@ -137,11 +145,11 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 		kind, name := e.Kind()
 		return slices.ContainsFunc(s.Objects, func(o Object) bool { return (o.Name == "" || o.Name == name) && o.Is(kind) })
 	}
-	if e := (Entry{Meta: m}); len(s.Objects) == 0 || names(e) {
+	if e := NewEntry(m, ""); len(s.Objects) == 0 || names(e) {
 		return []Entry{e}
 	}
 	for _, d := range m.Dependents {
-		if e := (Entry{m, d}); names(e) {
+		if e := NewEntry(m, d); names(e) {
 			found = append(found, e)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,28 +70,6 @@ func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
 // IsBuiltIn reports whether Kubernetes itself serves the group of a kind.
 func IsBuiltIn(kind schema.GroupVersionKind) bool {
 	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == "apiextensions.k8s.io"
-}
-
-// UID returns the UID of an object. It is empty if the object or its kind does not exist, or the user has no permission to get it.
-func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
-	served, err := c.Serving(kind)
-	if meta.IsNoMatchError(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if !served.Namespaced {
-		namespace = ""
-	}
-	object, err := c.GetMetadata(ctx, served, namespace, name)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	}
-	return object.UID, nil
 }
 
 // SetStatus writes the subresource status of an object, if its kind has one.

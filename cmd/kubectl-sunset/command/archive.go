@@ -52,14 +52,8 @@ func newArchiveCommand(streams genericiooptions.IOStreams, now time.Time) *archi
 	}
 }
 
-// selected is an open archive with the records that the arguments and flags select.
-type selected struct {
-	*openArchive
-	entries []archive.Entry
-}
-
 // complete adds the flags that select records, and lets the command run with these. The command must have its other flags already.
-func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *selected) error) *cobra.Command {
+func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *openArchive) error) *cobra.Command {
 	c.Use += " [-n NAMESPACE] [--archive NAME | --url URL]"
 	flags := c.Flags()
 	flags.BoolVarP(&a.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped objects; the default with --url")
@@ -71,46 +65,46 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *s
 	flags.Var(&a.until, "until", "only records before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
 	return a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
-		found, err := a.find(ctx, from, args)
-		if err != nil {
+		if err := a.find(ctx, from, args); err != nil {
 			return err
 		}
-		if len(found) == 0 {
+		if len(from.entries) == 0 {
 			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
 		}
-		return run(ctx, &selected{from, found})
+		return run(ctx, from)
 	}, completeKinds(&a.connection))
 }
 
 // find finds the records that the arguments and flags select.
-func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (found []archive.Entry, err error) {
+func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (err error) {
 	progress := terminal.StartProgress(a.streams.ErrOut, "records read")
 	defer progress.Stop()
 	s := &archive.Selection{
 		Policy: a.policy, Since: a.since.time, Until: a.until.time, Kept: a.kept, Whole: a.whole, Progress: progress.Set,
 	}
 	if s.Objects, err = archive.ParseObjects(args, from.kind); err != nil {
-		return nil, err
+		return err
 	}
 	if s.Selector, err = labels.Parse(a.selector); err != nil {
-		return nil, fmt.Errorf("--selector: %w", err)
+		return fmt.Errorf("--selector: %w", err)
 	}
 	if s.Namespace, err = a.selectedNamespace(); err != nil {
-		return nil, err
+		return err
 	}
 	if a.condition != "" {
 		compiler, err := engine.NewCompiler(engine.Options{})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		filter, problems := compiler.Filter(a.condition, "--cel")
 		if len(problems) > 0 {
-			return nil, fmt.Errorf("%s\n%s", problems[0], problems[0].Snippet())
+			return fmt.Errorf("%s\n%s", problems[0], problems[0].Snippet())
 		}
 		s.Filter, s.Evaluator = filter, compiler.NewEvaluator(ctx)
 		defer s.Evaluator.Close()
 	}
-	return s.Find(ctx, from.Reader)
+	from.entries, err = s.Find(ctx, from.Reader)
+	return err
 }
 
 // selectedNamespace returns the namespace of the selection; nil for all.
@@ -126,7 +120,7 @@ func (a *archiveCommand) selectedNamespace() (*string, error) {
 }
 
 // read reads the records, and shows the number. If there are none, it returns errFindings.
-func (a *archiveCommand) read(ctx context.Context, from *selected, yield func(archive.Content) error) error {
+func (a *archiveCommand) read(ctx context.Context, from *openArchive, yield func(archive.Content) error) error {
 	if len(from.entries) == 0 {
 		return errFindings
 	}

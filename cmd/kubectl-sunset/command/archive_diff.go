@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -27,13 +28,14 @@ func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 		Long:    archiveDiffHelp,
 		Example: archiveDiffExamples,
 		Args:    cobra.MinimumNArgs(1),
-	}, func(ctx context.Context, from *selected) error {
+	}, func(ctx context.Context, from *openArchive) error {
 		c, err := a.connection.connect()
 		if err != nil {
 			return err
 		}
+		from.entries = newest(from.entries)
 		differs := false
-		err = a.read(ctx, from.newest(), func(content archive.Content) error {
+		err = a.read(ctx, from, func(content archive.Content) error {
 			object, err := content.Manifest()
 			if err != nil {
 				return err
@@ -54,16 +56,14 @@ func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 }
 
 // newest returns the newest record of each object.
-func (s *selected) newest() *selected {
-	newest, seen := &selected{openArchive: s.openArchive}, map[string]bool{}
-	for _, e := range s.entries {
+func newest(entries []archive.Entry) []archive.Entry {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(entries, func(e archive.Entry) bool {
 		kind, name := e.Kind()
-		if key := kind.String() + "/" + e.Namespace + "/" + name; !seen[key] {
-			seen[key] = true
-			newest.entries = append(newest.entries, e)
-		}
-	}
-	return newest
+		key := kind.String() + "/" + e.Namespace + "/" + name
+		defer func() { seen[key] = true }()
+		return seen[key]
+	})
 }
 
 // liveObject gets the object of the cluster that has the name of an archived one; an empty one if there is none. Of Secrets it gets

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 )
 
 func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -24,7 +24,7 @@ func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Comm
 		Example: archiveLsExamples,
 	}
 	output.add(c, asNames, asWide, asHTML)
-	return a.complete(c, func(_ context.Context, from *selected) error {
+	return a.complete(c, func(_ context.Context, from *openArchive) error {
 		list := archive.NewList(from.Name, from.entries)
 		switch {
 		case output.is(asHTML):
@@ -36,24 +36,12 @@ func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Comm
 	})
 }
 
-func newArchiveVerify(streams genericiooptions.IOStreams) *cobra.Command {
-	s := &archiveSource{streams: streams}
-	return s.addSource(&cobra.Command{
-		Use:     "verify [--archive NAME | --url URL]",
-		Short:   "Check that an archive is complete and undamaged",
-		Long:    archiveVerifyHelp,
-		Example: archiveVerifyExamples,
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, from *openArchive, _ []string) error {
-		progress := terminal.StartProgress(streams.ErrOut, "objects of the archive verified")
-		found, err := from.Verify(ctx, progress.Set)
-		progress.Stop()
-		if err != nil {
-			return err
-		}
-		if err := archive.WriteVerification(streams.Out, from.Name, found); err != nil || found.OK() {
-			return err
-		}
-		return errFindings
-	}, cobra.NoFileCompletions)
+// namesOfEntries returns the objects for the format name.
+func namesOfEntries(entries []archive.Entry) []*metav1.PartialObjectMetadata {
+	names := make([]*metav1.PartialObjectMetadata, len(entries))
+	for i, e := range entries {
+		kind, name := e.Kind()
+		names[i] = nameOf(kind.Group+"/", kind.Kind, name)
+	}
+	return names
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // archiveRestore is the command archive restore.
@@ -26,7 +27,6 @@ type archiveRestore struct {
 	*archiveCommand
 	yes, diff bool
 	options   restore.Options
-	output    outputFlags
 
 	created    map[types.UID]types.UID // by the UIDs of the archived objects
 	namespaces map[string]bool         // that were created
@@ -46,13 +46,10 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	flags.BoolVar(&r.diff, "diff", false, "show how the objects to create differ from the archived ones")
 	flags.BoolVar(&r.options.Redacted, "redacted", false, "restore objects although values were redacted and are not in the archive")
 	flags.BoolVar(&r.options.Finished, "finished", false, "restore custom resources that ran to completion, although their controllers may run them again")
-	c.MarkFlagsMutuallyExclusive("yes", "diff")
-	r.output.add(c, asNames)
-	c.MarkFlagsMutuallyExclusive("output", "diff")
 	return r.complete(c, r.run)
 }
 
-func (r *archiveRestore) run(ctx context.Context, from *selected) error {
+func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	c, err := r.connection.connect()
 	if err != nil {
 		return err
@@ -65,19 +62,31 @@ func (r *archiveRestore) run(ctx context.Context, from *selected) error {
 	}); err != nil {
 		return err
 	}
-	live := restore.Live{}
-	for _, ref := range restore.Needs(records) {
-		if _, known := live[ref]; !known {
-			if live[ref], err = c.UID(ctx, ref.GroupVersionKind, ref.Namespace, ref.Name); err != nil {
-				return fmt.Errorf("find out whether %s exists: %w", ref, err)
-			}
-		}
+	live, err := findLive(ctx, c, restore.Needs(records))
+	if err != nil {
+		return err
 	}
 	steps := restore.Plan(records, live, r.options)
 	if err := r.carryOut(ctx, c, steps); err != nil {
 		return err
 	}
 	return r.print(steps)
+}
+
+// findLive finds the objects of the cluster that a plan needs to know.
+func findLive(ctx context.Context, c *cluster.Cluster, refs []restore.Ref) (restore.Live, error) {
+	live := restore.Live{}
+	for _, ref := range refs {
+		if _, known := live[ref]; known {
+			continue
+		}
+		object, err := c.Owner(ctx, policy.Owner{Kind: ref.GroupVersionKind, Name: ref.Name}, ref.Namespace)
+		if err != nil && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("find out whether %s exists: %w", ref, err)
+		}
+		live[ref] = (&unstructured.Unstructured{Object: object}).GetUID()
+	}
+	return live, nil
 }
 
 // carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be
@@ -141,31 +150,23 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *rest
 	return answer.GetUID(), nil
 }
 
-// print prints the plan or, with --yes, what was created. If it prints objects, the text goes to the standard error.
+// print prints the plan or, with --yes, what was created. Differences follow the text.
 func (r *archiveRestore) print(steps []*restore.Step) error {
-	var objects []any
-	var names []*metav1.PartialObjectMetadata
+	if err := restore.Write(r.streams.Out, steps, r.yes); err != nil {
+		return err
+	}
+	isWhole := true
 	for _, s := range steps {
-		if s.Object != nil {
-			objects = append(objects, s.Object.Object)
-			names = append(names, nameOf(s.Ref.GroupVersion().String(), s.Ref.Kind, s.Ref.Name))
+		isWhole = isWhole && s.Object != nil
+		if !r.diff || s.Object == nil {
+			continue
+		}
+		if _, err := writeDifference(r.streams.Out, "restored", s.Archived, s.Object); err != nil {
+			return err
 		}
 	}
-	out := r.streams.Out
-	if r.diff || r.output.printer != nil {
-		out = r.streams.ErrOut
+	if !isWhole {
+		return errFindings
 	}
-	err := restore.Write(out, steps, r.yes)
-	for _, s := range steps {
-		if r.diff && s.Object != nil && err == nil {
-			_, err = writeDifference(r.streams.Out, "restored", s.Archived, s.Object)
-		}
-	}
-	if r.output.printer != nil && len(objects) > 0 && err == nil {
-		err = r.output.print(r.streams.Out, listOf(objects), nil, names...)
-	}
-	if err == nil && len(objects) < len(steps) {
-		err = errFindings
-	}
-	return err
+	return nil
 }

@@ -16,12 +16,12 @@ func OfArchive(l *archive.List, at time.Time) *Page {
 	p := &Page{Title: "Archived objects", Facts: []Fact{{"At", preview.FormatTime(at)}, {"Archive", l.Archive}, {"Objects", fmt.Sprint(len(l.Items))}}}
 	for _, by := range []struct {
 		what string
-		of   func(*archive.ArchivedObject) string
+		of   func(*archive.Entry) string
 	}{
-		{"Policy", func(o *archive.ArchivedObject) string { return o.Policy }},
-		{"Kind", func(o *archive.ArchivedObject) string { kind, _ := o.Kind(); return kind.Kind }},
-		{"Namespace", func(o *archive.ArchivedObject) string { return cmp.Or(o.Namespace, "-") }},
-		{"Day", func(o *archive.ArchivedObject) string { return o.ArchivedAt.UTC().Format(time.DateOnly) }},
+		{"Policy", func(o *archive.Entry) string { return o.Policy }},
+		{"Kind", func(o *archive.Entry) string { kind, _ := o.Kind(); return kind.Kind }},
+		{"Namespace", func(o *archive.Entry) string { return cmp.Or(o.Namespace, "-") }},
+		{"Day", func(o *archive.Entry) string { return o.ArchivedAt.UTC().Format(time.DateOnly) }},
 	} {
 		p.addNumbers(by.what, len(l.Items), func(i int) (string, int) { return by.of(&l.Items[i]), l.Items[i].Bytes })
 	}

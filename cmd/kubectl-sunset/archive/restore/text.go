@@ -44,7 +44,7 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 	case created:
 		b.WriteString(". Each has a hold: to let policies delete it again, run kubectl sunset unhold.\n")
 	default:
-		b.WriteString(" (dry run). Each gets a hold. To create them, use --yes; to see them, use -o yaml or --diff.\n")
+		b.WriteString(" (dry run). Each gets a hold. To create them, use --yes; to see how they differ, use --diff.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

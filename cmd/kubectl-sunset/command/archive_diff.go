@@ -10,14 +10,15 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -69,46 +70,40 @@ func newest(entries []archive.Entry) []archive.Entry {
 // liveObject gets the object of the cluster that has the name of an archived one; an empty one if there is none. Of Secrets it gets
 // only metadata, and then removes the rest of the archived one.
 func liveObject(ctx context.Context, c *cluster.Cluster, archived *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live := &unstructured.Unstructured{}
-	kind, err := c.Serving(archived.GroupVersionKind())
-	if err == nil {
-		live.Object, err = c.Get(ctx, kind, archived.GetNamespace(), archived.GetName())
-	}
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return live, nil
+	kind := archived.GroupVersionKind()
+	live, err := c.Owner(ctx, policy.Owner{Kind: kind, Name: archived.GetName()}, archived.GetNamespace())
+	if meta.IsNoMatchError(err) {
+		return &unstructured.Unstructured{}, nil
 	}
 	for field := range archived.Object {
-		if _, ok := live.Object[field]; !ok && archived.GetKind() == "Secret" && archived.GetAPIVersion() == "v1" {
+		if _, ok := live[field]; !ok && live != nil && kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 			delete(archived.Object, field)
 		}
 	}
-	return live, err
+	return &unstructured.Unstructured{Object: live}, err
 }
 
 // writeDifference writes how an object differs from an archived one, and whether it does.
 func writeDifference(w io.Writer, side string, archived, object *unstructured.Unstructured) (differs bool, err error) {
 	name := archived.GetKind() + "/" + archived.GetName()
-	d := difflib.UnifiedDiff{FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3}
-	if d.A, err = linesOf(archived); err != nil {
-		return false, err
+	var lines [2][]string
+	for i, o := range []*unstructured.Unstructured{archived, object} {
+		if len(o.Object) == 0 {
+			continue
+		}
+		o = o.DeepCopy()
+		o.SetManagedFields(nil)
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return false, err
+		}
+		lines[i] = difflib.SplitLines(string(text))
 	}
-	if d.B, err = linesOf(object); err != nil {
-		return false, err
-	}
-	text, err := difflib.GetUnifiedDiffString(d)
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: lines[0], B: lines[1], FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3,
+	})
 	if err == nil {
 		_, err = io.WriteString(w, text)
 	}
 	return text != "", err
-}
-
-// linesOf returns an object as lines of YAML; none if it is empty.
-func linesOf(o *unstructured.Unstructured) ([]string, error) {
-	if len(o.Object) == 0 {
-		return nil, nil
-	}
-	o = o.DeepCopy()
-	o.SetManagedFields(nil)
-	text, err := yaml.Marshal(o.Object)
-	return difflib.SplitLines(string(text)), err
 }

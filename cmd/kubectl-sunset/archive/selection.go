@@ -34,7 +34,10 @@ type Object struct {
 func ParseObjects(args []string, find func(kind string) Kind) (objects []Object, err error) {
 	if len(args) > 0 && !strings.Contains(strings.Join(args, ""), "/") {
 		for kind := range strings.SplitSeq(args[0], ",") {
-			for _, name := range append([]string{""}, args[1:]...)[min(1, len(args)-1):] {
+			if len(args) == 1 {
+				objects = append(objects, Object{Kind: find(kind)})
+			}
+			for _, name := range args[1:] {
 				objects = append(objects, Object{find(kind), name})
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -67,9 +70,20 @@ func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
 	return kindOf(m), nil
 }
 
-// IsBuiltIn reports whether Kubernetes itself serves the group of a kind.
-func IsBuiltIn(kind schema.GroupVersionKind) bool {
-	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == "apiextensions.k8s.io"
+// IsBuiltIn reports whether Kubernetes itself serves a group.
+func IsBuiltIn(group string) bool {
+	return scheme.Scheme.IsGroupRegistered(group) || group == "apiextensions.k8s.io"
+}
+
+// Live gets the object with a name; an empty one if there is none, or the cluster does not serve its kind. The namespace of a
+// cluster-scoped object does not matter.
+func (c *Cluster) Live(ctx context.Context, name audit.Object) (*unstructured.Unstructured, error) {
+	kind := schema.FromAPIVersionAndKind(name.APIVersion, name.Kind)
+	object, err := c.Owner(ctx, policy.Owner{Kind: kind, Name: name.Name}, name.Namespace)
+	if meta.IsNoMatchError(err) {
+		err = nil
+	}
+	return &unstructured.Unstructured{Object: object}, err
 }
 
 // SetStatus writes the subresource status of an object, if its kind has one.

@@ -96,7 +96,7 @@ func canChange(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch")
 }
 
-// Owner gets the owner of an object in a namespace, or another object. It returns nil if that does not exist.
+// Owner gets the owner of an object in a namespace. It returns nil if the owner does not exist.
 func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (map[string]any, error) {
 	m, err := c.mapper.RESTMapping(o.Kind.GroupKind(), o.Kind.Version)
 	if err != nil {

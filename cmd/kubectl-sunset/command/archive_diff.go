@@ -5,20 +5,19 @@ package command
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -41,9 +40,12 @@ func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 			if err != nil {
 				return err
 			}
-			live, err := liveObject(ctx, c, object)
+			live, err := c.Live(ctx, audit.Object{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()})
 			if err != nil {
 				return err
+			}
+			if kind, _ := content.Kind(); live.Object != nil && kind == (schema.GroupKind{Kind: "Secret"}) { // it has only metadata
+				maps.DeleteFunc(object.Object, func(field string, _ any) bool { _, ok := live.Object[field]; return !ok })
 			}
 			one, err := writeDifference(streams.Out, "live", object, live)
 			differs = differs || one
@@ -65,22 +67,6 @@ func newest(entries []archive.Entry) []archive.Entry {
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})
-}
-
-// liveObject gets the object of the cluster that has the name of an archived one; an empty one if there is none. Of Secrets it gets
-// only metadata, and then removes the rest of the archived one.
-func liveObject(ctx context.Context, c *cluster.Cluster, archived *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	kind := archived.GroupVersionKind()
-	live, err := c.Owner(ctx, policy.Owner{Kind: kind, Name: archived.GetName()}, archived.GetNamespace())
-	if meta.IsNoMatchError(err) {
-		return &unstructured.Unstructured{}, nil
-	}
-	for field := range archived.Object {
-		if _, ok := live[field]; !ok && live != nil && kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
-			delete(archived.Object, field)
-		}
-	}
-	return &unstructured.Unstructured{Object: live}, err
 }
 
 // writeDifference writes how an object differs from an archived one, and whether it does.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
-	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // archiveRestore is the command archive restore.
@@ -74,17 +73,17 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 }
 
 // findLive finds the objects of the cluster that a plan needs to know.
-func findLive(ctx context.Context, c *cluster.Cluster, refs []restore.Ref) (restore.Live, error) {
+func findLive(ctx context.Context, c *cluster.Cluster, names []audit.Object) (restore.Live, error) {
 	live := restore.Live{}
-	for _, ref := range refs {
-		if _, known := live[ref]; known {
+	for _, name := range names {
+		if _, known := live[name]; known {
 			continue
 		}
-		object, err := c.Owner(ctx, policy.Owner{Kind: ref.GroupVersionKind, Name: ref.Name}, ref.Namespace)
-		if err != nil && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("find out whether %s exists: %w", ref, err)
+		object, err := c.Live(ctx, name)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, fmt.Errorf("find out whether %s exists: %w", name, err)
 		}
-		live[ref] = (&unstructured.Unstructured{Object: object}).GetUID()
+		live[name] = object.GetUID()
 	}
 	return live, nil
 }
@@ -107,7 +106,7 @@ func (r *archiveRestore) carryOut(ctx context.Context, c *cluster.Cluster, steps
 			continue
 		}
 		r.created[s.Archived.GetUID()] = uid
-		r.namespaces[s.Ref.Name] = r.namespaces[s.Ref.Name] || s.Ref.Kind == "Namespace"
+		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
 		progress.Set(i + 1)
 	}
 	return nil
@@ -119,7 +118,7 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *rest
 	if err != nil {
 		return "", err
 	}
-	kind, err := c.Serving(s.Ref.GroupVersionKind)
+	kind, err := c.Serving(object.GroupVersionKind())
 	if err != nil {
 		return "", err
 	}

@@ -251,6 +251,10 @@ func TestArchiveDiff(t *testing.T) {
 	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), cmp.AllowUnexported(ran{}))
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
+	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-type: Opaque\n")
+	s.store("/api/v1/namespaces/prod/secrets/token", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"6"}}`)
+	s.list("/api/v1/namespaces/prod/secrets", "v1", "Secret", []string{`{"metadata":{"name":"token"}}`})
+	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-  resourceVersion: \"5\"\n+  resourceVersion: \"6\"\n")
 }
 
 // TestArchiveChoice: the only RetentionArchive of the cluster is the default.

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // viewOnly says why objects of these kinds are not restored.
@@ -61,12 +63,12 @@ var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controlle
 
 // IsViewOnly reports whether objects of this kind are never restored.
 func IsViewOnly(o *unstructured.Unstructured) bool {
-	return viewOnly[o.GroupVersionKind().GroupKind()] != ""
+	return viewOnly[nameOf(o).GroupKind()] != ""
 }
 
 // stop keeps objects that run to completion from running again.
 func (s *Step) stop() {
-	stop, ok := stopped[s.Ref.GroupKind()]
+	stop, ok := stopped[s.Name.GroupKind()]
 	if !ok {
 		return
 	}
@@ -80,7 +82,7 @@ func (s *Step) stop() {
 		s.remove("metadata", "annotations", queueName)
 		s.note("%s removed, so that Kueue does not start it; the queue was %s", queueName, queue)
 	}
-	if manual, _, _ := unstructured.NestedBool(s.Object.Object, "spec", "manualSelector"); s.Ref.GroupKind() == jobs && !manual {
+	if manual, _, _ := unstructured.NestedBool(s.Object.Object, "spec", "manualSelector"); s.Name.GroupKind() == jobs && !manual {
 		s.remove("spec", "selector")
 		for _, label := range controllerLabels {
 			s.remove("metadata", "labels", label)
@@ -93,14 +95,14 @@ func (s *Step) stop() {
 
 // RunsToCompletion reports whether the object would run again without a field that keeps it from running.
 func (s *Step) RunsToCompletion() bool {
-	_, ok := stopped[s.Ref.GroupKind()]
+	_, ok := stopped[s.Name.GroupKind()]
 	return ok
 }
 
 // Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again. A
 // cluster with another definition of the kind may drop the field.
 func (s *Step) Confirm(answer *unstructured.Unstructured) error {
-	stop, ok := stopped[s.Ref.GroupKind()]
+	stop, ok := stopped[s.Name.GroupKind()]
 	if value, _, _ := unstructured.NestedFieldNoCopy(answer.Object, strings.Split(stop.path, ".")...); ok && value != stop.value {
 		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
 	}
@@ -110,13 +112,13 @@ func (s *Step) Confirm(answer *unstructured.Unstructured) error {
 // bindings are the annotations of a bound claim or volume.
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
-// volumeRef names the PersistentVolume of a claim; its name is empty for none.
-func volumeRef(o *unstructured.Unstructured) Ref {
-	r := Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}}
-	if o.GroupVersionKind().GroupKind() == claims {
-		r.Name, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
+// volumeOf names the PersistentVolume of a claim; its name is empty for none.
+func volumeOf(o *unstructured.Unstructured) audit.Object {
+	volume := audit.Object{APIVersion: "v1", Kind: "PersistentVolume"}
+	if nameOf(o).GroupKind() == claims {
+		volume.Name, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
 	}
-	return r
+	return volume
 }
 
 // unbind removes what binds an object to others that no longer exist, and addresses that others may have now.
@@ -125,13 +127,13 @@ func (s *Step) unbind(live Live) {
 		value, _, _ := unstructured.NestedString(s.Object.Object, path...)
 		return value
 	}
-	kind := s.Ref.GroupKind()
+	kind := s.Name.GroupKind()
 	if kind == claims || kind == volumes {
 		for _, annotation := range bindings {
 			s.remove("metadata", "annotations", annotation)
 		}
 	}
-	switch volume := volumeRef(s.Object); {
+	switch volume := volumeOf(s.Object); {
 	case kind == volumes && text("spec", "claimRef", "name") != "":
 		s.remove("spec", "claimRef", "uid")
 		s.remove("spec", "claimRef", "resourceVersion")

@@ -7,48 +7,35 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
-// Ref names an object of a cluster. The Namespace of a cluster-scoped kind does not matter.
-type Ref struct {
-	schema.GroupVersionKind
-	Namespace, Name string
+// Live has the UIDs of objects of the cluster, by their names; an empty UID for an object that does not exist, or that the user has no
+// permission to get.
+type Live map[audit.Object]types.UID
+
+func nameOf(o *unstructured.Unstructured) audit.Object {
+	return audit.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Live has the UIDs of objects of the cluster; an empty UID for an object that does not exist, or that the user has no permission to get.
-type Live map[Ref]types.UID
-
-// String names the object as Events do: Job.batch/shop/report.
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.GroupKind().String() + "/" + r.Name
-	}
-	return r.GroupKind().String() + "/" + r.Namespace + "/" + r.Name
+func nameOfOwner(o metav1.OwnerReference, namespace string) audit.Object {
+	return audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: namespace, Name: o.Name}
 }
 
-func (r Ref) isNamespace() bool { return r.GroupKind() == schema.GroupKind{Kind: "Namespace"} }
-
-func refOf(o *unstructured.Unstructured) Ref {
-	return Ref{o.GroupVersionKind(), o.GetNamespace(), o.GetName()}
-}
-
-func ownerRef(o metav1.OwnerReference, namespace string) Ref {
-	return Ref{schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), namespace, o.Name}
-}
-
-// Needs returns the objects of which Plan must know whether they exist: owners, and the volumes of claims.
-func Needs(records []Record) (refs []Ref) {
+// Needs returns the objects of which Plan must know whether they exist: owners, and the volumes of claims. The namespace of a
+// cluster-scoped owner is that of the object.
+func Needs(records []Record) (names []audit.Object) {
 	for _, r := range records {
 		for _, o := range r.Archived.GetOwnerReferences() {
-			refs = append(refs, ownerRef(o, r.Archived.GetNamespace()))
+			names = append(names, nameOfOwner(o, r.Archived.GetNamespace()))
 		}
-		if volume := volumeRef(r.Archived); volume.Name != "" {
-			refs = append(refs, volume)
+		if volume := volumeOf(r.Archived); volume.Name != "" {
+			names = append(names, volume)
 		}
 	}
-	return refs
+	return names
 }
 
 // setOwners keeps references to owners that live, prepares references to owners that are restored too, and removes all others:
@@ -58,7 +45,7 @@ func (p *planner) setOwners(s *Step) {
 	s.restored = map[int]types.UID{}
 	for _, o := range s.Archived.GetOwnerReferences() {
 		switch {
-		case p.live[ownerRef(o, s.Ref.Namespace)] == o.UID:
+		case p.live[nameOfOwner(o, s.Name.Namespace)] == o.UID:
 			kept = append(kept, o)
 		case p.byUID[o.UID] != nil:
 			s.restored[len(kept)] = o.UID

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -32,22 +32,16 @@ func live(objects map[string]types.UID) restore.Live {
 	return all
 }
 
-// isBuiltIn reports whether Kubernetes serves a kind of the tests.
-func isBuiltIn(kind schema.GroupVersionKind) bool {
-	return kind.Group == "" || kind.Group == "batch" || kind.Group == "apiextensions.k8s.io"
-}
-
-// kind parses APIVERSION/KIND.
-func kind(text string) schema.GroupVersionKind {
-	i := strings.LastIndex(text, "/")
-	return schema.FromAPIVersionAndKind(text[:i], text[i+1:])
+// isBuiltIn reports whether Kubernetes serves a group of the tests.
+func isBuiltIn(group string) bool {
+	return group == "" || group == "batch" || group == "apiextensions.k8s.io"
 }
 
 // ref parses APIVERSION/KIND/NAMESPACE/NAME.
-func ref(text string) restore.Ref {
+func ref(text string) audit.Object {
 	parts := strings.Split(text, "/")
-	n := len(parts)
-	return restore.Ref{GroupVersionKind: kind(strings.Join(parts[:n-2], "/")), Namespace: parts[n-2], Name: parts[n-1]}
+	n := len(parts) - 3
+	return audit.Object{APIVersion: strings.Join(parts[:n], "/"), Kind: parts[n], Namespace: parts[n+1], Name: parts[n+2]}
 }
 
 const generated = `uid: u1, resourceVersion: "7", generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [{manager: m}],
@@ -260,7 +254,7 @@ func TestPlanTogether(t *testing.T) {
 	}, nil, restore.Options{BuiltIn: isBuiltIn})
 	var order []string
 	for _, s := range steps {
-		order = append(order, s.Ref.Kind+"/"+s.Ref.Name+" "+s.Why)
+		order = append(order, s.Name.Kind+"/"+s.Name.Name+" "+s.Why)
 	}
 	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -37,26 +38,26 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 }
 
 func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) {
-	created, names := map[types.UID]types.UID{}, map[restore.Ref]bool{}
+	created, names := map[types.UID]types.UID{}, map[audit.Object]bool{}
 	for _, s := range steps {
 		if (s.Object == nil) == (s.Why == "") {
-			t.Fatalf("seed %d: %s: object %v, why %q", seed, s.Ref, s.Object, s.Why)
+			t.Fatalf("seed %d: %s: object %v, why %q", seed, s.Name, s.Object, s.Why)
 		}
 		if s.Object == nil {
 			continue
 		}
 		o, err := s.Linked(created)
 		if err != nil {
-			t.Fatalf("seed %d: %s comes before its owner: %v", seed, s.Ref, err)
+			t.Fatalf("seed %d: %s comes before its owner: %v", seed, s.Name, err)
 		}
-		if o.GetUID() != "" || o.GetResourceVersion() != "" || names[s.Ref] || !v1alpha1.IsHold(o.GetAnnotations()[v1alpha1.HoldAnnotation]) {
-			t.Fatalf("seed %d: %s has UID %q, twice %v, annotations %v", seed, s.Ref, o.GetUID(), names[s.Ref], o.GetAnnotations())
+		if o.GetUID() != "" || o.GetResourceVersion() != "" || names[s.Name] || !v1alpha1.IsHold(o.GetAnnotations()[v1alpha1.HoldAnnotation]) {
+			t.Fatalf("seed %d: %s has UID %q, twice %v, annotations %v", seed, s.Name, o.GetUID(), names[s.Name], o.GetAnnotations())
 		}
-		names[s.Ref] = true
+		names[s.Name] = true
 		for _, owner := range o.GetOwnerReferences() {
-			ref := restore.Ref{GroupVersionKind: kind(owner.APIVersion + "/" + owner.Kind), Namespace: s.Ref.Namespace, Name: owner.Name}
+			ref := audit.Object{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Name.Namespace, Name: owner.Name}
 			if live[ref] != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
-				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Ref, owner.UID)
+				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Name, owner.UID)
 			}
 		}
 		created[s.Archived.GetUID()] = "new-" + s.Archived.GetUID()
@@ -70,7 +71,9 @@ func randomRecords(r *rand.Rand) []restore.Record {
 	kinds := []string{"v1/ConfigMap", "batch/v1/Job", "batch/v1/CronJob", "v1/Pod", "v1/Namespace", "example.com/v1/Database", "example.com/v2/Unserved"}
 	for i := range 1 + r.IntN(8) {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetGroupVersionKind(kind(kinds[r.IntN(len(kinds))]))
+		kind := ref(kinds[r.IntN(len(kinds))] + "//")
+		o.SetAPIVersion(kind.APIVersion)
+		o.SetKind(kind.Kind)
 		o.SetName(fmt.Sprint("n", r.IntN(4)))
 		if o.GetKind() != "Namespace" {
 			o.SetNamespace([]string{"shop", "n1"}[r.IntN(2)])
@@ -79,9 +82,9 @@ func randomRecords(r *rand.Rand) []restore.Record {
 		o.SetResourceVersion("1")
 		var owners []any
 		for range r.IntN(3) {
-			owner := kind(kinds[r.IntN(3)])
+			owner := ref(kinds[r.IntN(3)] + "//")
 			owners = append(owners, map[string]any{
-				"apiVersion": owner.GroupVersion().String(), "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", []int{r.IntN(i+1) - 1, 8 + r.IntN(2)}[r.IntN(2)]),
+				"apiVersion": owner.APIVersion, "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", []int{r.IntN(i+1) - 1, 8 + r.IntN(2)}[r.IntN(2)]),
 			})
 		}
 		if owners != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -33,14 +34,14 @@ type Record struct {
 type Options struct {
 	Redacted bool // restore objects although values of fields are not in the archive
 	Finished bool // restore custom resources that ran to completion, although their controllers may run them again
-	// BuiltIn reports whether Kubernetes itself serves a kind, so that its controllers compute the status.
-	BuiltIn func(schema.GroupVersionKind) bool
+	// BuiltIn reports whether Kubernetes itself serves a group, so that its controllers compute the status.
+	BuiltIn func(group string) bool
 }
 
 // Step is what happens with one archived object.
 type Step struct {
 	Record
-	Ref    Ref
+	Name   audit.Object               // without UID and resourceVersion
 	Object *unstructured.Unstructured // to create; nil if the object is not restored
 	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
 	Why    string                     // why the object is not restored; empty if it is
@@ -52,7 +53,7 @@ type Step struct {
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, other cluster-scoped objects, those
 // of each namespace by group, kind and name, and in any case owners before their dependents. live has what Needs asks for.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, seen: map[Ref]bool{}, byUID: map[types.UID]*Step{}}
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
 	steps := sorted(records)
 	for _, s := range steps {
 		if s.Why = p.refuse(s); s.Why == "" {
@@ -71,14 +72,17 @@ func Plan(records []Record, live Live, options Options) []*Step {
 func sorted(records []Record) []*Step {
 	steps := make([]*Step, len(records))
 	for i, r := range records {
-		steps[i] = &Step{Record: r, Ref: refOf(r.Archived)}
+		steps[i] = &Step{Record: r, Name: nameOf(r.Archived)}
+	}
+	rank := func(s *Step) int {
+		if s.Name.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			return 0
+		}
+		return 1
 	}
 	slices.SortStableFunc(steps, func(a, b *Step) int {
-		if a.Ref.isNamespace() != b.Ref.isNamespace() {
-			return map[bool]int{true: -1, false: 1}[a.Ref.isNamespace()]
-		}
-		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Group, b.Ref.Group), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
-			cmp.Compare(a.Ref.Name, b.Ref.Name), b.ArchivedAt.Compare(a.ArchivedAt))
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.GroupKind().Group, b.Name.GroupKind().Group),
+			cmp.Compare(a.Name.Kind, b.Name.Kind), cmp.Compare(a.Name.Name, b.Name.Name), b.ArchivedAt.Compare(a.ArchivedAt))
 	})
 	return steps
 }
@@ -87,26 +91,24 @@ func sorted(records []Record) []*Step {
 type planner struct {
 	live    Live
 	options Options
-	seen    map[Ref]bool        // names, without versions
+	seen    map[string]bool     // names, without versions
 	byUID   map[types.UID]*Step // that are restored, by their former UIDs
 }
 
 // refuse returns why an object cannot be restored; empty if it can.
 func (p *planner) refuse(s *Step) string {
-	name := s.Ref
-	name.Version = ""
-	hasNewer := p.seen[name]
-	p.seen[name] = true
+	hasNewer := p.seen[s.Name.String()]
+	p.seen[s.Name.String()] = true
 	switch {
-	case s.Ref.Kind == "" || s.Ref.Name == "":
+	case s.Name.Kind == "" || s.Name.Name == "":
 		return "the record has no kind or no name"
 	case IsViewOnly(s.Archived):
-		return viewOnly[s.Ref.GroupKind()]
+		return viewOnly[s.Name.GroupKind()]
 	case hasNewer:
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
-	case !p.options.Finished && !p.options.BuiltIn(s.Ref.GroupVersionKind) && !s.RunsToCompletion() && finishedBy(s.Archived.Object) != "":
+	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && finishedBy(s.Archived.Object) != "":
 		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", finishedBy(s.Archived.Object))
 	}
 	return ""
@@ -153,7 +155,7 @@ func (p *planner) setStatus(s *Step) {
 	case s.RunsToCompletion():
 		s.remove("status")
 		s.note("its status is only in the record; to view it: kubectl sunset archive get")
-	case p.options.BuiltIn(s.Ref.GroupVersionKind):
+	case p.options.BuiltIn(s.Name.GroupKind().Group):
 		s.remove("status")
 	default:
 		s.Status = status
@@ -193,11 +195,11 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 	n := 0
 	for _, s := range steps {
 		if s.Object == nil {
-			fmt.Fprintf(&b, "%s %s: %s\n", s.Ref, style.Warning("not restored"), s.Why)
+			fmt.Fprintf(&b, "%s %s: %s\n", s.Name, style.Warning("not restored"), s.Why)
 			continue
 		}
 		n++
-		fmt.Fprintf(&b, "%s %s\n", s.Ref, style.Good(verb))
+		fmt.Fprintf(&b, "%s %s\n", s.Name, style.Good(verb))
 		for _, note := range s.Notes {
 			fmt.Fprintf(&b, "  %s\n", note)
 		}

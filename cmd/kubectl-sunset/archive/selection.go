@@ -159,29 +159,38 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 	return found
 }
 
-// filter returns the entries that the Filter matches, in their order. It reads the records only if the Filter reads their objects.
-func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Entry) (_ []Entry, err error) {
-	matched := map[string]bool{}
-	evaluate := func(e Entry, object map[string]any) (err error) {
-		if matched[e.Place()], err = s.Evaluator.Matches(s.Filter, variables(e.Meta), object); err != nil {
+// filter returns the entries that the Filter matches, the newest first. It reads the records only if the Filter reads their objects.
+func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Entry) (matching []Entry, err error) {
+	n := 0
+	evaluate := func(e Entry, object map[string]any) error {
+		matches, err := s.Evaluator.Matches(s.Filter, variables(e.Meta), object)
+		if err != nil {
 			return fmt.Errorf("--cel fails on %s: %w", e.Object, err)
 		}
-		s.Progress(len(matched))
+		if matches {
+			matching = append(matching, e)
+		}
+		n++
+		s.Progress(n)
 		return nil
 	}
-	if s.Filter.ReadsObject() {
-		err = Read(ctx, r, entries, func(c Content) error {
-			object, err := c.decode(c.Record.Object)
-			if err != nil {
-				return err
-			}
-			return evaluate(c.Entry, object.Object)
-		})
+	if !s.Filter.ReadsObject() {
+		for i := 0; i < len(entries) && err == nil; i++ {
+			err = evaluate(entries[i], nil)
+		}
+		return matching, err
 	}
-	for i := 0; i < len(entries) && err == nil && !s.Filter.ReadsObject(); i++ {
-		err = evaluate(entries[i], nil)
-	}
-	return slices.DeleteFunc(entries, func(e Entry) bool { return !matched[e.Place()] }), err
+	err = Read(ctx, r, entries, func(c Content) error {
+		object, err := c.decode(c.Record.Object)
+		if err != nil {
+			return err
+		}
+		return evaluate(c.Entry, object.Object)
+	})
+	slices.SortStableFunc(matching, func(a, b Entry) int { // as Reader.Find
+		return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
+	})
+	return matching, err
 }
 
 // variables returns the variable record of a filter.

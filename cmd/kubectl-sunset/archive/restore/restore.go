@@ -100,8 +100,6 @@ func (p *planner) refuse(s *Step) string {
 	hasNewer := p.seen[s.Name.String()]
 	p.seen[s.Name.String()] = true
 	switch {
-	case s.Name.Kind == "" || s.Name.Name == "":
-		return "the record has no kind or no name"
 	case IsViewOnly(s.Archived):
 		return viewOnly[s.Name.GroupKind()]
 	case hasNewer:

@@ -109,6 +109,7 @@ func TestArchiveLs(t *testing.T) {
 		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
 		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
 		`--cel object.?spec.parallelism.orValue(1)>1`:                          "job.batch/report",
+		`--cel has(object.metadata)`:                                           all,
 		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
 	} {
 		got := run(t, "", slices.Concat([]string{"archive", "ls", "--url", url, "-o", "name"}, strings.Fields(args))...)

@@ -35,36 +35,32 @@ func newArchive(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 // archiveCommand is what the commands about records have in common: where the archive is, and which records to select.
 type archiveCommand struct {
 	archiveSource
-	now           time.Time
+	selection     archive.Selection
 	allNamespaces bool
-	selector      string
-	policy        string
+	labels        string
 	since, until  timeFlag
-	kept          bool
 	condition     string
-	whole         bool // with a namespace, also the Namespace object
 }
 
 func newArchiveCommand(streams genericiooptions.IOStreams, now time.Time) *archiveCommand {
 	return &archiveCommand{
-		archiveSource: archiveSource{streams: streams}, now: now,
-		since: timeFlag{now: now, past: true}, until: timeFlag{now: now, past: true},
+		archiveSource: archiveSource{streams: streams}, since: timeFlag{now: now, past: true}, until: timeFlag{now: now, past: true},
 	}
 }
 
 // complete adds the flags that select records, and lets the command run with these. The command must have its other flags already.
 func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *openArchive) error) *cobra.Command {
-	c.Use += " [-n NAMESPACE] [--archive NAME | --url URL]"
+	c.Use += " [-n NAMESPACE]"
 	flags := c.Flags()
 	flags.BoolVarP(&a.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped objects; the default with --url")
-	flags.StringVarP(&a.selector, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
-	flags.StringVar(&a.policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
-	flags.BoolVar(&a.kept, "kept", false, "also records of versions that Sunset did not delete")
+	flags.StringVarP(&a.labels, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
+	flags.StringVar(&a.selection.Policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
+	flags.BoolVar(&a.selection.Kept, "kept", false, "also records of versions that Sunset did not delete")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
 	flags.Var(&a.since, "since", "only records from this time on: RFC 3339, or a duration before now such as 7d")
 	flags.Var(&a.until, "until", "only records before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
-	return a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
+	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
 		if err := a.find(ctx, from, args); err != nil {
 			return err
 		}
@@ -72,20 +68,21 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
 		}
 		return run(ctx, from)
-	}, completeKinds(&a.connection))
+	})
+	c.ValidArgsFunction = completeKinds(&a.connection)
+	return c
 }
 
 // find finds the records that the arguments and flags select.
 func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (err error) {
 	progress := terminal.StartProgress(a.streams.ErrOut, "records read")
 	defer progress.Stop()
-	s := &archive.Selection{
-		Policy: a.policy, Since: a.since.time, Until: a.until.time, Kept: a.kept, Whole: a.whole, Progress: progress.Set,
-	}
+	s := &a.selection
+	s.Since, s.Until, s.Progress = a.since.time, a.until.time, progress.Set
 	if s.Objects, err = archive.ParseObjects(args, from.kind); err != nil {
 		return err
 	}
-	if s.Selector, err = labels.Parse(a.selector); err != nil {
+	if s.Selector, err = labels.Parse(a.labels); err != nil {
 		return fmt.Errorf("--selector: %w", err)
 	}
 	if s.Namespace, err = a.selectedNamespace(); err != nil {

@@ -33,7 +33,7 @@ type archiveRestore struct {
 
 func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now), options: restore.Options{BuiltIn: cluster.IsBuiltIn}}
-	r.whole, r.created, r.namespaces = true, map[types.UID]types.UID{}, map[string]bool{}
+	r.selection.Whole, r.created, r.namespaces = true, map[types.UID]types.UID{}, map[string]bool{}
 	c := &cobra.Command{
 		Use:     "restore [KIND[/NAME] | KIND NAME]... [--yes]",
 		Short:   "Create archived objects again",

@@ -41,14 +41,15 @@ type openArchive struct {
 
 // addSource adds the flags of the archive and of the connection, and lets the command run with the archive. The command must have its
 // other flags already.
-func (s *archiveSource) addSource(c *cobra.Command, run func(ctx context.Context, from *openArchive, args []string) error, arguments cobra.CompletionFunc) *cobra.Command {
+func (s *archiveSource) addSource(c *cobra.Command, run func(ctx context.Context, from *openArchive, args []string) error) *cobra.Command {
+	c.Use += " [--archive NAME | --url URL]"
 	flags := c.Flags()
 	flags.StringVar(&s.name, "archive", "", "name of the RetentionArchive; the default is the only one of the cluster")
 	flags.StringVar(&s.url, "url", "", "URL of the archive, such as s3://BUCKET/PREFIX?region=REGION; the command then does not look for a RetentionArchive")
 	flags.StringVar(&s.identity, "identity", "", "file with private keys of age, to decrypt the archive")
 	c.MarkFlagsMutuallyExclusive("archive", "url")
 	s.connection.add(c, &s.namespace, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
-	c.ValidArgsFunction = arguments
+	c.ValidArgsFunction = cobra.NoFileCompletions
 	completeNames(c, &s.connection, "archive", cobra.ShellCompDirectiveNoFileComp, cluster.ArchiveKind)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := s.open(c.Context(), func(from *openArchive) error { return run(c.Context(), from, args) })

@@ -22,7 +22,7 @@ import (
 func newArchiveVerify(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &archiveSource{streams: streams}
 	return s.addSource(&cobra.Command{
-		Use:     "verify [--archive NAME | --url URL]",
+		Use:     "verify",
 		Short:   "Check that an archive is complete and undamaged",
 		Long:    archiveVerifyHelp,
 		Example: archiveVerifyExamples,
@@ -38,7 +38,7 @@ func newArchiveVerify(streams genericiooptions.IOStreams) *cobra.Command {
 			return err
 		}
 		return errFindings
-	}, cobra.NoFileCompletions)
+	})
 }
 
 // writeVerification writes the result of verify: the numbers, and what is wrong. name names the archive.
@@ -62,7 +62,7 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	s, to := &archiveSource{streams: streams}, ""
 	c := &cobra.Command{
-		Use:     "compact [--to URL] [--archive NAME | --url URL]",
+		Use:     "compact [--to URL]",
 		Short:   "Copy records into Parquet files, for query engines",
 		Long:    archiveCompactHelp,
 		Example: archiveCompactExamples,
@@ -88,5 +88,5 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 		}
 		fmt.Fprintf(streams.ErrOut, "%s copied into %s.\n", preview.Count(copies.Records, "record"), preview.Count(len(files), "file"))
 		return err
-	}, cobra.NoFileCompletions)
+	})
 }

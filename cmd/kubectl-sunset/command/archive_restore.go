@@ -61,31 +61,24 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	}); err != nil {
 		return err
 	}
-	live, err := findLive(ctx, c, restore.Needs(records))
+	uids := map[audit.Object]types.UID{}
+	steps := restore.Plan(records, func(name audit.Object) types.UID {
+		if _, known := uids[name]; !known {
+			object, failure := c.Live(ctx, name)
+			if failure != nil && !apierrors.IsForbidden(failure) {
+				err = fmt.Errorf("find out whether %s exists: %w", name, failure)
+			}
+			uids[name] = object.GetUID()
+		}
+		return uids[name]
+	}, r.options)
 	if err != nil {
 		return err
 	}
-	steps := restore.Plan(records, live, r.options)
 	if err := r.carryOut(ctx, c, steps); err != nil {
 		return err
 	}
 	return r.print(steps)
-}
-
-// findLive finds the objects of the cluster that a plan needs to know.
-func findLive(ctx context.Context, c *cluster.Cluster, names []audit.Object) (restore.Live, error) {
-	live := restore.Live{}
-	for _, name := range names {
-		if _, known := live[name]; known {
-			continue
-		}
-		object, err := c.Live(ctx, name)
-		if err != nil && !apierrors.IsForbidden(err) {
-			return nil, fmt.Errorf("find out whether %s exists: %w", name, err)
-		}
-		live[name] = object.GetUID()
-	}
-	return live, nil
 }
 
 // carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be

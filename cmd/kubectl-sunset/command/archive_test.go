@@ -231,6 +231,24 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
 }
 
+// TestArchiveRestoreOwner: a reference to an owner that the user may not get is removed. If it cannot be found out for another reason
+// whether an owner exists, nothing is restored.
+func TestArchiveRestoreOwner(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"u2"}]}}`},
+	}))
+	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitError, "find out whether Job.batch/dev/owner exists")
+	expect.Equal(t, "created", 0, len(s.created))
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "owner reference removed: there is no Job owner with UID u2, or you have no permission to get it")
+	s.store(owner, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2"}}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored")
+	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
+}
+
 // TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
 func TestArchiveRestorePruned(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))

@@ -112,15 +112,6 @@ func (s *Step) Confirm(answer *unstructured.Unstructured) error {
 // bindings are the annotations of a bound claim or volume.
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
-// volumeOf names the PersistentVolume of a claim; its name is empty for none.
-func volumeOf(o *unstructured.Unstructured) audit.Object {
-	volume := audit.Object{APIVersion: "v1", Kind: "PersistentVolume"}
-	if nameOf(o).GroupKind() == claims {
-		volume.Name, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
-	}
-	return volume
-}
-
 // unbind removes what binds an object to others that no longer exist, and addresses that others may have now.
 func (s *Step) unbind(live Live) {
 	text := func(path ...string) string {
@@ -133,16 +124,17 @@ func (s *Step) unbind(live Live) {
 			s.remove("metadata", "annotations", annotation)
 		}
 	}
-	switch volume := volumeOf(s.Object); {
+	volume := text("spec", "volumeName")
+	switch {
 	case kind == volumes && text("spec", "claimRef", "name") != "":
 		s.remove("spec", "claimRef", "uid")
 		s.remove("spec", "claimRef", "resourceVersion")
 		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
-	case live[volume] != "":
-		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume.Name)
-	case volume.Name != "":
+	case kind == claims && volume != "" && live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}) != "":
+		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume)
+	case kind == claims && volume != "":
 		s.remove("spec", "volumeName")
-		s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume.Name)
+		s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume)
 	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
 		s.remove("spec", "clusterIP")
 		s.remove("spec", "clusterIPs")

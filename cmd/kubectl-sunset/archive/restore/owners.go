@@ -12,30 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
-// Live has the UIDs of objects of the cluster, by their names; an empty UID for an object that does not exist, or that the user has no
-// permission to get.
-type Live map[audit.Object]types.UID
-
 func nameOf(o *unstructured.Unstructured) audit.Object {
 	return audit.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func nameOfOwner(o metav1.OwnerReference, namespace string) audit.Object {
-	return audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: namespace, Name: o.Name}
-}
-
-// Needs returns the objects of which Plan must know whether they exist: owners, and the volumes of claims. The namespace of a
-// cluster-scoped owner is that of the object.
-func Needs(records []Record) (names []audit.Object) {
-	for _, r := range records {
-		for _, o := range r.Archived.GetOwnerReferences() {
-			names = append(names, nameOfOwner(o, r.Archived.GetNamespace()))
-		}
-		if volume := volumeOf(r.Archived); volume.Name != "" {
-			names = append(names, volume)
-		}
-	}
-	return names
 }
 
 // setOwners keeps references to owners that live, prepares references to owners that are restored too, and removes all others:
@@ -45,7 +23,7 @@ func (p *planner) setOwners(s *Step) {
 	s.restored = map[int]types.UID{}
 	for _, o := range s.Archived.GetOwnerReferences() {
 		switch {
-		case p.live[nameOfOwner(o, s.Name.Namespace)] == o.UID:
+		case p.live(audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: s.Name.Namespace, Name: o.Name}) == o.UID:
 			kept = append(kept, o)
 		case p.byUID[o.UID] != nil:
 			s.restored[len(kept)] = o.UID

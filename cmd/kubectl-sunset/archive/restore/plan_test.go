@@ -23,13 +23,13 @@ func record(t testing.TB, text string) restore.Record {
 	return restore.Record{Archived: &unstructured.Unstructured{Object: fixture.Decode(t, text)}, From: from, ArchivedAt: fixture.Now}
 }
 
-// live returns a cluster that has objects, by APIVERSION/KIND/NAMESPACE/NAME.
+// live is a cluster that has objects, by APIVERSION/KIND/NAMESPACE/NAME.
 func live(objects map[string]types.UID) restore.Live {
-	all := restore.Live{}
+	all := map[audit.Object]types.UID{}
 	for name, uid := range objects {
 		all[ref(name)] = uid
 	}
-	return all
+	return func(name audit.Object) types.UID { return all[name] }
 }
 
 // isBuiltIn reports whether Kubernetes serves a group of the tests.
@@ -251,7 +251,7 @@ func TestPlanTogether(t *testing.T) {
 		record(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.other.example, uid: u-d}, spec: {group: other.example, scope: Namespaced,
 			names: {kind: Thing}, versions: [{name: v1, subresources: {status: {}}}]}}`),
 		record(t, `{apiVersion: v1, kind: Namespace, metadata: {name: new, uid: u-ns}}`),
-	}, nil, restore.Options{BuiltIn: isBuiltIn})
+	}, live(nil), restore.Options{BuiltIn: isBuiltIn})
 	var order []string
 	for _, s := range steps {
 		order = append(order, s.Name.Kind+"/"+s.Name.Name+" "+s.Why)
@@ -273,7 +273,7 @@ func TestPlanNewest(t *testing.T) {
 	newer := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u2}}`)
 	newer.ArchivedAt = newer.ArchivedAt.Add(time.Hour)
 	for _, records := range [][]restore.Record{{older, newer}, {newer, older}} {
-		for _, s := range restore.Plan(records, nil, restore.Options{BuiltIn: isBuiltIn}) {
+		for _, s := range restore.Plan(records, live(nil), restore.Options{BuiltIn: isBuiltIn}) {
 			if isNewer := s.Archived.GetUID() == "u2"; isNewer != (s.Why == "") {
 				t.Errorf("%s: %q", s.Archived.GetUID(), s.Why)
 			}

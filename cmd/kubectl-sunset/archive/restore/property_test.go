@@ -23,11 +23,12 @@ import (
 func TestPlanKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		records, live := randomRecords(r), restore.Live{}
-		for _, wanted := range restore.Needs(records) {
-			if r.IntN(5) == 0 {
-				live[wanted] = types.UID(fmt.Sprint("u", r.IntN(12)))
+		records, uids := randomRecords(r), map[audit.Object]types.UID{}
+		live := func(name audit.Object) types.UID {
+			if _, known := uids[name]; !known {
+				uids[name] = []types.UID{"", types.UID(fmt.Sprint("u", r.IntN(12)))}[r.IntN(5)/4]
 			}
+			return uids[name]
 		}
 		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0, BuiltIn: isBuiltIn})
 		if len(steps) != len(records) {
@@ -56,7 +57,7 @@ func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) 
 		names[s.Name] = true
 		for _, owner := range o.GetOwnerReferences() {
 			ref := audit.Object{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Name.Namespace, Name: owner.Name}
-			if live[ref] != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
+			if live(ref) != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
 				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Name, owner.UID)
 			}
 		}

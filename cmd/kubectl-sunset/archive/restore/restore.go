@@ -50,8 +50,12 @@ type Step struct {
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
+// Live returns the UID of the object of the cluster with a name; empty if there is none, or the user has no permission to get it. The
+// namespace of a cluster-scoped object does not matter.
+type Live func(name audit.Object) types.UID
+
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, other cluster-scoped objects, those
-// of each namespace by group, kind and name, and in any case owners before their dependents. live has what Needs asks for.
+// of each namespace by group, kind and name, and in any case owners before their dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
 	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
 	steps := sorted(records)

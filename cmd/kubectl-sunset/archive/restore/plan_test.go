@@ -79,6 +79,10 @@ func TestPlan(t *testing.T) {
 				spec: {suspend: true, manualSelector: true, selector: {matchLabels: {job: a}}, template: {metadata: {labels: {job: a}}}}}`,
 			notes: []string{"spec.suspend is true"},
 		},
+		"a Job that cannot be suspended is not restored": {
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1}, spec: none}`,
+			why:    "cannot keep it from running again",
+		},
 		"Kueue does not start a restored Job": {
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1, labels: {kueue.x-k8s.io/queue-name: main}}, spec: {suspend: false}}`,
 			want:   `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, labels: {}, annotations: {` + origin + `}}, spec: {suspend: true}}`,

@@ -135,8 +135,8 @@ func (p *planner) prepare(s *Step) {
 	p.setOwners(s)
 	p.setStatus(s)
 	s.setOrigin()
-	s.stop()
 	s.unbind(p.live)
+	s.stop()
 	if s.Left > 0 {
 		s.note("%d of its dependents are only in the record; to view them: kubectl sunset archive get --record", s.Left)
 	}

@@ -109,6 +109,8 @@ func TestArchiveLs(t *testing.T) {
 		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
 		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
 		`--cel object.?spec.parallelism.orValue(1)>1`:                          "job.batch/report",
+		`--cel record.dependents.exists(d,d=="Pod/report-x")`:                  "job.batch/report",
+		`--cel size(record.dependents)+size(record.labels)==0`:                 "widget.example.com/w secret/token job.batch/mail",
 		`--cel has(object.metadata)`:                                           all,
 		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
 	} {

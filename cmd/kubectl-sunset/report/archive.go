@@ -23,7 +23,12 @@ func OfArchive(l *archive.List, at time.Time) *Page {
 		{"Namespace", func(o *archive.Entry) string { return cmp.Or(o.Namespace, "-") }},
 		{"Day", func(o *archive.Entry) string { return o.ArchivedAt.UTC().Format(time.DateOnly) }},
 	} {
-		p.addNumbers(by.what, len(l.Items), func(i int) (string, int) { return by.of(&l.Items[i]), l.Items[i].Bytes })
+		p.addNumbers(by.what, len(l.Items), func(i int) (string, int) {
+			if l.Items[i].Dependent != "" { // several can be in one record
+				return by.of(&l.Items[i]), 0
+			}
+			return by.of(&l.Items[i]), l.Items[i].Bytes
+		})
 	}
 	const columns = 11 // without the UID and the segment, which would make the page too large for a mail
 	p.add("Objects", Table{Columns: Columns(archive.Titles[:columns]...), Len: len(l.Items), Row: func(i int) []string {

@@ -34,8 +34,8 @@ func TestPageOfArchive(t *testing.T) {
 	entries := []archive.Entry{archivedJob("a", "report", 24*time.Hour), pod, hostile}
 	text := written(t, report.OfArchive(archive.NewList("history", entries), at))
 	for _, want := range []string{
-		"<dt>Archive</dt><dd>history</dd>", "<h2>By policy</h2>", `<td>batch<td class="number">3<td class="number">6000`,
-		`<td>2026-02-28<td class="number">1<td class="number">2000`, `<td>Pod<td class="number">1`,
+		"<dt>Archive</dt><dd>history</dd>", "<h2>By policy</h2>", `<td>batch<td class="number">3<td class="number">4000`,
+		`<td>2026-02-28<td class="number">1<td class="number">2000`, `<td>Pod<td class="number">1<td class="number">0`,
 		`<td>a<td>Job<td>report<td>2026-02-28T12:00:00Z<td>deleted<td>Failed<td>batch<td>failed<td>Expired<td class="number">2000<td>-`,
 		`<td>a<td>Pod<td>report-x<td>2026-03-01T12:00:00Z<td>deleted<td>Failed<td>batch<td>failed<td>Expired<td class="number">2000<td>Job.batch/a/report`,
 		`<td>-<td>Job<td>&#34;&gt;&lt;img src=x onerror=alert(1)&gt;&lt;/script&gt;`,

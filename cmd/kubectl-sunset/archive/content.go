@@ -13,7 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
@@ -27,53 +27,46 @@ type Content struct {
 	Record archive.Record
 }
 
-// place is where a record is.
-type place struct {
-	segment string
-	line    int
-}
-
-func placeOf(m archive.Meta) place { return place{m.Segment, m.Line} }
-
 // Read reads the records of entries, in the order of the bucket, and each segment once. After an error it ends.
 func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Content) error) error {
-	of, metas := map[place][]Entry{}, []archive.Meta(nil)
-	for _, e := range entries {
-		at := placeOf(e.Meta)
-		if of[at] == nil {
-			metas = append(metas, e.Meta)
-		}
-		of[at] = append(of[at], e)
+	entries = slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { // as Each
+		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))
+	})
+	metas := make([]archive.Meta, len(entries))
+	for i, e := range entries {
+		metas[i] = e.Meta
 	}
+	next := 0
 	for found, err := range r.Each(ctx, metas) {
+		if err == nil {
+			err = yield(Content{entries[next], found.Record})
+		}
 		if err != nil {
 			return err
 		}
-		for _, e := range of[placeOf(found.Meta)] {
-			if err := yield(Content{e, found.Record}); err != nil {
-				return err
-			}
-		}
+		next++
 	}
 	return nil
 }
 
 // Manifest returns the archived object: that of the record, or a dependent.
-func (c Content) Manifest() (map[string]any, error) {
-	documents := []json.RawMessage{c.Record.Object}
-	if c.Dependent != "" {
-		documents = c.Record.Dependents
+func (c Content) Manifest() (*unstructured.Unstructured, error) {
+	if c.Dependent == "" {
+		return c.decode(c.Record.Object)
 	}
-	for _, document := range documents {
-		var object map[string]any
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &object); err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", c.Object, c.Segment, err)
-		}
-		if c.Dependent == "" || nameOf(object) == c.Dependent {
-			return object, nil
-		}
+	i := slices.Index(c.Dependents, c.Dependent)
+	if i < 0 || i >= len(c.Record.Dependents) {
+		return nil, fmt.Errorf("the record of %s in %s has no dependent %s, although the index names it", c.Object, c.Place(), c.Dependent)
 	}
-	return nil, fmt.Errorf("the record of %s in %s has no dependent %s, although the index names it", c.Object, c.Segment, c.Dependent)
+	return c.decode(c.Record.Dependents[i])
+}
+
+func (c Content) decode(document json.RawMessage) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &o.Object); err != nil {
+		return nil, fmt.Errorf("record of %s in %s: %w", c.Object, c.Place(), err)
+	}
+	return o, nil
 }
 
 // Document is a record in JSON and YAML, of kind ArchiveRecord.
@@ -81,26 +74,14 @@ type Document struct {
 	metav1.TypeMeta `json:",inline"`
 	Segment         string         `json:"segment"` // name of the object in the bucket that has the record
 	Line            int            `json:"line"`    // of the segment; the first is 0
-	Result          string         `json:"result"`  // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
+	Result          string         `json:"result"`  // as in an ArchivedObjectList
 	ResultTime      time.Time      `json:"resultTime,omitzero"`
 	Record          archive.Record `json:"record"`
 }
 
 // Document returns the whole record.
 func (c Content) Document() *Document {
-	return &Document{
-		TypeMeta: preview.TypeMeta("ArchiveRecord"), Segment: c.Segment, Line: c.Line, Result: cmp.Or(string(c.Result), "none"),
-		ResultTime: c.ResultAt, Record: c.Record,
-	}
-}
-
-// nameOf returns KIND.GROUP/NAME of an object.
-func nameOf(object map[string]any) string {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind().String() + "/" + name
+	return &Document{preview.TypeMeta("ArchiveRecord"), c.Segment, c.Line, c.Result, c.ResultTime, c.Record}
 }
 
 // Logs returns the logs of a record: those of a container, or of all if it is empty. If the entry is a Pod among the dependents, they
@@ -116,22 +97,22 @@ func (c Content) Logs(container string) []archive.Log {
 // line for each missing log.
 func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
-		name := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)
+		instance := ""
 		if l.Previous {
-			name = fmt.Sprintf("[pod/%s/%s, previous instance] ", l.Pod, l.Container)
+			instance = ", previous instance"
 		}
+		prefix := fmt.Sprintf("[pod/%s/%s%s] ", l.Pod, l.Container, instance)
 		switch {
 		case l.Missing != "":
-			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", name, l.Missing)
-			continue
+			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, l.Missing)
 		case l.Truncated:
-			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", name)
+			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", prefix)
 		}
 		if len(logs) == 1 {
-			name = ""
+			prefix = ""
 		}
 		for line := range strings.Lines(l.Text) {
-			if _, err := fmt.Fprintf(w, "%s%s\n", name, strings.TrimSuffix(line, "\n")); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, strings.TrimSuffix(line, "\n")); err != nil {
 				return err
 			}
 		}
@@ -139,18 +120,29 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	return nil
 }
 
+// lastApplied is the path of kubectl's copy of an object. Where a rule redacts anything, the copy is redacted as a whole; a restored
+// object does not need it.
+const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
+
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
-// name names the archive.
-func (c Content) ToRestore(name string) ([]restore.Record, error) {
-	all, err := restore.Records(name, archive.Found{Meta: c.Meta, Record: c.Record})
-	if err != nil || c.Dependent == "" {
-		return all, err
+// archive is its name.
+func (c Content) ToRestore(archive string) ([]restore.Record, error) {
+	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt}
+	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return path == lastApplied })
+	var err error
+	if r.Archived, err = c.Manifest(); err != nil || c.Dependent != "" {
+		return []restore.Record{r}, err
 	}
-	for _, r := range all[1:] {
-		if nameOf(r.Object) == c.Dependent {
-			return []restore.Record{r}, nil
+	all := []restore.Record{r}
+	for _, document := range c.Record.Dependents {
+		if r.Archived, err = c.decode(document); err != nil {
+			return nil, err
+		}
+		if restore.IsViewOnly(r.Archived) {
+			all[0].Left++
+		} else {
+			all = append(all, r)
 		}
 	}
-	object, err := c.Manifest() // of a kind that is never restored; the plan says why
-	return []restore.Record{{Object: object, From: all[0].From, ArchivedAt: c.ArchivedAt}}, err
+	return all, nil
 }

@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,35 +17,38 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// Object names objects as the user does: a kind or resource, and a name; an empty name stands for all of the kind.
-type Object struct{ Kind, Name string }
+// Kind is a kind as the user names it.
+type Kind struct {
+	Is         func(schema.GroupKind) bool
+	Known      schema.GroupKind // the only one; zero if that is unknown. It makes searches faster
+	Namespaced bool             // the objects of Known are in namespaces
+}
+
+// Object names objects: a kind, and a name; an empty name stands for all of the kind.
+type Object struct {
+	Kind
+	Name string
+}
 
 // ParseObjects parses arguments as kubectl takes them: KIND, KIND,KIND, KIND NAME... or KIND/NAME... No arguments stand for all kinds.
-func ParseObjects(args []string) ([]Object, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
-	var objects []Object
-	if strings.Contains(args[0], "/") {
-		for _, arg := range args {
-			kind, name, ok := strings.Cut(arg, "/")
-			if !ok || kind == "" || name == "" {
-				return nil, fmt.Errorf("argument %q: name each object as KIND/NAME, such as job/report", arg)
+func ParseObjects(args []string, find func(kind string) Kind) (objects []Object, err error) {
+	if len(args) > 0 && !strings.Contains(strings.Join(args, ""), "/") {
+		for kind := range strings.SplitSeq(args[0], ",") {
+			if len(args) == 1 {
+				objects = append(objects, Object{Kind: find(kind)})
 			}
-			objects = append(objects, Object{kind, name})
+			for _, name := range args[1:] {
+				objects = append(objects, Object{find(kind), name})
+			}
 		}
 		return objects, nil
 	}
-	for kind := range strings.SplitSeq(args[0], ",") {
-		for _, name := range args[1:] {
-			if strings.Contains(name, "/") {
-				return nil, fmt.Errorf("argument %q: name objects either as KIND NAME or as KIND/NAME", name)
-			}
-			objects = append(objects, Object{kind, name})
+	for _, arg := range args {
+		kind, name, _ := strings.Cut(arg, "/")
+		if kind == "" || name == "" {
+			return nil, fmt.Errorf("argument %q: name objects either as KIND NAME or as KIND/NAME, such as job/report", arg)
 		}
-		if len(args) == 1 {
-			objects = append(objects, Object{Kind: kind})
-		}
+		objects = append(objects, Object{find(kind), name})
 	}
 	return objects, nil
 }
@@ -57,36 +61,24 @@ type Selection struct {
 	Policy       string
 	Since, Until time.Time
 	Kept         bool // also records of versions that Sunset did not delete
+	Whole        bool // also the Namespace object, if Namespace is set and Objects is empty
 
-	// Filter is a further condition; nil for none. Evaluator evaluates it.
-	Filter    *engine.Filter
+	Filter    *engine.Filter // a further condition; nil for none
 	Evaluator *engine.Evaluator
-	// Whole selects the Namespace object too, if Namespace is set and Objects is empty.
-	Whole bool
-	// IsNamed reports whether a name in any form that kubectl accepts is that of a kind.
-	IsNamed func(name string, kind schema.GroupVersionKind) bool
-	// Resolve returns the only kind that has a name, and whether its objects are in namespaces. It makes searches faster.
-	Resolve func(name string) (kind schema.GroupKind, namespaced, ok bool)
-
-	kinds map[kindNamed]bool // results of IsNamed
-}
-
-type kindNamed struct {
-	name string
-	kind schema.GroupKind
-}
-
-// Selected are the records of a Selection, the newest first.
-type Selected struct {
-	Records []Entry
-	Failed  int   // records on which the Filter fails; they are not selected
-	Failure error // the first of these failures
+	Progress  func(int) // called with the number of records that the Filter has evaluated
 }
 
 // Entry is one object in the archive.
 type Entry struct {
 	archive.Meta
-	Dependent string `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
+	Dependent  string    `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
+	Result     string    `json:"result"`              // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
+	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
+}
+
+// NewEntry returns the entry of a record, or of one of its dependents.
+func NewEntry(m archive.Meta, dependent string) Entry {
+	return Entry{m, dependent, cmp.Or(string(m.Result), "none"), m.ResultAt}
 }
 
 // Kind returns the kind of the object, and its name.
@@ -97,30 +89,24 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 	return e.Object.GroupKind(), e.Name
 }
 
-// Find finds the records of a selection. progress is called with the number of records read.
-func (s *Selection) Find(ctx context.Context, r *archive.Reader, progress func(int)) (*Selected, error) {
-	found, err := r.Find(ctx, s.query())
+// Place is where the record is in the archive: SEGMENT#LINE.
+func (e Entry) Place() string { return fmt.Sprintf("%s#%d", e.Segment, e.Line) }
+
+// Find finds the records of a selection, the newest first.
+func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry, err error) {
+	metas, err := r.Find(ctx, s.query())
 	if err != nil {
 		return nil, err
 	}
-	all, n := &Selected{}, 0
-	found = slices.DeleteFunc(found, func(m archive.Meta) bool {
-		n++
-		progress(n)
-		if m.Result == archive.Kept && !s.Kept || !s.inNamespace(m) || len(s.matches(m)) == 0 {
-			return true
-		}
-		return s.Filter != nil && !s.Filter.ReadsObject() && !all.keeps(s.filter(m, nil))
-	})
-	if s.Filter != nil && s.Filter.ReadsObject() {
-		if found, err = s.filterObjects(ctx, r, found, all); err != nil {
-			return nil, err
+	for _, m := range metas {
+		if s.inNamespace(m) && (s.Kept || m.Result != archive.Kept) {
+			found = append(found, s.entries(m)...)
 		}
 	}
-	for _, m := range found {
-		all.Records = append(all.Records, s.matches(m)...)
+	if s.Filter == nil {
+		return found, nil
 	}
-	return all, nil
+	return s.filter(ctx, r, found)
 }
 
 // query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
@@ -133,15 +119,11 @@ func (s *Selection) query() archive.Query {
 		return q
 	}
 	first := s.Objects[0]
-	if slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Kind != first.Kind }) {
+	if first.Known.Empty() || slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Known != first.Known }) {
 		return q
 	}
-	kind, namespaced, ok := s.Resolve(first.Kind)
-	if !ok {
-		return q
-	}
-	q.Kind = kind
-	if namespaced {
+	q.Kind = first.Known
+	if first.Namespaced {
 		q.Namespace = s.Namespace
 	}
 	if len(s.Objects) == 1 {
@@ -156,77 +138,59 @@ func (s *Selection) inNamespace(m archive.Meta) bool {
 		return true
 	case m.Namespace != "":
 		return false
-	case len(s.Objects) > 0:
-		return true
 	}
-	return s.Whole && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
+	return len(s.Objects) > 0 || s.Whole && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// matches returns the entries of a record that Objects selects: the object itself, or dependents.
-func (s *Selection) matches(m archive.Meta) []Entry {
-	entry := Entry{Meta: m}
-	if len(s.Objects) == 0 || s.names(entry) {
-		return []Entry{entry}
+// entries returns the entries of a record that Objects selects: the object itself, or dependents.
+func (s *Selection) entries(m archive.Meta) (found []Entry) {
+	names := func(e Entry) bool {
+		kind, name := e.Kind()
+		return slices.ContainsFunc(s.Objects, func(o Object) bool { return (o.Name == "" || o.Name == name) && o.Is(kind) })
 	}
-	var found []Entry
+	if e := NewEntry(m, ""); len(s.Objects) == 0 || names(e) {
+		return []Entry{e}
+	}
 	for _, d := range m.Dependents {
-		if entry.Dependent = d; s.names(entry) {
-			found = append(found, entry)
+		if e := NewEntry(m, d); names(e) {
+			found = append(found, e)
 		}
 	}
 	return found
 }
 
-func (s *Selection) names(e Entry) bool {
-	kind, name := e.Kind()
-	return slices.ContainsFunc(s.Objects, func(o Object) bool { return (o.Name == "" || o.Name == name) && s.isNamed(o.Kind, kind) })
-}
-
-func (s *Selection) isNamed(name string, kind schema.GroupKind) bool {
-	key := kindNamed{name, kind}
-	is, known := s.kinds[key]
-	if !known {
-		if s.kinds == nil {
-			s.kinds = map[kindNamed]bool{}
-		}
-		is = s.IsNamed(name, kind.WithVersion("v1"))
-		s.kinds[key] = is
-	}
-	return is
-}
-
-// keeps counts a failure of the filter.
-func (s *Selected) keeps(matches bool, err error) bool {
-	if err != nil {
-		if s.Failed++; s.Failure == nil {
-			s.Failure = err
-		}
-	}
-	return matches && err == nil
-}
-
-func (s *Selection) filter(m archive.Meta, object map[string]any) (bool, error) {
-	matches, err := s.Evaluator.Matches(s.Filter, variables(m), object)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", m.Object, err)
-	}
-	return matches, nil
-}
-
-// filterObjects returns the records whose objects the filter matches, in their order.
-func (s *Selection) filterObjects(ctx context.Context, r *archive.Reader, metas []archive.Meta, all *Selected) ([]archive.Meta, error) {
-	matched := map[place]bool{}
-	for found, err := range r.Each(ctx, metas) {
+// filter returns the entries that the Filter matches, the newest first. It reads the records only if the Filter reads their objects.
+func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Entry) (matching []Entry, err error) {
+	n := 0
+	evaluate := func(e Entry, object map[string]any) error {
+		matches, err := s.Evaluator.Matches(s.Filter, variables(e.Meta), object)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("--cel fails on %s: %w", e.Object, err)
 		}
-		object, err := Content{Entry{Meta: found.Meta}, found.Record}.Manifest()
-		if err != nil {
-			return nil, err
+		if matches {
+			matching = append(matching, e)
 		}
-		matched[placeOf(found.Meta)] = all.keeps(s.filter(found.Meta, object))
+		n++
+		s.Progress(n)
+		return nil
 	}
-	return slices.DeleteFunc(metas, func(m archive.Meta) bool { return !matched[placeOf(m)] }), nil
+	if !s.Filter.ReadsObject() {
+		for i := 0; i < len(entries) && err == nil; i++ {
+			err = evaluate(entries[i], nil)
+		}
+		return matching, err
+	}
+	err = Read(ctx, r, entries, func(c Content) error {
+		object, err := c.decode(c.Record.Object)
+		if err != nil {
+			return err
+		}
+		return evaluate(c.Entry, object.Object)
+	})
+	slices.SortStableFunc(matching, func(a, b Entry) int { // as Reader.Find
+		return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
+	})
+	return matching, err
 }
 
 // variables returns the variable record of a filter.
@@ -234,24 +198,8 @@ func variables(m archive.Meta) map[string]any {
 	kind := m.Object.GroupKind()
 	return map[string]any{
 		"apiVersion": m.APIVersion, "group": kind.Group, "kind": kind.Kind, "namespace": m.Namespace, "name": m.Name, "uid": string(m.UID),
-		"resourceVersion": m.ResourceVersion, "labels": anyMap(m.Labels), "dependents": anyList(m.Dependents), "policy": m.Policy, "rule": m.Rule,
+		"resourceVersion": m.ResourceVersion, "labels": m.Labels, "dependents": m.Dependents, "policy": m.Policy, "rule": m.Rule,
 		"reason": m.Reason, "outcome": m.Outcome, "dueTime": m.Due, "archivedAt": m.ArchivedAt, "bytes": int64(m.Bytes), "result": string(m.Result),
 		"segment": m.Segment,
 	}
-}
-
-func anyMap(texts map[string]string) map[string]any {
-	all := make(map[string]any, len(texts))
-	for k, v := range texts {
-		all[k] = v
-	}
-	return all
-}
-
-func anyList(texts []string) []any {
-	all := make([]any, len(texts))
-	for i, text := range texts {
-		all[i] = text
-	}
-	return all
 }

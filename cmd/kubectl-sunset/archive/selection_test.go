@@ -22,20 +22,26 @@ import (
 )
 
 func TestParseObjects(t *testing.T) {
-	for args, want := range map[string][]archive.Object{
-		"":                    nil,
-		"jobs":                {{Kind: "jobs"}},
-		"jobs,po":             {{Kind: "jobs"}, {Kind: "po"}},
-		"job a b":             {{Kind: "job", Name: "a"}, {Kind: "job", Name: "b"}},
-		"job/a secret/b":      {{Kind: "job", Name: "a"}, {Kind: "secret", Name: "b"}},
-		"jobs.batch,pod name": {{Kind: "jobs.batch", Name: "name"}, {Kind: "pod", Name: "name"}},
+	for args, want := range map[string]string{
+		"":                    "",
+		"jobs":                "jobs/",
+		"jobs,po":             "jobs/ po/",
+		"job a b":             "job/a job/b",
+		"jobs,po a":           "jobs/a po/a",
+		"job/a secret/b":      "job/a secret/b",
+		"jobs.batch,pod name": "jobs.batch/name pod/name",
 	} {
-		got, err := archive.ParseObjects(strings.Fields(args))
+		var named []string
+		kind := func(name string) archive.Kind { return archive.Kind{Known: schema.GroupKind{Kind: name}} }
+		got, err := archive.ParseObjects(strings.Fields(args), kind)
 		expect.NoError(t, err)
-		expect.Equal(t, args, want, got)
+		for _, o := range got {
+			named = append(named, o.Known.Kind+"/"+o.Name)
+		}
+		expect.Equal(t, args, want, strings.Join(named, " "))
 	}
 	for _, args := range []string{"job/", "/a", "job/a b", "job a/b"} {
-		if got, err := archive.ParseObjects(strings.Fields(args)); err == nil {
+		if got, err := archive.ParseObjects(strings.Fields(args), func(string) archive.Kind { return archive.Kind{} }); err == nil {
 			t.Errorf("%s: %v", args, got)
 		}
 	}
@@ -62,14 +68,15 @@ func TestFindWithQuery(t *testing.T) {
 	some := 0
 	for range 100 {
 		s := randomSelection(random)
-		s.Resolve = func(name string) (schema.GroupKind, bool, bool) { return kinds[name], name != "namespace", true }
-		fast, err := s.Find(t.Context(), reader, func(int) {})
+		fast, err := s.Find(t.Context(), reader)
 		expect.NoError(t, err)
-		s.Resolve = func(string) (schema.GroupKind, bool, bool) { return schema.GroupKind{}, false, false }
-		slow, err := s.Find(t.Context(), reader, func(int) {})
+		for i := range s.Objects {
+			s.Objects[i].Known = schema.GroupKind{}
+		}
+		slow, err := s.Find(t.Context(), reader)
 		expect.NoError(t, err)
-		expect.Equal(t, fmt.Sprintf("%+v", s.Objects), slow.Records, fast.Records)
-		some += len(fast.Records)
+		expect.Equal(t, fmt.Sprintf("%+v", s.Objects), slow, fast)
+		some += len(fast)
 	}
 	if some == 0 {
 		t.Error("no selection finds anything")
@@ -97,10 +104,7 @@ func addRandom(t *testing.T, b *records.Builder, random *rand.Rand, i int) {
 }
 
 func randomSelection(random *rand.Rand) *archive.Selection {
-	s := &archive.Selection{
-		Whole:   random.IntN(2) == 0,
-		IsNamed: func(name string, kind schema.GroupVersionKind) bool { return kinds[name] == kind.GroupKind() },
-	}
+	s := &archive.Selection{Whole: random.IntN(2) == 0}
 	if random.IntN(2) == 0 {
 		namespace := []string{"a", "b"}[random.IntN(2)]
 		s.Namespace = &namespace
@@ -108,10 +112,11 @@ func randomSelection(random *rand.Rand) *archive.Selection {
 	names := []string{"job", "pod", "configmap", "namespace"}
 	kind := names[random.IntN(4)]
 	for range random.IntN(3) {
-		o := archive.Object{Kind: kind}
 		if random.IntN(3) == 0 {
-			o.Kind = names[random.IntN(4)]
+			kind = names[random.IntN(4)]
 		}
+		known := kinds[kind]
+		o := archive.Object{Kind: archive.Kind{Is: func(k schema.GroupKind) bool { return k == known }, Known: known, Namespaced: kind != "namespace"}}
 		if random.IntN(2) == 0 {
 			o.Name = []string{"n0", "n1", "n2", "a"}[random.IntN(4)]
 		}

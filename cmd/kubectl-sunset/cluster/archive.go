@@ -4,20 +4,13 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -33,24 +26,24 @@ func (c *Cluster) Archive(ctx context.Context, name string) (*v1alpha1.Retention
 	if name != "" {
 		object, err := c.Get(ctx, ArchiveKind, "", name)
 		if err != nil {
-			return nil, fmt.Errorf("get RetentionArchive %q: %w; to read an archive without the cluster, use --url", name, err)
+			return nil, fmt.Errorf("get RetentionArchive %q: %w", name, err)
 		}
 		one := &v1alpha1.RetentionArchive{}
 		return one, runtime.DefaultUnstructuredConverter.FromUnstructured(object, one)
 	}
 	all, err := c.Archives(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w; to read an archive without the cluster, use --url", err)
-	}
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
+		return nil, err
 	}
 	switch len(all) {
+	case 0:
+		return nil, errors.New("the cluster has no RetentionArchive")
 	case 1:
 		return &all[0], nil
-	case 0:
-		return nil, errors.New("the cluster has no RetentionArchive; to read an archive without the cluster, use --url")
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
 	}
 	return nil, fmt.Errorf("the cluster has several RetentionArchives; choose one with --archive: %s", strings.Join(names, ", "))
 }
@@ -68,55 +61,4 @@ func (c *Cluster) SecretData(ctx context.Context, namespace, name string) (map[s
 	secret := &corev1.Secret{}
 	err := c.raw.Get().AbsPath("/api/v1").Namespace(namespace).Resource("secrets").Name(name).Do(ctx).Into(secret)
 	return secret.Data, err
-}
-
-// Serving returns a kind as the cluster serves it in exactly this version. ok is false if the cluster does not serve it.
-func (c *Cluster) Serving(kind schema.GroupVersionKind) (served Kind, ok bool, err error) {
-	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		return Kind{}, false, nil
-	case err != nil:
-		return Kind{}, false, fmt.Errorf("discover kind %s: %w", kind, err)
-	}
-	return kindOf(m), true, nil
-}
-
-// IsBuiltIn reports whether Kubernetes itself serves the group of a kind.
-func IsBuiltIn(kind schema.GroupVersionKind) bool {
-	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == "apiextensions.k8s.io"
-}
-
-// UID returns the UID of an object. exists is false if the object or its kind does not exist.
-func (c *Cluster) UID(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (uid types.UID, exists bool, err error) {
-	served, ok, err := c.Serving(kind)
-	if err != nil || !ok {
-		return "", false, err
-	}
-	if !served.Namespaced {
-		namespace = ""
-	}
-	object, err := c.GetMetadata(ctx, served, namespace, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", false, nil
-	case err != nil:
-		return "", false, err
-	}
-	return object.UID, true, nil
-}
-
-// SetStatus writes the subresource status of an object, if its kind has one.
-func (c *Cluster) SetStatus(ctx context.Context, kind Kind, object map[string]any, status map[string]any) error {
-	o := &unstructured.Unstructured{Object: object}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": status})
-	if err != nil {
-		return err
-	}
-	_, err = c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).
-		Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-sunset"}, "status")
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -4,12 +4,14 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -35,6 +37,20 @@ func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, 
 		return nil, err
 	}
 	return created.Object, nil
+}
+
+// SetStatus writes the subresource status of an object, if its kind has one.
+func (c *Cluster) SetStatus(ctx context.Context, kind Kind, o *unstructured.Unstructured, status map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": status})
+	if err != nil {
+		return err
+	}
+	_, err = c.objects.Resource(kind.Resource).Namespace(o.GetNamespace()).
+		Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-sunset"}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // Username returns the name by which the API server knows the user; empty if it does not tell.

@@ -12,12 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // Kind is a kind that the cluster serves.
@@ -94,6 +97,30 @@ func (c *Cluster) changeable() ([]Kind, error) {
 
 func canChange(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch")
+}
+
+// Serving returns a kind as the cluster serves it in exactly this version.
+func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
+	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return Kind{}, fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
+	}
+	return kindOf(m), nil
+}
+
+// IsBuiltIn reports whether Kubernetes itself serves a group.
+func IsBuiltIn(group string) bool {
+	return scheme.Scheme.IsGroupRegistered(group) || group == "apiextensions.k8s.io"
+}
+
+// Live gets the object with a name; an empty one if there is none, or the cluster does not serve its kind. The namespace of a
+// cluster-scoped object does not matter.
+func (c *Cluster) Live(ctx context.Context, name audit.Object) (*unstructured.Unstructured, error) {
+	object, err := c.Owner(ctx, policy.Owner{Kind: schema.FromAPIVersionAndKind(name.APIVersion, name.Kind), Name: name.Name}, name.Namespace)
+	if meta.IsNoMatchError(err) {
+		err = nil
+	}
+	return &unstructured.Unstructured{Object: object}, err
 }
 
 // Owner gets the owner of an object in a namespace. It returns nil if the owner does not exist.

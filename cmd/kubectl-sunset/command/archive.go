@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/engine"
 )
@@ -30,105 +28,85 @@ func newArchive(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 		},
 	}
 	c.AddCommand(newArchiveLs(streams, now), newArchiveGet(streams, now), newArchiveLogs(streams, now), newArchiveDiff(streams, now),
-		newArchiveVerify(streams, now), newArchiveRestore(streams, now), newArchiveCompact(streams, now))
+		newArchiveVerify(streams), newArchiveRestore(streams, now), newArchiveCompact(streams, now))
 	return c
 }
 
 // archiveCommand is what the commands about records have in common: where the archive is, and which records to select.
 type archiveCommand struct {
 	archiveSource
-	now           time.Time
+	selection     archive.Selection
 	allNamespaces bool
-	selector      string
-	policy        string
+	labels        string
 	since, until  timeFlag
-	kept          bool
 	condition     string
-	whole         bool // with a namespace, also the Namespace object
 }
 
 func newArchiveCommand(streams genericiooptions.IOStreams, now time.Time) *archiveCommand {
 	return &archiveCommand{
-		archiveSource: archiveSource{streams: streams}, now: now,
-		since: timeFlag{now: now, past: true}, until: timeFlag{now: now, past: true},
+		archiveSource: archiveSource{streams: streams}, since: timeFlag{now: now, past: true}, until: timeFlag{now: now, past: true},
 	}
 }
 
-// selected is an open archive with the records that the arguments and flags select.
-type selected struct {
-	*openArchive
-	entries []archive.Entry
-}
-
 // complete adds the flags that select records, and lets the command run with these. The command must have its other flags already.
-func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *selected) error) *cobra.Command {
+func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *openArchive) error) *cobra.Command {
+	c.Use += " [-n NAMESPACE]"
 	flags := c.Flags()
 	flags.BoolVarP(&a.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped objects; the default with --url")
-	flags.StringVarP(&a.selector, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
-	flags.StringVar(&a.policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
-	flags.BoolVar(&a.kept, "kept", false, "also records of versions that Sunset did not delete")
+	flags.StringVarP(&a.labels, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
+	flags.StringVar(&a.selection.Policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
+	flags.BoolVar(&a.selection.Kept, "kept", false, "also records of versions that Sunset did not delete")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
 	flags.Var(&a.since, "since", "only records from this time on: RFC 3339, or a duration before now such as 7d")
 	flags.Var(&a.until, "until", "only records before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
-	a.addSource(c)
+	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
+		if err := a.find(ctx, from, args); err != nil {
+			return err
+		}
+		if len(from.entries) == 0 {
+			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
+		}
+		return run(ctx, from)
+	})
 	c.ValidArgsFunction = completeKinds(&a.connection)
-	c.RunE = func(c *cobra.Command, args []string) error { return explainArchive(a.find(c.Context(), args, run)) }
 	return c
 }
 
 // find finds the records that the arguments and flags select.
-func (a *archiveCommand) find(ctx context.Context, args []string, run func(context.Context, *selected) error) error {
-	from, err := a.open(ctx)
-	if err != nil {
+func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (err error) {
+	progress := terminal.StartProgress(a.streams.ErrOut, "records read")
+	defer progress.Stop()
+	s := &a.selection
+	s.Since, s.Until, s.Progress = a.since.time, a.until.time, progress.Set
+	if s.Objects, err = archive.ParseObjects(args, from.kind); err != nil {
 		return err
 	}
-	defer from.Close()
-	selection, err := a.selection(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	if selection.Evaluator != nil {
-		defer selection.Evaluator.Close()
-	}
-	progress := terminal.StartProgress(a.streams.ErrOut, "records found")
-	found, err := selection.Find(ctx, from.Reader, progress.Set)
-	progress.Stop()
-	if err != nil {
-		return err
-	}
-	if len(found.Records) == 0 {
-		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
-	}
-	if err := run(ctx, &selected{from, found.Records}); err != nil || found.Failed == 0 {
-		return err
-	}
-	notes{a.streams.ErrOut}.note("--cel fails on %s, which the command does not select; the first is %v", preview.Count(found.Failed, "record"), found.Failure)
-	return errFindings
-}
-
-// selection returns the selection of the arguments and flags. The caller closes its Evaluator, unless that is nil.
-func (a *archiveCommand) selection(ctx context.Context, from *openArchive, args []string) (s *archive.Selection, err error) {
-	s = &archive.Selection{
-		Policy: a.policy, Since: a.since.time, Until: a.until.time, Kept: a.kept, Whole: a.whole, Resolve: from.resolve, IsNamed: isKind,
-	}
-	if s.Objects, err = archive.ParseObjects(args); err != nil {
-		return nil, err
-	}
-	if s.Selector, err = labels.Parse(a.selector); err != nil {
-		return nil, fmt.Errorf("--selector: %w", err)
+	if s.Selector, err = labels.Parse(a.labels); err != nil {
+		return fmt.Errorf("--selector: %w", err)
 	}
 	if s.Namespace, err = a.selectedNamespace(); err != nil {
-		return nil, err
+		return err
 	}
-	return s, a.compile(ctx, s)
+	if a.condition != "" {
+		compiler, err := engine.NewCompiler(engine.Options{})
+		if err != nil {
+			return err
+		}
+		filter, problems := compiler.Filter(a.condition, "--cel")
+		if len(problems) > 0 {
+			return fmt.Errorf("%s\n%s", problems[0], problems[0].Snippet())
+		}
+		s.Filter, s.Evaluator = filter, compiler.NewEvaluator(ctx)
+		defer s.Evaluator.Close()
+	}
+	from.entries, err = s.Find(ctx, from.Reader)
+	return err
 }
 
 // selectedNamespace returns the namespace of the selection; nil for all.
 func (a *archiveCommand) selectedNamespace() (*string, error) {
 	switch {
-	case a.allNamespaces && a.namespace != "":
-		return nil, errors.New("use either -n or -A")
 	case a.allNamespaces, a.namespace == "" && a.url != "":
 		return nil, nil
 	case a.namespace != "":
@@ -138,25 +116,8 @@ func (a *archiveCommand) selectedNamespace() (*string, error) {
 	return &namespace, err
 }
 
-// compile compiles the condition.
-func (a *archiveCommand) compile(ctx context.Context, s *archive.Selection) error {
-	if a.condition == "" {
-		return nil
-	}
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		return err
-	}
-	filter, problems := compiler.Filter(a.condition, "--cel")
-	if len(problems) > 0 {
-		return fmt.Errorf("%s\n%s", problems[0], problems[0].Snippet())
-	}
-	s.Filter, s.Evaluator = filter, compiler.NewEvaluator(ctx)
-	return nil
-}
-
 // read reads the records, and shows the number. If there are none, it returns errFindings.
-func (a *archiveCommand) read(ctx context.Context, from *selected, yield func(archive.Content) error) error {
+func (a *archiveCommand) read(ctx context.Context, from *openArchive, yield func(archive.Content) error) error {
 	if len(from.entries) == 0 {
 		return errFindings
 	}

@@ -2,23 +2,22 @@
 
 package command
 
+const archiveExitCodes = `
+
+Exit codes: 0 success; 1 the command found a problem, a difference, or nothing to print or restore; 2 wrong usage, or an
+archive or cluster that cannot be read.`
+
 const archiveHelp = `Find the objects that policies have archived before they deleted them, print them and their logs, and restore them.
 
 The commands read the archive of a RetentionArchive of the cluster, or the one at --url. They use the credentials for
 the store that your environment has, as the programs of its provider do, such as AWS_PROFILE. If the RetentionArchive
 names a Secret with credentials and you have permission to get it, they use those. To read an encrypted archive, give
-the file with your private key of age with --identity.
-
-Exit codes: 0 success; 1 the command found a problem, or nothing; 2 wrong usage, or an archive or cluster that cannot be
-read.`
+the file with your private key of age with --identity.` + archiveExitCodes
 
 const archiveExamples = `  # What was deleted in this namespace in the last week?
   kubectl sunset archive ls -n team-a --since 7d
 
-  # Print a deleted Job
-  kubectl sunset archive get job/report -n team-a
-
-  # Bring it back
+  # Bring a Job back
   kubectl sunset archive restore job/report -n team-a --yes`
 
 const archiveSelectionHelp = `
@@ -30,12 +29,12 @@ you use --kept.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The
-variable object is the archived object; if you use it, the command reads the whole records, which takes longer.`
+variable object is the archived object; if you use it, the command reads the whole records, which takes longer. If the
+expression fails on a record, the command ends: read fields that some objects lack as in record.labels.?team.` + archiveExitCodes
 
 const archiveLsHelp = `List archived objects, the newest first, with what happened to them and by which rule. The command reads only the index
-of the archive.` + archiveSelectionHelp + `
-
-Exit codes: 0 success; 1 the expression of --cel fails on a record; 2 wrong usage, or an archive that cannot be read.`
+of the archive. -o html writes a page to share: one file that needs no network. If there are no records, the exit code
+is 0, as in kubectl get.` + archiveSelectionHelp
 
 const archiveLsExamples = `  # What was deleted in the namespace team-a in the last week?
   kubectl sunset archive ls -n team-a --since 7d
@@ -46,14 +45,11 @@ const archiveLsExamples = `  # What was deleted in the namespace team-a in the l
   # Which Jobs had more than ten Pods at a time?
   kubectl sunset archive ls jobs -A --cel 'object.?spec.parallelism.orValue(1) > 10'
 
-  # List an archive without its cluster
-  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1'`
+  # List an archive without its cluster, as a page to share
+  kubectl sunset archive ls --url 's3://backups/cluster-1?region=eu-central-1' -o html > archive.html`
 
 const archiveGetHelp = `Print archived objects as YAML: as they were right before they were deleted, except for redacted values. With --record,
-print the whole records: with dependents, Events, logs, the policy and the rule.` + archiveSelectionHelp + `
-
-Exit codes: 0 success; 1 no record found, or the expression of --cel fails on a record; 2 wrong usage, or an archive
-that cannot be read.`
+print the whole records: with dependents, Events, logs, the policy and the rule.` + archiveSelectionHelp
 
 const archiveGetExamples = `  # Print a deleted Job
   kubectl sunset archive get job/report -n team-a
@@ -65,9 +61,7 @@ const archiveGetExamples = `  # Print a deleted Job
   kubectl sunset archive get job/report -n team-a --record -o json`
 
 const archiveLogsHelp = `Print the logs of containers in records. Rules archive them if archive.logs is set. With more than one log, each line
-begins with the Pod and the container.` + archiveSelectionHelp + `
-
-Exit codes: 0 success; 1 no record or log found; 2 wrong usage, or an archive that cannot be read.`
+begins with the Pod and the container.` + archiveSelectionHelp
 
 const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
   kubectl sunset archive logs job/report -n team-a
@@ -76,50 +70,35 @@ const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
   kubectl sunset archive logs pod/report-x7k2p -n team-a -c main`
 
 const archiveDiffHelp = `Compare archived objects with the objects of the same names in the cluster, as kubectl diff does. Of several records of
-an object, the command compares the newest. Of Secrets, it compares only metadata.` + archiveSelectionHelp + `
-
-Exit codes: 0 no difference; 1 differences, no record found, or the expression of --cel fails on a record; 2 wrong usage,
-or an archive or cluster that cannot be read.`
+an object, the command compares the newest. Of Secrets, it compares only metadata.` + archiveSelectionHelp
 
 const archiveDiffExamples = `  # How does the ConfigMap differ from the one that was deleted?
   kubectl sunset archive diff configmap/settings -n team-a`
 
 const archiveVerifyHelp = `Read the whole archive and check it: that every object has the digest in its name, that every record can be decoded, and
 that no segment is missing that the index names. Without --identity, the command checks only the digests of an encrypted
-archive.
-
-Exit codes: 0 the archive is intact; 1 something is damaged or missing; 2 wrong usage, or an archive that cannot be
-read.`
+archive.` + archiveExitCodes
 
 const archiveVerifyExamples = `  # Is the archive intact?
-  kubectl sunset archive verify
-
-  # Check an encrypted archive with its private key
-  kubectl sunset archive verify --url 's3://backups/cluster-1?region=eu-central-1' --identity key.txt`
+  kubectl sunset archive verify`
 
 const archiveRestoreHelp = `Create archived objects again. Without --yes, the command shows which objects it would create, and how they would differ
-from the archived ones; it changes nothing.
+from the archived ones. It has the API server check them, with requests that are dry runs, and changes nothing.
 
 It never replaces an object. It leaves out fields that the API server sets, and finalizers. It keeps references to
 owners that exist, and sets references between objects that it restores together; it removes all others, because garbage
 collection would delete the objects. Jobs, and similar kinds of other projects, come back suspended, so that they do not
 run again. Custom resources that ran to completion in another way are not restored, unless you use --finished. Pods are
-not restored; "archive get" prints them. Volumes have no data in the archive. Every restored object
-has a hold, and annotations that name its record. The text names what differs, and why an object is not restored.
+not restored; "archive get" prints them. Volumes have no data in the archive. Every restored object has a hold, and
+annotations that name its record. The text names what differs, and why an object is not restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
-archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces and owners come
-first. The cluster must serve the kinds of the objects: restore CustomResourceDefinitions with a call of their own. You
-need permission to create the objects, and to get them, their owners and their namespaces.` + archiveSelectionHelp + `
-
-Exit codes: 0 every selected object was or would be restored; 1 some were not, or no record was found; 2 wrong usage, or
-an archive or cluster that cannot be read.`
+archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces and owners come first. The
+cluster must serve the kinds of the objects: restore CustomResourceDefinitions with a call of their own. You need
+permission to create the objects, also for a dry run, and to get their owners.` + archiveSelectionHelp
 
 const archiveRestoreExamples = `  # What would come back?
   kubectl sunset archive restore job/report -n team-a
-
-  # Create it
-  kubectl sunset archive restore job/report -n team-a --yes
 
   # Undo what a policy deleted in the last two hours
   kubectl sunset archive restore -A --policy batch --since 2h --yes
@@ -132,9 +111,7 @@ files are in the archive below parquet/, partitioned by month, or at --to. The c
 over, and each day only once; run it daily. It prints the names of the files.
 
 Parquet files are not encrypted: for an encrypted archive, --to is required. If the RetentionArchive has retain, Sunset
-also deletes the Parquet files in the archive; those at --to it does not know.
-
-Exit codes: 0 success; 2 wrong usage, or an archive that cannot be read or written.`
+also deletes the Parquet files in the archive; those at --to it does not know.` + archiveExitCodes
 
 const archiveCompactExamples = `  # Copy what was archived until yesterday
   kubectl sunset archive compact

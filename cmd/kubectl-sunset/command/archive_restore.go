@@ -4,15 +4,21 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // archiveRestore is the command archive restore.
@@ -20,14 +26,16 @@ type archiveRestore struct {
 	*archiveCommand
 	yes, diff bool
 	options   restore.Options
-	output    outputFlags
+
+	created    map[types.UID]types.UID // by the UIDs of the archived objects
+	namespaces map[string]bool         // that were created
 }
 
 func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now)}
-	r.whole = true
+	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now), options: restore.Options{BuiltIn: cluster.IsBuiltIn}}
+	r.selection.Whole, r.created, r.namespaces = true, map[types.UID]types.UID{}, map[string]bool{}
 	c := &cobra.Command{
-		Use:     "restore [KIND[/NAME] | KIND NAME]... [-n NAMESPACE] [--yes] [--archive NAME | --url URL]",
+		Use:     "restore [KIND[/NAME] | KIND NAME]... [--yes]",
 		Short:   "Create archived objects again",
 		Long:    archiveRestoreHelp,
 		Example: archiveRestoreExamples,
@@ -37,13 +45,10 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	flags.BoolVar(&r.diff, "diff", false, "show how the objects to create differ from the archived ones")
 	flags.BoolVar(&r.options.Redacted, "redacted", false, "restore objects although values were redacted and are not in the archive")
 	flags.BoolVar(&r.options.Finished, "finished", false, "restore custom resources that ran to completion, although their controllers may run them again")
-	c.MarkFlagsMutuallyExclusive("yes", "diff")
-	r.output.add(c, asNames)
-	c.MarkFlagsMutuallyExclusive("output", "diff")
 	return r.complete(c, r.run)
 }
 
-func (r *archiveRestore) run(ctx context.Context, from *selected) error {
+func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	c, err := r.connection.connect()
 	if err != nil {
 		return err
@@ -56,54 +61,104 @@ func (r *archiveRestore) run(ctx context.Context, from *selected) error {
 	}); err != nil {
 		return err
 	}
-	live, err := r.look(ctx, c, records)
+	uids := map[audit.Object]types.UID{}
+	steps := restore.Plan(records, func(name audit.Object) types.UID {
+		if _, known := uids[name]; !known {
+			object, failure := c.Live(ctx, name)
+			if failure != nil && !apierrors.IsForbidden(failure) {
+				err = fmt.Errorf("find out whether %s exists: %w", name, failure)
+			}
+			uids[name] = object.GetUID()
+		}
+		return uids[name]
+	}, r.options)
 	if err != nil {
 		return err
 	}
-	steps := restore.Plan(records, live, r.options)
-	if r.yes {
-		err = r.create(ctx, c, steps)
+	if err := r.carryOut(ctx, c, steps); err != nil {
+		return err
 	}
-	if err == nil {
-		err = r.print(steps)
-	}
-	if err == nil && restore.Count(steps) < len(steps) {
-		err = errFindings
-	}
-	return err
+	return r.print(steps)
 }
 
-// print prints the plan or, with --yes, what was created.
-func (r *archiveRestore) print(steps []*restore.Step) error {
-	var objects []any
-	var names []*metav1.PartialObjectMetadata
-	for _, s := range steps {
-		if s.Object != nil {
-			objects = append(objects, s.Object)
-			names = append(names, nameOf(s.Ref.GroupVersion().String(), s.Ref.Kind, s.Ref.Name))
-		}
-	}
-	text := restore.Text{Steps: steps, Created: r.yes}
-	if r.diff || r.output.printer != nil { // the objects, and what is not restored
-		text.OnlyRefused = true
-		if err := text.Write(r.streams.ErrOut); err != nil || len(objects) == 0 {
-			return err
-		}
-	}
-	if r.diff {
-		return r.showDifferences(steps)
-	}
-	return r.output.print(r.streams.Out, listOf(objects), text.Write, names...)
-}
-
-func (r *archiveRestore) showDifferences(steps []*restore.Step) error {
-	for _, s := range steps {
+// carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be
+// created, it continues with the others.
+func (r *archiveRestore) carryOut(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
+	progress := terminal.StartProgress(r.streams.ErrOut, "objects checked or restored")
+	defer progress.Stop()
+	for i, s := range steps {
 		if s.Object == nil {
 			continue
 		}
-		if _, err := writeDifference(r.streams.Out, "restored", runtime.DeepCopyJSON(s.Archived), s.Object); err != nil {
+		uid, err := r.create(ctx, c, s)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.Refuse(err.Error())
+			continue
+		}
+		r.created[s.Archived.GetUID()] = uid
+		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
+		progress.Set(i + 1)
+	}
+	return nil
+}
+
+// create creates one object with its status, and returns its UID. The API server checks it first.
+func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	object, err := s.Linked(r.created)
+	if err != nil {
+		return "", err
+	}
+	kind, err := c.Serving(object.GroupVersionKind())
+	if err != nil {
+		return "", err
+	}
+	answer := &unstructured.Unstructured{}
+	answer.Object, err = c.Create(ctx, kind, object.Object, true)
+	if err == nil {
+		err = s.Confirm(answer)
+	}
+	if err == nil && r.yes {
+		answer.Object, err = c.Create(ctx, kind, object.Object, false)
+	}
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	case apierrors.IsNotFound(err) && !r.yes && r.namespaces[object.GetNamespace()]:
+		return s.Archived.GetUID(), nil // the API server can check it only when the namespace exists
+	case err != nil:
+		return "", err
+	case !r.yes:
+		return answer.GetUID(), nil
+	}
+	s.Object = answer
+	if s.Status != nil {
+		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
+			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
+		}
+	}
+	return answer.GetUID(), nil
+}
+
+// print prints the plan or, with --yes, what was created. Differences follow the text.
+func (r *archiveRestore) print(steps []*restore.Step) error {
+	if err := restore.Write(r.streams.Out, steps, r.yes); err != nil {
+		return err
+	}
+	isWhole := true
+	for _, s := range steps {
+		isWhole = isWhole && s.Object != nil
+		if !r.diff || s.Object == nil {
+			continue
+		}
+		if _, err := writeDifference(r.streams.Out, "restored", s.Archived, s.Object); err != nil {
 			return err
 		}
+	}
+	if !isWhole {
+		return errFindings
 	}
 	return nil
 }

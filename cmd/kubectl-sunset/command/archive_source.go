@@ -9,12 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
@@ -31,10 +31,24 @@ type archiveSource struct {
 	connection connection
 }
 
-// addSource adds the flags of the archive and of the connection. The command must have its other flags already.
-func (s *archiveSource) addSource(c *cobra.Command) {
+// openArchive is an archive that can be read.
+type openArchive struct {
+	*records.Reader
+	Name    string           // of the RetentionArchive, or the URL without its parameters
+	cluster *cluster.Cluster // nil with a URL
+	entries []archive.Entry  // that the arguments and flags select
+}
+
+// addSource adds the flags of the archive and of the connection, and lets the command run with the archive. The command must have its
+// other flags already.
+func (s *archiveSource) addSource(c *cobra.Command, run func(ctx context.Context, from *openArchive, args []string) error) *cobra.Command {
+	c.Use += " [--archive NAME | --url URL]"
 	s.addFlags(c, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
 	c.ValidArgsFunction = cobra.NoFileCompletions
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return explainArchive(s.open(c.Context(), func(from *openArchive) error { return run(c.Context(), from, args) }))
+	}
+	return c
 }
 
 func (s *archiveSource) addFlags(c *cobra.Command, namespace string) {
@@ -47,88 +61,6 @@ func (s *archiveSource) addFlags(c *cobra.Command, namespace string) {
 	completeNames(c, &s.connection, "archive", cobra.ShellCompDirectiveNoFileComp, cluster.ArchiveKind)
 }
 
-// openArchive is an archive that can be read.
-type openArchive struct {
-	*records.Reader
-	Name    string // of the RetentionArchive, or the URL without its parameters
-	store   *store.Store
-	cluster *cluster.Cluster // nil with a URL
-}
-
-// Close releases connections.
-func (o *openArchive) Close() { _ = o.store.Close() }
-
-// open opens the archive. The caller closes it. Credentials are those of the user's environment or, if the RetentionArchive names a
-// Secret that the user may get, of that Secret.
-func (s *archiveSource) open(ctx context.Context) (*openArchive, error) {
-	o := &openArchive{Reader: &records.Reader{}, Name: withoutParameters(s.url)}
-	var err error
-	if o.Identities, err = s.readIdentities(); err != nil {
-		return nil, err
-	}
-	url, credentials := s.url, map[string][]byte(nil)
-	if url == "" {
-		if url, credentials, err = s.ask(ctx, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.store, err = store.Open(ctx, url, credentials); err != nil {
-		return nil, fmt.Errorf("open archive %s: %w", o.Name, err)
-	}
-	o.Bucket = o.store
-	return o, nil
-}
-
-// withoutParameters returns a URL without its parameters, which may contain secrets.
-func withoutParameters(url string) string {
-	url, _, _ = strings.Cut(url, "?")
-	return url
-}
-
-// ask reads the RetentionArchive.
-func (s *archiveSource) ask(ctx context.Context, o *openArchive) (url string, credentials map[string][]byte, err error) {
-	c, err := s.connection.connect()
-	if err != nil {
-		return "", nil, fmt.Errorf("%w; to read an archive without a cluster, use --url", err)
-	}
-	found, err := c.Archive(ctx, s.name)
-	if err != nil {
-		return "", nil, err
-	}
-	o.Name, o.cluster = found.Name, c
-	if found.Spec.Credentials != nil {
-		credentials, err = s.askSecret(ctx, c, found.Spec.Credentials)
-	}
-	return found.Spec.URL, credentials, err
-}
-
-func (s *archiveSource) askSecret(ctx context.Context, c *cluster.Cluster, of *v1alpha1.SecretReference) (map[string][]byte, error) {
-	data, err := c.SecretData(ctx, of.Namespace, of.Name)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		notes{s.streams.ErrOut}.note("%v; the command uses the credentials of your environment", err)
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get the Secret with the credentials of the archive: %w", err)
-	}
-	return data, nil
-}
-
-func (s *archiveSource) readIdentities() ([]age.Identity, error) {
-	if s.identity == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(s.identity)
-	if err != nil {
-		return nil, fmt.Errorf("--identity: %w", err)
-	}
-	all, err := records.ParseIdentities(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("--identity %s: %w", s.identity, err)
-	}
-	return all, nil
-}
-
 // explainArchive adds the next step to an error of the archive.
 func explainArchive(err error) error {
 	if errors.Is(err, records.ErrEncrypted) {
@@ -137,14 +69,65 @@ func explainArchive(err error) error {
 	return err
 }
 
-// resolve returns the only kind that has a name: a kind of Kubernetes, or of the cluster.
-func (o *openArchive) resolve(name string) (kind schema.GroupKind, namespaced, ok bool) {
-	kind, namespaced, ok = load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isKind(name, kind) })
-	if ok || o.cluster == nil {
-		return kind, namespaced, ok
+// open opens the archive for run. Credentials are those of the user's environment or, if the RetentionArchive names a Secret that the
+// user may get, of that Secret.
+func (s *archiveSource) open(ctx context.Context, run func(*openArchive) error) error {
+	o := &openArchive{Reader: &records.Reader{}}
+	url, credentials, err := s.find(ctx, o)
+	if err != nil {
+		return err
 	}
-	found, err := o.cluster.Kind(name)
-	return found.GroupKind(), found.Namespaced, err == nil
+	if s.identity != "" {
+		text, err := os.ReadFile(s.identity)
+		if err == nil {
+			o.Identities, err = records.ParseIdentities(string(text))
+		}
+		if err != nil {
+			return fmt.Errorf("--identity: %w", err)
+		}
+	}
+	bucket, err := store.Open(ctx, url, credentials)
+	if err != nil {
+		return fmt.Errorf("open archive %s: %w", o.Name, err)
+	}
+	defer func() { _ = bucket.Close() }()
+	o.Bucket = bucket
+	return run(o)
 }
 
-func isKind(name string, kind schema.GroupVersionKind) bool { return isNamed(name, kind) }
+// find finds the URL and the credentials of the archive.
+func (s *archiveSource) find(ctx context.Context, o *openArchive) (url string, credentials map[string][]byte, err error) {
+	if s.url != "" {
+		o.Name, _, _ = strings.Cut(s.url, "?") // parameters may contain secrets
+		return s.url, nil, nil
+	}
+	var found *v1alpha1.RetentionArchive
+	if o.cluster, err = s.connection.connect(); err == nil {
+		found, err = o.cluster.Archive(ctx, s.name)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%w; to read an archive without the cluster, use --url", err)
+	}
+	o.Name = found.Name
+	if secret := found.Spec.Credentials; secret != nil {
+		credentials, err = o.cluster.SecretData(ctx, secret.Namespace, secret.Name)
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			notes{s.streams.ErrOut}.note("%v; the command uses the credentials of your environment", err)
+			err = nil
+		}
+	}
+	return found.Spec.URL, credentials, err
+}
+
+// kind returns the kind with a name: a kind of Kubernetes or of the cluster, and otherwise any that can have this name.
+func (o *openArchive) kind(name string) archive.Kind {
+	known, namespaced, ok := load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isNamed(name, kind) })
+	if !ok && o.cluster != nil {
+		found, err := o.cluster.Kind(name)
+		known, namespaced, ok = found.GroupKind(), found.Namespaced, err == nil
+	}
+	if !ok {
+		return archive.Kind{Is: func(kind schema.GroupKind) bool { return isNamed(name, kind.WithVersion("v1")) }}
+	}
+	return archive.Kind{Is: func(kind schema.GroupKind) bool { return kind == known }, Known: known, Namespaced: namespaced}
+}

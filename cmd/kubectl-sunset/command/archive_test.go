@@ -28,8 +28,10 @@ import (
 // archivedAt is when the records of the tests were archived.
 var archivedAt = now.Add(-26 * time.Hour)
 
+type archivedObject struct{ object, policy, outcome, dependent, log string }
+
 // archived are the objects of the archive of the tests.
-var archived = []struct{ object, policy, outcome, dependent, log string }{
+var archived = []archivedObject{
 	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u1","resourceVersion":"5","labels":{"team":"a"},
 		"creationTimestamp":"2026-02-20T00:00:00Z"},"spec":{"parallelism":2,"selector":{"matchLabels":{"controller-uid":"u1"}}},"status":{"failed":1}}`,
 		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n"},
@@ -42,11 +44,16 @@ var archived = []struct{ object, policy, outcome, dependent, log string }{
 // newArchived writes an archive into a directory, and returns its URL.
 func newArchived(t *testing.T, recipients ...age.Recipient) string {
 	t.Helper()
+	return newArchivedOf(t, archived, recipients...)
+}
+
+func newArchivedOf(t *testing.T, objects []archivedObject, recipients ...age.Recipient) string {
+	t.Helper()
 	url := "file://" + t.TempDir()
 	to, err := store.Open(t.Context(), url, nil)
 	expect.NoError(t, err)
 	b, index := archive.NewBuilder(recipients...), archive.NewIndexer(to, recipients...)
-	for i, a := range archived {
+	for i, a := range objects {
 		object := &unstructured.Unstructured{}
 		expect.NoError(t, object.UnmarshalJSON([]byte(a.object)))
 		r := archive.Record{
@@ -65,7 +72,7 @@ func newArchived(t *testing.T, recipients ...age.Recipient) string {
 	expect.NoError(t, err)
 	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
 	index.Add(segment)
-	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept} {
+	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept}[:len(objects)] {
 		index.Finish(segment.Name, i, result, archivedAt.Add(time.Minute))
 	}
 	expect.NoError(t, index.Flush(t.Context(), archivedAt.Add(time.Minute)))
@@ -102,18 +109,22 @@ func TestArchiveLs(t *testing.T) {
 		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
 		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
 		`--cel object.?spec.parallelism.orValue(1)>1`:                          "job.batch/report",
+		`--cel record.dependents.exists(d,d=="Pod/report-x")`:                  "job.batch/report",
+		`--cel size(record.dependents)+size(record.labels)==0`:                 "widget.example.com/w secret/token job.batch/mail",
+		`--cel has(object.metadata)`:                                           all,
 		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
 	} {
 		got := run(t, "", slices.Concat([]string{"archive", "ls", "--url", url, "-o", "name"}, strings.Fields(args))...)
 		wants(t, got, command.ExitOK)
 		expect.Equal(t, args, want, strings.Join(strings.Fields(got.out), " "))
 	}
-	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--cel", `record.labels.team == "a"`, "-o", "name"), command.ExitFindings,
-		"job.batch/report", "--cel fails on 1 record, which the command does not select; the first is Job.batch/dev/mail: filter: no such key: team")
+	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--cel", `record.labels.team == "a"`, "-o", "name"), command.ExitError,
+		"--cel fails on Job.batch/dev/mail: filter: no such key: team")
 	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--policy", "none"), command.ExitOK, "No record found in archive file://")
 	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
 	wants(t, run(t, "", "archive", "ls", "pods", "--url", url, "-o", "json"), command.ExitOK, `"dependent": "Pod/report-x"`, `"name": "report"`, `"result": "deleted"`, `"outcome": "Failed"`)
 	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/28/")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "html"), command.ExitOK, "<title>Archived objects</title>", "By policy", "<td>report")
 }
 
 func TestArchiveGet(t *testing.T) {
@@ -182,10 +193,13 @@ func TestArchiveRestore(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
 	const job = "/apis/batch/v1/namespaces/dev/jobs/report"
 	wants(t, s.run(t, "", "archive", "restore", "job/report"), command.ExitOK, "Job.batch/dev/report would be restored\n", "  spec.suspend is true",
-		"its dependents are only in the record: 1 of kind Pod", "1 object would be restored (dry run)")
-	expect.Equal(t, "created by a dry run", 0, len(s.created))
-	wants(t, s.run(t, "", "archive", "restore", "job/report", "-o", "yaml"), command.ExitOK, "suspend: true\n", "sunset-k8s.io/restored-from: history/segments/")
-	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "--- archived/Job/report\n+++ restored/Job/report\n", "-  uid: u1\n", "+    sunset-k8s.io/hold: ")
+		"1 of its dependents are only in the record", "1 object would be restored (dry run)")
+	for _, path := range s.created {
+		if !strings.HasPrefix(path, "/apis/batch/v1/namespaces/dev/jobs?All ") {
+			t.Errorf("a dry run created %s", path)
+		}
+	}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "--- archived/Job/report\n+++ restored/Job/report\n", "-  uid: u1\n", "+    sunset-k8s.io/hold: ", "+    sunset-k8s.io/restored-from: history/segments/", "+  suspend: true\n")
 
 	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitOK, "Job.batch/dev/report restored\n", "1 object restored. Each has a hold")
 	restored := s.object(t, job)
@@ -193,11 +207,48 @@ func TestArchiveRestore(t *testing.T) {
 	if !suspended || restored.GetUID() != "" || restored.GetAnnotations()["sunset-k8s.io/restored-uid"] != "u1" {
 		t.Errorf("restored: %v", restored.Object)
 	}
-	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report not restored: another object of this name exists",
-		"Job.batch/dev/mail restored", "Secret/prod/token not restored: namespace prod does not exist", "Widget.example.com/w not restored: the cluster does not serve",
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/prod/secrets": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "NotFound") }}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report not restored: an object of this name exists",
+		"Job.batch/dev/mail restored", "Secret/prod/token not restored: the server could not find",
+		`Widget.example.com/w not restored: no matches for kind "Widget" in version "example.com/v1"; ensure that its CustomResourceDefinition is installed`,
 		"1 object restored, 3 not")
 	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
 	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+}
+
+// TestArchiveRestoreNamespace: a dry run of a namespace also shows its objects, although the API server cannot check them yet. An object
+// whose owner cannot be created is not created.
+func TestArchiveRestoreNamespace(t *testing.T) {
+	url := newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"new","uid":"u1","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owner","namespace":"new","uid":"u2","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"new","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"owner","uid":"u2"}]}}`},
+	})
+	s := newArchiveServer(t, url)
+	missing := func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "NotFound") }
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/new/secrets": missing}
+	wants(t, s.run(t, "", "archive", "restore", "-n", "new"), command.ExitOK, "Namespace/new would be", "Secret/new/owner would be", "Secret/new/owned would be")
+	wants(t, s.run(t, "", "archive", "restore", "-n", "new", "--yes"), command.ExitFindings, "Namespace/new restored",
+		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
+}
+
+// TestArchiveRestoreOwner: a reference to an owner that the user may not get is removed. If it cannot be found out for another reason
+// whether an owner exists, nothing is restored.
+func TestArchiveRestoreOwner(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"u2"}]}}`},
+	}))
+	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitError, "find out whether Job.batch/dev/owner exists")
+	expect.Equal(t, "created", 0, len(s.created))
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "owner reference removed: there is no Job owner with UID u2, or you have no permission to get it")
+	s.store(owner, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2"}}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored")
+	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
 }
 
 // TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
@@ -221,6 +272,10 @@ func TestArchiveDiff(t *testing.T) {
 	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), cmp.AllowUnexported(ran{}))
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
+	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-type: Opaque\n")
+	s.store("/api/v1/namespaces/prod/secrets/token", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"6"}}`)
+	s.list("/api/v1/namespaces/prod/secrets", "v1", "Secret", []string{`{"metadata":{"name":"token"}}`})
+	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-  resourceVersion: \"5\"\n+  resourceVersion: \"6\"\n")
 }
 
 // TestArchiveChoice: the only RetentionArchive of the cluster is the default.
@@ -241,6 +296,6 @@ func TestArchiveChoice(t *testing.T) {
 func TestArchiveCompact(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "compact", "--url", url)
-	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-1-", "5 records copied into 1 file.")
+	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-", "5 records copied into 1 file.")
 	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
 }

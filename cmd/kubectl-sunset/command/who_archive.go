@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
 )
 
@@ -47,23 +46,18 @@ func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) err
 }
 
 func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, report *who.Report) error {
-	from, err := source.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	progress := terminal.StartProgress(w.streams.ErrOut, "records found")
-	defer progress.Stop()
-	selection := &archive.Selection{Objects: []archive.Object{{Kind: report.Object.Kind, Name: report.Object.Name}}, Resolve: from.resolve, IsNamed: isKind}
-	if report.Object.Namespace != "" {
-		selection.Namespace = &report.Object.Namespace
-	}
-	found, err := selection.Find(ctx, from.Reader, progress.Set)
-	if err != nil {
-		return fmt.Errorf("search archive %s: %w", from.Name, err)
-	}
-	for _, e := range found.Records {
-		report.AddArchived(e, from.Name)
-	}
-	return nil
+	return source.open(ctx, func(from *openArchive) error {
+		selection := &archive.Selection{Objects: []archive.Object{{Kind: from.kind(report.Object.Kind), Name: report.Object.Name}}}
+		if report.Object.Namespace != "" {
+			selection.Namespace = &report.Object.Namespace
+		}
+		found, err := selection.Find(ctx, from.Reader)
+		if err != nil {
+			return fmt.Errorf("search archive %s: %w", from.Name, err)
+		}
+		for _, e := range found {
+			report.AddArchived(e, from.Name)
+		}
+		return nil
+	})
 }

@@ -3,12 +3,15 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // viewOnly says why objects of these kinds are not restored.
@@ -49,127 +52,124 @@ var stopped = map[schema.GroupKind]field{
 // queueName is the label and the former annotation with which Kueue starts suspended objects.
 const queueName = "kueue.x-k8s.io/queue-name"
 
-var jobs = schema.GroupKind{Group: "batch", Kind: "Job"}
+var (
+	jobs    = schema.GroupKind{Group: "batch", Kind: "Job"}
+	claims  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumes = schema.GroupKind{Kind: "PersistentVolume"}
+)
 
 // controllerLabels are the labels that the Job controller adds to the template of a Job.
 var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
 
+// IsViewOnly reports whether objects of this kind are never restored.
+func IsViewOnly(o *unstructured.Unstructured) bool {
+	return viewOnly[nameOf(o).GroupKind()] != ""
+}
+
 // stop keeps objects that run to completion from running again.
 func (s *Step) stop() {
-	stop, ok := stopped[s.Ref.GroupKind()]
+	stop, ok := stopped[s.Name.GroupKind()]
 	if !ok {
 		return
 	}
-	path := strings.Split(stop.path, ".")
-	if err := unstructured.SetNestedField(s.Object, stop.value, path...); err != nil {
-		s.Object, s.Status, s.Why = nil, nil, "cannot keep it from running again: "+err.Error()
+	if err := unstructured.SetNestedField(s.Object.Object, stop.value, strings.Split(stop.path, ".")...); err != nil {
+		s.Refuse("cannot keep it from running again: " + err.Error())
 		return
 	}
 	s.note("%s is %v, so that it does not run again", stop.path, stop.value)
-	if labels := s.object().GetLabels(); labels[queueName] != "" || s.object().GetAnnotations()[queueName] != "" {
-		unstructured.RemoveNestedField(s.Object, "metadata", "labels", queueName)
-		unstructured.RemoveNestedField(s.Object, "metadata", "annotations", queueName)
-		s.note("label %s removed, so that Kueue does not start it; the queue was %s", queueName, labels[queueName])
+	if queue := cmp.Or(s.Object.GetLabels()[queueName], s.Object.GetAnnotations()[queueName]); queue != "" {
+		s.remove("metadata", "labels", queueName)
+		s.remove("metadata", "annotations", queueName)
+		s.note("%s removed, so that Kueue does not start it; the queue was %s", queueName, queue)
 	}
-	if s.Ref.GroupKind() == jobs {
-		s.removeSelector()
+	if manual, _, _ := unstructured.NestedBool(s.Object.Object, "spec", "manualSelector"); s.Name.GroupKind() == jobs && !manual {
+		s.remove("spec", "selector")
+		for _, label := range controllerLabels {
+			s.remove("metadata", "labels", label)
+			s.remove("spec", "template", "metadata", "labels", label)
+		}
+		s.remove("spec", "template", "metadata", "creationTimestamp")
+		s.note("selector and labels of the Job controller removed; the API server generates them again")
 	}
 }
 
 // RunsToCompletion reports whether the object would run again without a field that keeps it from running.
 func (s *Step) RunsToCompletion() bool {
-	_, ok := stopped[s.Ref.GroupKind()]
+	_, ok := stopped[s.Name.GroupKind()]
 	return ok
 }
 
-// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again.
-func (s *Step) Confirm(answer map[string]any) error {
-	stop := stopped[s.Ref.GroupKind()]
-	if value, _, _ := unstructured.NestedFieldNoCopy(answer, strings.Split(stop.path, ".")...); value != stop.value {
+// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again. A
+// cluster with another definition of the kind may drop the field.
+func (s *Step) Confirm(answer *unstructured.Unstructured) error {
+	stop, ok := stopped[s.Name.GroupKind()]
+	if value, _, _ := unstructured.NestedFieldNoCopy(answer.Object, strings.Split(stop.path, ".")...); ok && value != stop.value {
 		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
 	}
 	return nil
 }
 
-// removeSelector removes what the Job controller has generated, unless the user has written the selector.
-func (s *Step) removeSelector() {
-	if manual, _, _ := unstructured.NestedBool(s.Object, "spec", "manualSelector"); manual {
-		return
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "selector")
-	for _, label := range controllerLabels {
-		unstructured.RemoveNestedField(s.Object, "metadata", "labels", label)
-		unstructured.RemoveNestedField(s.Object, "spec", "template", "metadata", "labels", label)
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "template", "metadata", "creationTimestamp")
-	s.note("selector and labels of the Job controller removed; the API server generates them again")
-}
-
-var (
-	claims  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumes = schema.GroupKind{Kind: "PersistentVolume"}
-)
-
 // bindings are the annotations of a bound claim or volume.
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
-// unbind removes what binds a volume and a claim to objects that no longer exist.
+// unbind removes what binds an object to others that no longer exist, and addresses that others may have now.
 func (s *Step) unbind(live Live) {
-	kind := s.Ref.GroupKind()
-	if kind != claims && kind != volumes {
-		return
+	text := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(s.Object.Object, path...)
+		return value
 	}
-	for _, annotation := range bindings {
-		unstructured.RemoveNestedField(s.Object, "metadata", "annotations", annotation)
-	}
-	if kind == volumes {
-		if claim, bound, _ := unstructured.NestedMap(s.Object, "spec", "claimRef"); bound {
-			unstructured.RemoveNestedField(s.Object, "spec", "claimRef", "uid")
-			unstructured.RemoveNestedField(s.Object, "spec", "claimRef", "resourceVersion")
-			s.note("a claim %v/%v can bind it; the archive does not have the data of the volume", claim["namespace"], claim["name"])
+	kind := s.Name.GroupKind()
+	if kind == claims || kind == volumes {
+		for _, annotation := range bindings {
+			s.remove("metadata", "annotations", annotation)
 		}
-		return
 	}
-	volume := volumeRef(s.Object)
-	if volume.Name == "" {
-		return
+	volume := text("spec", "volumeName")
+	switch {
+	case kind == volumes && text("spec", "claimRef", "name") != "":
+		s.remove("spec", "claimRef", "uid")
+		s.remove("spec", "claimRef", "resourceVersion")
+		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
+	case kind == claims && volume != "" && live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}) != "":
+		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume)
+	case kind == claims && volume != "":
+		s.remove("spec", "volumeName")
+		s.note("PersistentVolume %s does not exist, or you have no permission to get it: the claim gets a new, empty volume; the archive does not have the data", volume)
+	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
+		s.remove("spec", "clusterIP")
+		s.remove("spec", "clusterIPs")
+		s.note("it gets a new cluster IP")
 	}
-	if _, exists := live.Objects[volume]; exists {
-		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume.Name)
-		return
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "volumeName")
-	s.note("PersistentVolume %s does not exist: the claim gets a new, empty volume; the archive does not have the data", volume.Name)
 }
 
-// releaseAddress removes the addresses of a Service, which others may have now.
-func (s *Step) releaseAddress() {
-	if s.Ref.GroupKind() != (schema.GroupKind{Kind: "Service"}) {
-		return
-	}
-	if address, _, _ := unstructured.NestedString(s.Object, "spec", "clusterIP"); address == "" || address == "None" {
-		return
-	}
-	unstructured.RemoveNestedField(s.Object, "spec", "clusterIP")
-	unstructured.RemoveNestedField(s.Object, "spec", "clusterIPs")
-	s.note("it gets a new cluster IP")
-}
+// The fields of a status that say that an object of an unknown kind ran to completion, in lower case.
+var (
+	endTimes      = []string{"completionTime", "completionTimestamp", "finishedAt", "endTime"}
+	endPhases     = []string{"completed", "complete", "succeeded", "failed", "partiallyfailed", "failedvalidation", "error", "finished", "done", "terminated", "aborted"}
+	endConditions = []string{"completed", "complete", "succeeded", "failed", "finished"}
+)
 
-var namespaces = schema.GroupKind{Kind: "Namespace"}
-
-// early lists the kinds that others need, in the order in which they are created.
-var early = []schema.GroupKind{
-	namespaces, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
-	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Kind: "Secret"}, {Kind: "ConfigMap"}, volumes, claims,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
-	{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
-	{Kind: "Service"},
-}
-
-// rank orders kinds: first those of early, then all others.
-func rank(kind schema.GroupKind) int {
-	if i := slices.Index(early, kind); i >= 0 {
-		return i
+// finishedBy returns the field of the status by which an object ran to completion; empty if none says so.
+func finishedBy(object map[string]any) string {
+	for _, name := range endTimes {
+		if value, ok, _ := unstructured.NestedFieldNoCopy(object, "status", name); ok && value != nil && value != "" {
+			return "status." + name
+		}
 	}
-	return len(early)
+	for _, path := range []string{"status.phase", "status.state", "status.state.phase"} {
+		phase, _, _ := unstructured.NestedString(object, strings.Split(path, ".")...)
+		if slices.Contains(endPhases, strings.ToLower(phase)) {
+			return path + " " + phase
+		}
+	}
+	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		kind, _ := condition["type"].(string)
+		isOver := condition["status"] == "True" || condition["status"] == "False" && kind == "Succeeded"
+		if isOver && slices.Contains(endConditions, strings.ToLower(kind)) {
+			return "condition " + kind
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ package restore_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,25 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestPlanNeverReplaces: for any records and any cluster, no planned object has a UID, replaces an object that exists, comes before
-// an owner that is restored, or refers to an owner that neither lives nor is restored. Each name is restored once, and each object
-// is held. Everything else has a reason.
-func TestPlanNeverReplaces(t *testing.T) {
+// TestPlanKeepsItsPromises: for any records and any cluster, no planned object has a UID, comes before an owner that is restored, or
+// refers to an owner that neither lives nor is restored. Each name is restored once, and each object is held. Everything else has a
+// reason.
+func TestPlanKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		records, live := randomRecords(r), cluster(nil)
-		for _, wanted := range restore.Refs(records) {
-			switch r.IntN(5) {
-			case 0:
-				live.Objects[wanted] = types.UID(fmt.Sprint("u", r.IntN(12)))
-			case 1:
-				live.Unknown[wanted] = fmt.Errorf("forbidden")
+		records, uids := randomRecords(r), map[audit.Object]types.UID{}
+		live := func(name audit.Object) types.UID {
+			if _, known := uids[name]; !known {
+				uids[name] = []types.UID{"", types.UID(fmt.Sprint("u", r.IntN(12)))}[r.IntN(5)/4]
 			}
+			return uids[name]
 		}
-		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0})
+		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0, BuiltIn: isBuiltIn})
 		if len(steps) != len(records) {
 			t.Fatalf("seed %d: %d steps for %d records", seed, len(steps), len(records))
 		}
@@ -39,42 +39,42 @@ func TestPlanNeverReplaces(t *testing.T) {
 }
 
 func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) {
-	created, names := map[types.UID]types.UID{}, map[restore.Ref]bool{}
+	created, names := map[types.UID]types.UID{}, map[audit.Object]bool{}
 	for _, s := range steps {
 		if (s.Object == nil) == (s.Why == "") {
-			t.Fatalf("seed %d: %s: object %v, why %q", seed, s.Ref, s.Object, s.Why)
+			t.Fatalf("seed %d: %s: object %v, why %q", seed, s.Name, s.Object, s.Why)
 		}
 		if s.Object == nil {
 			continue
 		}
-		o := &unstructured.Unstructured{Object: s.Object}
-		_, exists := live.Objects[s.Ref]
-		hold, isHeld := o.GetAnnotations()[v1alpha1.HoldAnnotation]
-		if o.GetUID() != "" || o.GetResourceVersion() != "" || exists || names[s.Ref] || !isHeld || !v1alpha1.IsHold(hold) {
-			t.Fatalf("seed %d: %s has UID %q, exists %v, twice %v, held %v", seed, s.Ref, o.GetUID(), exists, names[s.Ref], isHeld)
+		o, err := s.Linked(created)
+		if err != nil {
+			t.Fatalf("seed %d: %s comes before its owner: %v", seed, s.Name, err)
 		}
-		names[s.Ref] = true
-		if err := s.Link(created); err != nil {
-			t.Fatalf("seed %d: %s comes before its owner: %v", seed, s.Ref, err)
+		if o.GetUID() != "" || o.GetResourceVersion() != "" || names[s.Name] || !v1alpha1.IsHold(o.GetAnnotations()[v1alpha1.HoldAnnotation]) {
+			t.Fatalf("seed %d: %s has UID %q, twice %v, annotations %v", seed, s.Name, o.GetUID(), names[s.Name], o.GetAnnotations())
 		}
+		names[s.Name] = true
 		for _, owner := range o.GetOwnerReferences() {
-			ref := restore.Ref{GroupVersionKind: kind(owner.APIVersion + "/" + owner.Kind), Namespace: s.Ref.Namespace, Name: owner.Name}
-			isNew := len(owner.UID) > 4 && owner.UID[:4] == "new-"
-			if live.Objects[ref] != owner.UID && !isNew {
-				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Ref, owner.UID)
+			ref := audit.Object{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Name.Namespace, Name: owner.Name}
+			if live(ref) != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
+				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Name, owner.UID)
 			}
 		}
-		created[s.UID] = "new-" + s.UID
+		created[s.Archived.GetUID()] = "new-" + s.Archived.GetUID()
 	}
 }
 
-// randomRecords returns records of few names and UIDs, so that they meet, with owners among each other.
+// randomRecords returns records of few names and UIDs, so that they meet, with owners among each other, in any order. No objects own
+// each other.
 func randomRecords(r *rand.Rand) []restore.Record {
 	var records []restore.Record
 	kinds := []string{"v1/ConfigMap", "batch/v1/Job", "batch/v1/CronJob", "v1/Pod", "v1/Namespace", "example.com/v1/Database", "example.com/v2/Unserved"}
 	for i := range 1 + r.IntN(8) {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetGroupVersionKind(kind(kinds[r.IntN(len(kinds))]))
+		kind := ref(kinds[r.IntN(len(kinds))] + "//")
+		o.SetAPIVersion(kind.APIVersion)
+		o.SetKind(kind.Kind)
 		o.SetName(fmt.Sprint("n", r.IntN(4)))
 		if o.GetKind() != "Namespace" {
 			o.SetNamespace([]string{"shop", "n1"}[r.IntN(2)])
@@ -83,19 +83,20 @@ func randomRecords(r *rand.Rand) []restore.Record {
 		o.SetResourceVersion("1")
 		var owners []any
 		for range r.IntN(3) {
-			owner := kind(kinds[r.IntN(3)])
+			owner := ref(kinds[r.IntN(3)] + "//")
 			owners = append(owners, map[string]any{
-				"apiVersion": owner.GroupVersion().String(), "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", r.IntN(10)),
+				"apiVersion": owner.APIVersion, "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", []int{r.IntN(i+1) - 1, 8 + r.IntN(2)}[r.IntN(2)]),
 			})
 		}
 		if owners != nil {
 			o.Object["metadata"].(map[string]any)["ownerReferences"] = owners
 		}
-		record := restore.Record{Object: o.Object, From: "a", ArchivedAt: time.Unix(int64(r.IntN(3)), 0)}
+		record := restore.Record{Archived: o, From: "a", ArchivedAt: time.Unix(int64(r.IntN(3)), 0)}
 		if r.IntN(4) == 0 {
 			record.Redacted = []string{"data.x"}
 		}
 		records = append(records, record)
 	}
+	r.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 	return records
 }

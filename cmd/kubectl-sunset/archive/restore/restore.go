@@ -3,123 +3,221 @@
 package restore
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
+	"github.com/sunset-k8s/sunset/policy/archive/redact"
+	"github.com/sunset-k8s/sunset/policy/audit"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Record is one archived object to restore: the object of a record of the archive, or one of its dependents.
 type Record struct {
-	Object     map[string]any
-	Redacted   []string // paths of fields whose values are not in the archive
-	Left       []string // kinds of dependents that only the record has, since they are not restored
-	From       string   // where the record is: ARCHIVE/SEGMENT#LINE
+	Archived   *unstructured.Unstructured // never changed
+	Redacted   []string                   // paths of fields whose values the record lacks, in this object or another one
+	Left       int                        // number of dependents that only the record has, since they are never restored
+	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
 }
 
-// Ref names an object of a cluster. The Namespace of a cluster-scoped kind does not matter.
-type Ref struct {
-	schema.GroupVersionKind
-	Namespace, Name string
-}
-
-// Served says how the cluster serves a kind.
-type Served struct {
-	Namespaced bool
-	BuiltIn    bool // Kubernetes itself serves it; its controllers compute the status
-}
-
-// Live is what lives in the cluster, of what Refs names.
-type Live struct {
-	Objects map[Ref]types.UID // the objects that exist
-	Unknown map[Ref]error     // the objects of which the cluster does not tell whether they exist
-	Served  map[schema.GroupVersionKind]Served
-}
-
-// Options says what else to restore.
+// Options says how to restore.
 type Options struct {
 	Redacted bool // restore objects although values of fields are not in the archive
 	Finished bool // restore custom resources that ran to completion, although their controllers may run them again
+	// BuiltIn reports whether Kubernetes itself serves a group, so that its controllers compute the status.
+	BuiltIn func(group string) bool
 }
 
 // Step is what happens with one archived object.
 type Step struct {
-	Ref      Ref
-	UID      types.UID      // that the archived object had
-	Archived map[string]any // not changed
-	From     string         // see Record
-	Object   map[string]any // to create; nil if the object is not restored
-	Status   map[string]any // to write to the subresource status after the object was created, if there is one; nil for none
-	Why      string         // why the object is not restored; empty if it is
-	Notes    []string       // what differs from the archived object, and what else the user must know
+	Record
+	Name   audit.Object               // without UID and resourceVersion
+	Object *unstructured.Unstructured // to create; nil if the object is not restored
+	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
+	Why    string                     // why the object is not restored; empty if it is
+	Notes  []string                   // what differs from the archived object, and what else the user must know
 
-	record   Record
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
-// Refs returns the objects that Plan must know whether they exist: the archived ones, their owners, namespaces and volumes.
-func Refs(records []Record) []Ref {
-	var refs []Ref
-	seen := map[Ref]bool{}
-	add := func(r Ref) {
-		if r.Name != "" && !seen[r] {
-			seen[r] = true
-			refs = append(refs, r)
+// Live returns the UID of the object of the cluster with a name; empty if there is none, or the user has no permission to get it. The
+// namespace of a cluster-scoped object does not matter.
+type Live func(name audit.Object) types.UID
+
+// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, other cluster-scoped objects, those
+// of each namespace by group, kind and name, and in any case owners before their dependents.
+func Plan(records []Record, live Live, options Options) []*Step {
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
+	steps := sorted(records)
+	for _, s := range steps {
+		if s.Why = p.refuse(s); s.Why == "" {
+			p.byUID[s.Archived.GetUID()] = s
 		}
 	}
-	for _, s := range steps(records) {
-		add(s.Ref)
-		if s.Ref.Namespace != "" {
-			add(namespaceRef(s.Ref.Namespace))
+	for _, s := range steps {
+		if s.Why == "" {
+			p.prepare(s)
 		}
-		for _, o := range s.owners() {
-			add(ownerRef(o, s.Ref.Namespace))
-		}
-		add(volumeRef(s.Archived))
 	}
-	return refs
+	return p.ordered(steps)
 }
 
-// steps returns a Step for each record, without decisions.
-func steps(records []Record) []*Step {
-	all := make([]*Step, len(records))
+// sorted returns a Step for each record. Of records of one name, the newest comes first.
+func sorted(records []Record) []*Step {
+	steps := make([]*Step, len(records))
 	for i, r := range records {
-		all[i] = &Step{Ref: refOf(r.Object), UID: uidOf(r.Object), Archived: r.Object, From: r.From, record: r}
+		steps[i] = &Step{Record: r, Name: nameOf(r.Archived)}
 	}
-	return all
-}
-
-func refOf(object map[string]any) Ref {
-	u := unstructured.Unstructured{Object: object}
-	return Ref{u.GroupVersionKind(), u.GetNamespace(), u.GetName()}
-}
-
-func uidOf(object map[string]any) types.UID {
-	u := unstructured.Unstructured{Object: object}
-	return u.GetUID()
-}
-
-func (s *Step) owners() []metav1.OwnerReference {
-	u := unstructured.Unstructured{Object: s.Archived}
-	return u.GetOwnerReferences()
-}
-
-func ownerRef(o metav1.OwnerReference, namespace string) Ref {
-	return Ref{schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), namespace, o.Name}
-}
-
-func namespaceRef(name string) Ref {
-	return Ref{schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", name}
-}
-
-// volumeRef names the PersistentVolume of a claim; the zero Ref for none.
-func volumeRef(object map[string]any) Ref {
-	if refOf(object).GroupKind() != claims {
-		return Ref{}
+	rank := func(s *Step) int {
+		if s.Name.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			return 0
+		}
+		return 1
 	}
-	name, _, _ := unstructured.NestedString(object, "spec", "volumeName")
-	return Ref{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, "", name}
+	slices.SortStableFunc(steps, func(a, b *Step) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.GroupKind().Group, b.Name.GroupKind().Group),
+			cmp.Compare(a.Name.Kind, b.Name.Kind), cmp.Compare(a.Name.Name, b.Name.Name), b.ArchivedAt.Compare(a.ArchivedAt))
+	})
+	return steps
+}
+
+// planner holds what the decisions about one object need to know about the others.
+type planner struct {
+	live    Live
+	options Options
+	seen    map[string]bool     // names, without versions
+	byUID   map[types.UID]*Step // that are restored, by their former UIDs
+}
+
+// refuse returns why an object cannot be restored; empty if it can.
+func (p *planner) refuse(s *Step) string {
+	hasNewer := p.seen[s.Name.String()]
+	p.seen[s.Name.String()] = true
+	switch {
+	case IsViewOnly(s.Archived):
+		return viewOnly[s.Name.GroupKind()]
+	case hasNewer:
+		return "the selection has a newer record of an object of this name"
+	case len(s.Redacted) > 0 && !p.options.Redacted:
+		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
+	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && finishedBy(s.Archived.Object) != "":
+		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", finishedBy(s.Archived.Object))
+	}
+	return ""
+}
+
+// generated are the fields of metadata that only the API server sets.
+var generated = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}
+
+// prepare sets the object to create.
+func (p *planner) prepare(s *Step) {
+	s.Object = s.Archived.DeepCopy()
+	for _, field := range generated {
+		s.remove("metadata", field)
+	}
+	if finalizers := s.Object.GetFinalizers(); len(finalizers) > 0 {
+		s.remove("metadata", "finalizers")
+		s.note("finalizers removed: %s", strings.Join(finalizers, ", "))
+	}
+	if len(s.Redacted) > 0 {
+		s.note("values are not in the record, and are %s or missing: %s", redact.Redacted, strings.Join(s.Redacted, ", "))
+	}
+	p.setOwners(s)
+	p.setStatus(s)
+	s.setOrigin()
+	s.unbind(p.live)
+	s.stop()
+	if s.Left > 0 {
+		s.note("%d of its dependents are only in the record; to view them: kubectl sunset archive get --record", s.Left)
+	}
+}
+
+func (s *Step) note(format string, values ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, values...))
+}
+
+func (s *Step) remove(path ...string) { unstructured.RemoveNestedField(s.Object.Object, path...) }
+
+// setStatus takes the status of a custom resource for a request of its own: the API server ignores it on creation if it is a
+// subresource. What must not run again has none: its controller would read it, and could delete what has finished.
+func (p *planner) setStatus(s *Step) {
+	status, _, _ := unstructured.NestedMap(s.Object.Object, "status")
+	switch {
+	case len(status) == 0:
+	case s.RunsToCompletion():
+		s.remove("status")
+		s.note("its status is only in the record; to view it: kubectl sunset archive get")
+	case p.options.BuiltIn(s.Name.GroupKind().Group):
+		s.remove("status")
+	default:
+		s.Status = status
+	}
+}
+
+// lastApplied is the annotation with kubectl's copy of an object. Where a rule redacts anything, the copy is redacted as a whole.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// setOrigin holds the object, and says where it comes from.
+func (s *Step) setOrigin() {
+	annotations := s.Object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, v1alpha1.EligibleSinceAnnotation) // its time to live would go on from before
+	if annotations[lastApplied] == redact.Redacted {
+		delete(annotations, lastApplied)
+	}
+	annotations[v1alpha1.HoldAnnotation] = "restored from an archive"
+	annotations[v1alpha1.RestoredFromAnnotation] = s.From
+	annotations[v1alpha1.RestoredUIDAnnotation] = string(s.Archived.GetUID())
+	s.Object.SetAnnotations(annotations)
+}
+
+// Refuse says that an object is not restored after all.
+func (s *Step) Refuse(why string) { s.Object, s.Status, s.Why = nil, nil, why }
+
+// Write writes a paragraph about each object in the order of the steps, and the numbers. Without created, the steps are a plan.
+func Write(w io.Writer, steps []*Step, created bool) error {
+	style := text.StyleOf(w)
+	verb := "would be restored"
+	if created {
+		verb = "restored"
+	}
+	var b strings.Builder
+	n := 0
+	for _, s := range steps {
+		if s.Object == nil {
+			fmt.Fprintf(&b, "%s %s: %s\n", s.Name, style.Warning("not restored"), s.Why)
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "%s %s\n", s.Name, style.Good(verb))
+		for _, note := range s.Notes {
+			fmt.Fprintf(&b, "  %s\n", note)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s %s", preview.Count(n, "object"), verb)
+	if refused := len(steps) - n; refused > 0 {
+		fmt.Fprintf(&b, ", %d not", refused)
+	}
+	switch {
+	case n == 0:
+		b.WriteString(".\n")
+	case created:
+		b.WriteString(". Each has a hold: to let policies delete it again, run kubectl sunset unhold.\n")
+	default:
+		b.WriteString(" (dry run). Each gets a hold. To create them, use --yes; to see how they differ, use --diff.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

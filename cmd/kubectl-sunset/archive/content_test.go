@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	records "github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// content is a record of a Job with two Pods and a ConfigMap. Values of it are redacted.
+func content(dependent string) archive.Content {
+	return archive.Content{
+		Entry: archive.Entry{Meta: records.Meta{Segment: "segments/x", Line: 3, Dependents: []string{"Pod/p", "ConfigMap/c", "Pod/q"}}, Dependent: dependent},
+		Record: records.Record{
+			Object: json.RawMessage(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"parallelism":1}}`),
+			Dependents: []json.RawMessage{
+				json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`),
+				json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`),
+				json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"}}`),
+			},
+			Redacted: []string{"spec.token", "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},
+		},
+	}
+}
+
+// TestToRestore: dependents are objects of their own, except those that are never restored, which are only counted. If the user
+// selects a dependent, it is the only one.
+func TestToRestore(t *testing.T) {
+	all, err := content("").ToRestore("history")
+	expect.NoError(t, err)
+	if len(all) != 2 || all[0].Archived.GetName() != "j" || all[1].Archived.GetName() != "c" {
+		t.Fatalf("records %v", all)
+	}
+	expect.Equal(t, "from", "history/segments/x#3", all[0].From)
+	expect.Equal(t, "left", 2, all[0].Left)
+	for _, r := range all {
+		expect.Equal(t, "redacted", []string{"spec.token"}, r.Redacted)
+	}
+	if _, isInt := all[0].Archived.Object["spec"].(map[string]any)["parallelism"].(int64); !isInt {
+		t.Errorf("numbers are not those of Kubernetes: %#v", all[0].Archived)
+	}
+	for _, name := range []string{"Pod/q", "ConfigMap/c"} {
+		one, err := content(name).ToRestore("history")
+		expect.NoError(t, err)
+		if len(one) != 1 || one[0].Archived.GetKind()+"/"+one[0].Archived.GetName() != name {
+			t.Errorf("%s: %v", name, one)
+		}
+	}
+	if _, err := content("Pod/none").ToRestore("history"); err == nil {
+		t.Error("a dependent that the record does not have")
+	}
+}

@@ -118,12 +118,13 @@ record: control-plane ## Record what this version writes, for tests of upgrades 
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus, the interpreters of health checks and the engine of the playground
+control-plane: # once per machine: build the API server and controllers for tests, Helm, kustomize, Prometheus, DuckDB, the interpreters of health checks and the engine of the playground
 	go run ./test/cluster/prebuild
 	$(HELM) version --short
 	$(KUSTOMIZE) version
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
 	cd test/gitops/health && CGO_ENABLED=0 go test -run '^$$' ./...
+	cd test/stores/duckdb && if command -v g++ >/dev/null; then CGO_ENABLED=1 go build -o /dev/null .; fi
 	go run ./cmd/playground/build engine
 
 .PHONY: check

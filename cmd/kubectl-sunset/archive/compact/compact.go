@@ -152,8 +152,8 @@ type Row struct {
 	Created         time.Time         `parquet:"creation_time,timestamp(microsecond)"`
 	Size            int64             `parquet:"size"` // bytes of the record, before compression
 	Labels          map[string]string `parquet:"labels"`
-	Object          string            `parquet:"object,json"`
-	Dependents      []string          `parquet:"dependents,list"` // as KIND.GROUP/NAME
+	Object          string            `parquet:"object,json,plain"` // DuckDB 1.4 cannot read JSON in the default encoding
+	Dependents      []string          `parquet:"dependents,list"`   // as KIND.GROUP/NAME
 	Segment         string            `parquet:"segment,dict"`
 	Line            int32             `parquet:"line"`
 }

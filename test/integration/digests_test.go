@@ -95,7 +95,7 @@ func TestDigest(t *testing.T) {
 	})
 }
 
-// TestDigestCountsAcrossARestart: a digest has what is due, and what was deleted since the one before it. If the controller ends after a
+// TestDigestCountsAcrossARestart: a digest counts due objects, and objects that were deleted since the digest before it. If the controller ends after a
 // receiver accepted a digest and before the status says so, the next controller sends the same digest again.
 func TestDigestCountsAcrossARestart(t *testing.T) {
 	at := address(t)

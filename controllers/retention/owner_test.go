@@ -86,6 +86,7 @@ func TestOwnerVerdictOfAKindWithoutRules(t *testing.T) {
 func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 	const never, soon = -1 * time.Second, 0 * time.Second
 	facts := func(f policy.Facts) func(*draft) { return func(r *draft) { r.Facts = f } }
+	longAgo := func(r *draft) { r.Created, r.Facts.Start = r.Created.Add(-48*time.Hour), r.Created.Add(-48*time.Hour) }
 	held := func(r *draft) { r.Flags |= policy.IsHeld }
 	tests := map[string]struct {
 		rules []*policy.Rule
@@ -108,6 +109,11 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 		"a dry run":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, nil, soon},
 		"a dry run with an error":     {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
 		"an invalid dry run":          {[]*policy.Rule{fixture.Rule("jobs", invalid, fixture.Mode(v1alpha1.DryRun))}, nil, soon},
+		"its window is closed":        {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), open("0:30", time.Hour))}, longAgo, 30 * time.Minute},
+		"its window is open":          {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), open("0:00", time.Hour))}, longAgo, soon},
+		"in a freeze":                 {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), frozenFor(10*time.Minute))}, nil, 10 * time.Minute},
+		"in a freeze, not eligible":   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), frozenFor(10*time.Minute))}, facts(policy.Facts{Selected: true}), soon},
+		"the window of a dry run":     {[]*policy.Rule{fixture.Rule("jobs", open("0:30", time.Hour), fixture.Mode(v1alpha1.DryRun))}, longAgo, soon},
 		"a rule without permissions":  {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
 		"a rule of another namespace": {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
 	}
@@ -140,6 +146,16 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOwnerGoesWhenTheRuleAllowsIt: the windows of the rule that finds the Pod due apply to its owner.
+func TestOwnerGoesWhenTheRuleAllowsIt(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("pods", owners, open("0:30", time.Hour)))
+		w.source(0).list(row("pod", w.began.Add(-48*time.Hour), ownedBy("job")))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "happened", "30m0s removed job", w.happened()[0])
+	})
 }
 
 // TestOwnerThatWaitsIsADelay: the rules about its kind keep the owner for more than ten minutes.

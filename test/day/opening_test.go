@@ -8,7 +8,7 @@ import (
 )
 
 // opening is a window in the model's words: it opens at a minute of the hours that are divisible by a number, by the local clock. The
-// zero value is no window.
+// zero value means always open.
 type opening struct {
 	hours, minute int
 	lasts         time.Duration

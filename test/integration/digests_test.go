@@ -3,6 +3,7 @@
 package integration_test
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // address is an address of this machine that other machines can use; nil if there is none.
@@ -82,19 +84,94 @@ func TestDigest(t *testing.T) {
 	clock := &bubble.Clock{}
 	clock.Set(50*time.Second - time.Duration(time.Now().Second())*time.Second) // ten seconds before a minute begins
 	w.sunset(func(c *manager.Config) { c.Clock = clock })
-	select {
-	case data := <-events:
-		expect.Equal(t, "digest", any(w.namespace), data["digest"])
-		expect.Equal(t, "due", any(0.0), data["due"])
-	case <-time.After(patience):
-		t.Fatal("no digest")
-	}
+	data := next(t, events)
+	expect.Equal(t, "digest", any(w.namespace), data["digest"])
+	expect.Equal(t, "due", any(0.0), data["due"])
 	cluster.Eventually(t, patience, func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 			return err
 		}
 		return cluster.Want(d.Status.AcceptedTime != nil && meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.ConditionReady), "status: %+v", d.Status)
 	})
+}
+
+// TestDigestCountsAcrossARestart: a digest counts due objects, and objects that were deleted since the digest before it. If the controller ends after a
+// receiver accepted a digest and before the status says so, the next controller sends the same digest again.
+func TestDigestCountsAcrossARestart(t *testing.T) {
+	at := address(t)
+	if at == nil {
+		t.Skip("this machine has only loopback addresses, to which Sunset sends nothing")
+	}
+	w := newEnv(t)
+	url, bundle, events := receiver(t, at)
+	p := w.policy("digest", `
+mode: Enforce
+limits: {maxDeletions: 100, window: 1h}
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttlExpression: "object.metadata.name.startsWith('later') ? duration('5h') : duration('0s')"
+`)
+	clock, g := &bubble.Clock{}, proxy.New(t, w.plane.Config())
+	begin := func() (stop func()) {
+		return w.sunset(func(c *manager.Config) { c.Clock, c.Rest = clock, g.Config() })
+	}
+	deletes := func(name string, want int64) {
+		w.configMap(name, preview)
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			return cluster.Want(s.Ledger != nil && s.Ledger.Deleted == want && s.Ledger.Open == 0, "want %d deletions in the ledger", want)
+		})
+	}
+	stop := begin()
+	w.configMap("later", preview)
+	deletes("now-0", 1)
+	d := newDigest(w.namespace, url)
+	d.Spec.Webhook.CABundle, d.Spec.Namespaces = bundle, []string{w.namespace}
+	w.temporary(d)
+	clock.Set(55*time.Second - time.Duration(time.Now().Second())*time.Second) // shortly before a minute begins
+	first := next(t, events)
+	accepted := func() {
+		cluster.Eventually(t, patience, func() error {
+			err := w.Get(t.Context(), client.ObjectKeyFromObject(d), d)
+			at := d.Status.ScheduleTime
+			return cmp.Or(err, cluster.Want(at != nil && at.UTC().Format(time.RFC3339) == first["scheduledTime"], "scheduleTime is %v, want %v", at, first["scheduledTime"]))
+		})
+	}
+	accepted()
+	clock.Set(0) // if clocks differ, nothing is deleted
+	deletes("now-1", 2)
+	unwritten := g.Arm(proxy.Fault{Match: proxy.Requests("patch", "retentiondigests/status"), Drop: proxy.Before})
+	clock.Set(time.Until(d.Status.ScheduleTime.Add(55 * time.Second)))
+	second := next(t, events)
+	cluster.Eventually(t, patience, func() error { return cluster.Want(unwritten.Fired() > 0, "the status was not written") })
+	stop()
+	unwritten.Lift()
+	begin()
+	again := next(t, events)
+	for _, test := range []struct {
+		what string
+		data map[string]any
+		want [3]any // due, deleted, policies whose deletions are not known
+	}{{"first", first, [3]any{1.0, 0.0, 0.0}}, {"second", second, [3]any{1.0, 1.0, 0.0}}, {"second, sent again", again, [3]any{1.0, 1.0, 0.0}}} {
+		expect.Equal(t, test.what, test.want, [3]any{test.data["due"], test.data["deleted"], test.data["uncounted"]})
+	}
+	expect.Equal(t, "scheduled", second["scheduledTime"], again["scheduledTime"])
+	first = again
+	accepted()
+}
+
+// next waits for the next digest.
+func next(t *testing.T, events chan map[string]any) map[string]any {
+	t.Helper()
+	select {
+	case data := <-events:
+		return data
+	case <-time.After(patience):
+		t.Fatal("no digest")
+		return nil
+	}
 }
 
 // TestDigestsThatTheAPIServerRefuses: the schema has the checks that protect other programs in the cluster.

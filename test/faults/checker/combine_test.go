@@ -275,16 +275,23 @@ func TestDeclaredReferences(t *testing.T) {
 	})
 }
 
-// TestUnknownIsNotChecked uses a function that the checker does not implement: the result is neither valid nor a
-// violation.
+// TestUnknownIsNotChecked uses a function that the checker does not implement, and windows that it does not know: the result is
+// neither valid nor a violation.
 func TestUnknownIsNotChecked(t *testing.T) {
-	p := newPast(t)
-	p.policy("p", "Enforce", "", ", eligible: 'configMapsIn(object) == []'")
-	x := p.configMap("x")
-	p.wait(time.Hour)
-	p.sunset(x)
-	report := p.check()
-	if len(report.NotChecked) != 1 || len(report.Violations) != 0 || report.Err() == nil {
-		t.Errorf("%s", report)
+	for name, policy := range map[string][2]string{
+		"a function":                         {"", ", eligible: 'configMapsIn(object) == []'"},
+		"windows that do not open each week": {", windows: [{schedule: '0 0 1 3 *', duration: 1d}]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPast(t)
+			p.policy("p", "Enforce", policy[0], policy[1])
+			x := p.configMap("x")
+			p.wait(time.Hour)
+			p.sunset(x)
+			report := p.check()
+			if len(report.NotChecked) != 1 || len(report.Violations) != 0 || report.Err() == nil {
+				t.Errorf("%s", report)
+			}
+		})
 	}
 }

@@ -42,8 +42,8 @@ func (j *checker) cameBy(s *history.State, by time.Time) bool {
 	return known && !came.After(by)
 }
 
-// whenOpen returns the last time, at most by, at which the windows and freezes of all rules for an object had allowed its deletion for
-// as long as the deadline. They must not have changed since then. It is the zero time if there was none since the faults ended.
+// whenOpen returns the last time up to another one from which windows and freezes allowed the deletion of an object for as long as the
+// deadline. It returns the zero time if there was none since the faults and the last change.
 func (j *checker) whenOpen(s *history.State, o order, by time.Time) time.Time {
 	for at := by; !at.Before(j.Quiet); at = at.Add(-lateStep) {
 		since := j.times.Passed(at)

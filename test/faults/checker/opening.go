@@ -84,10 +84,11 @@ func (o openings) moved(due time.Time) (time.Time, error) {
 	return due, nil
 }
 
+const longestSpread = 24 * time.Hour
+
 // spread maps due times from the closing to the end of the spread to the spread, in proportion. Other times do not change.
 func spread(due, closed, opens time.Time, length time.Duration) time.Time {
-	const longest = 24 * time.Hour
-	length = min(length, longest).Truncate(time.Second)
+	length = min(length, longestSpread).Truncate(time.Second)
 	end := opens.Add(length)
 	if length <= 0 || due.Before(closed) || !due.Before(end) {
 		return due

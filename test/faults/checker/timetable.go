@@ -63,7 +63,7 @@ func (t *timetable) around(at time.Time) (closed time.Time, opens openTime, err 
 	switch {
 	case next > 0:
 		return all[next-1].To, all[next], nil
-	case next == 0 && !all[0].From.After(at): // it has been open for longer than a spread lasts
+	case next == 0 && at.Sub(all[0].From) >= longestSpread:
 		return all[0].From, all[0], nil
 	default:
 		return closed, opens, fmt.Errorf("%w windows that do not open each week: %v", errUnsupported, t.windows)

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // names of time zones do not depend on the machine
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/sunset-k8s/sunset/policy/timezone"
 )
 
 // Schedule is a cron schedule in a time zone. It does not change.
@@ -17,8 +18,8 @@ type Schedule struct{ starts *cron.SpecSchedule }
 
 // LoadSchedule reads the fields schedule and timeZone below a path. The schedule is nil if there are problems.
 func LoadSchedule(path, text, timeZone string) (*Schedule, []Problem) {
-	zone, err := time.LoadLocation(timeZone)
-	if err != nil || timeZone == "Local" {
+	zone, err := timezone.Load(timeZone)
+	if err != nil {
 		return nil, []Problem{{
 			Path: path + ".timeZone", Message: fmt.Sprintf("%q is not a time zone", timeZone),
 			Hint: "write a name of the tz database, such as Europe/Berlin, or leave it out for UTC",

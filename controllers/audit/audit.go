@@ -29,6 +29,12 @@ const (
 	None        = "None"
 )
 
+// Metric and MetricHelp describe the counter of calls of Writer.Failed.
+const (
+	Metric     = "sunset_audit_errors_total"
+	MetricHelp = "Audit records that could not be written as CloudEvents to standard output."
+)
+
 // Formats returns all values of Writer.Format.
 func Formats() []string { return []string{Log, CloudEvents, None} }
 
@@ -39,6 +45,7 @@ type Writer struct {
 	Out        io.Writer   // for CloudEvents, one line each
 	Controller string      // identity of this process
 	Node       string      // of an agent; empty otherwise
+	Failed     func()      // called if a CloudEvent cannot be written; nil for nothing
 
 	mu sync.Mutex // of Out
 }
@@ -50,7 +57,10 @@ func (w *Writer) Write(r retention.Removal) {
 		w.Log.Info(message(r), audit.Key, w.record(r))
 	case CloudEvents:
 		if err := w.event(w.record(r)); err != nil {
-			w.Log.Error(err, "audit record not written")
+			w.Log.Error(err, "audit record not written", "object", r.Subject.Name, "namespace", r.Subject.Namespace, "rule", r.Rule.ID.String())
+			if w.Failed != nil {
+				w.Failed()
+			}
 		}
 	}
 }

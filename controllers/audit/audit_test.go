@@ -5,10 +5,12 @@ package audit_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/go-logr/zapr"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -107,4 +109,22 @@ func TestWriteNothing(t *testing.T) {
 		log, out := write(as, removal())
 		expect.Equal(t, "written", "", log+out)
 	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestWriteFails: a CloudEvent that cannot be written is logged and counted.
+func TestWriteFails(t *testing.T) {
+	var lines []string
+	failed := 0
+	w := &audit.Writer{
+		Format: audit.CloudEvents, Out: full{}, Failed: func() { failed++ },
+		Log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
+	}
+	w.Write(removal())
+	expect.Equal(t, "counted", 1, failed)
+	expect.Equal(t, "lines", 1, len(lines))
+	expect.Equal(t, "says why", true, strings.Contains(lines[0], "no space left on device"))
 }

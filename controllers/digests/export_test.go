@@ -5,6 +5,7 @@ package digests
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/sunset-k8s/sunset/policy/digest"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -55,3 +56,16 @@ func BodyOf(d *digest.Digest, c *digest.Content) (body, contentType string, err 
 func (n *Notifier) MailOf(to *v1alpha1.DigestMail, subject, text string) string {
 	return string(n.sender.encode(to, message{subject: subject, text: text}, "id"))
 }
+
+// Post sends a message to a webhook.
+func (n *Notifier) Post(ctx context.Context, w *v1alpha1.DigestWebhook) error {
+	return n.sender.post(ctx, w, message{body: []byte("{}")})
+}
+
+// Mail sends a message over SMTP.
+func (n *Notifier) Mail(ctx context.Context, to *v1alpha1.DigestMail) error {
+	return n.sender.mail(ctx, to, message{subject: "a", text: "b"}, "id")
+}
+
+// Backoff returns the delay after a failure.
+func Backoff(failures int, err error) time.Duration { return backoff(failures, err) }

@@ -44,9 +44,12 @@ func (s *sender) mail(ctx context.Context, to *v1alpha1.DigestMail, m message, i
 	}
 	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
 	defer func() { _ = raw.Close() }()
-	client, err := s.login(ctx, raw, to)
+	client, err := s.login(ctx, &bounded{Conn: raw, left: maxResponses}, to)
 	if err == nil {
 		err = deliver(client, to, s.encode(to, m, id))
+	}
+	if err != nil && ctx.Err() != nil {
+		return errors.New("the SMTP server does not respond in time")
 	}
 	if refused := (&textproto.Error{}); errors.As(err, &refused) {
 		return fmt.Errorf("the SMTP server responds with code %d", refused.Code)
@@ -55,6 +58,23 @@ func (s *sender) mail(ctx context.Context, to *v1alpha1.DigestMail, m message, i
 		return errors.New("the response of the SMTP server is not SMTP")
 	}
 	return err
+}
+
+// bounded is a connection that reads a limited number of bytes, because package smtp reads lines of any length.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+var errTooLong = errors.New("the responses of the SMTP server are too long")
+
+func (b *bounded) Read(into []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.Conn.Read(into[:min(len(into), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // login begins TLS on a connection, and authenticates if there are credentials.

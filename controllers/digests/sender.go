@@ -24,6 +24,7 @@ const (
 	stepTimeout  = 10 * time.Second // to connect, and to receive the head of a response
 	sendTimeout  = 30 * time.Second // of an attempt
 	maxHeaders   = 16 << 10         // of a response
+	maxResponses = 256 << 10        // of an SMTP server to one mail, with those of TLS
 	longestDelay = time.Hour        // that a receiver can ask for
 )
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -106,6 +107,8 @@ var (
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",
 	})
+
+	AuditErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: audit.Metric, Help: audit.MetricHelp})
 )
 
 // OfArchives are the metrics with the name of a RetentionArchive.
@@ -240,7 +243,7 @@ func init() {
 	for _, m := range OfArchives {
 		metrics.Registry.MustRegister(m)
 	}
-	metrics.Registry.MustRegister(ArchiveWriteSeconds, Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(ArchiveWriteSeconds, Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, AuditErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

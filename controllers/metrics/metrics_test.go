@@ -178,7 +178,7 @@ func TestCountSetReplacesMetrics(t *testing.T) {
 
 func TestBuildIsExported(t *testing.T) {
 	b := version.Get()
-	name := fmt.Sprintf("sunset_build_info commit=%s date=%s goversion=%s version=%s", b.Commit, b.Date, b.Go, b.Version)
+	name := fmt.Sprintf("sunset_build_info commit=%s date=%s goversion=%s tzdata=%s version=%s", b.Commit, b.Date, b.Go, b.TZData, b.Version)
 	if all := gather(t); all[name] != 1 {
 		t.Errorf("%s is %v in %v, want 1", name, all[name], all)
 	}

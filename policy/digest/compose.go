@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -160,6 +161,7 @@ func (d *Digest) about(s *Source, in Input) Policy {
 			d.addSoonest(&p, s, name, rule.Soonest, in.Now)
 		}
 		p.addCounts(stats)
+		p.addWide(s.Status.Conditions)
 	}
 	slices.SortFunc(p.Soonest, func(a, b Sample) int {
 		return cmp.Or(a.DueTime.Compare(b.DueTime), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Rule, b.Rule))
@@ -216,6 +218,20 @@ func (p *Policy) addCounts(stats *policy.PolicyStats) {
 	} {
 		if of.count > 0 {
 			p.addProblem(string(of.reason), fmt.Sprintf(of.why, of.count))
+		}
+	}
+}
+
+// ofSomeObjects are the reasons of Ready that may be due to objects in any namespace. Counts show them.
+var ofSomeObjects = []string{string(policy.EvaluationFailed), string(policy.IsUnapproved), "ChangeTooLarge", "RequiredForAllChanges", string(policy.ReferencesUnknown)}
+
+// addWide adds the reasons for which a policy deletes nothing in any namespace, without their messages, which may name others.
+func (p *Policy) addWide(conditions []metav1.Condition) {
+	for i := range conditions {
+		c := &conditions[i]
+		wide := c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionEnforcing && c.Status == metav1.ConditionFalse
+		if wide && v1alpha1.StopsDeletions(c) && !slices.Contains(ofSomeObjects, c.Reason) {
+			p.addProblem(c.Reason, "the policy reports this for all namespaces")
 		}
 	}
 }

@@ -193,6 +193,43 @@ func TestNamespaces(t *testing.T) {
 	expect.Equal(t, "not known", int64(1), c.Uncounted)
 }
 
+// TestPolicyWideReasons: a digest about a namespace has the reasons that stop a ClusterRetentionPolicy everywhere, and none that may
+// be due to objects of other namespaces. It has no message, and nothing about a policy without objects in the namespace.
+func TestPolicyWideReasons(t *testing.T) {
+	d := loaded(t, with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Namespaces = []string{"shop"} }))
+	for name, test := range map[string]struct {
+		condition metav1.Condition
+		want      string // reason; empty for none
+	}{
+		"suspended":                  {metav1.Condition{Type: "Enforcing", Status: "False", Reason: "Suspended"}, "Suspended"},
+		"frozen":                     {metav1.Condition{Type: "Enforcing", Status: "False", Reason: "Frozen"}, "Frozen"},
+		"a limit":                    {metav1.Condition{Type: "Enforcing", Status: "False", Reason: "LimitReached"}, "LimitReached"},
+		"outside of windows":         {metav1.Condition{Type: "Enforcing", Status: "False", Reason: "OutsideWindows"}, ""},
+		"slow in some namespaces":    {metav1.Condition{Type: "Enforcing", Status: "True", Reason: "Throttled"}, ""},
+		"invalid":                    {metav1.Condition{Type: "Ready", Status: "False", Reason: "RuleInvalid"}, "RuleInvalid"},
+		"no archive":                 {metav1.Condition{Type: "Ready", Status: "False", Reason: "ArchiveUnavailable"}, "ArchiveUnavailable"},
+		"an expression fails":        {metav1.Condition{Type: "Ready", Status: "False", Reason: "EvaluationFailed"}, ""},
+		"it waits for approval":      {metav1.Condition{Type: "Ready", Status: "False", Reason: "ApprovalRequired"}, ""},
+		"objects elsewhere stay":     {metav1.Condition{Type: "Delayed", Status: "True", Reason: "Refused"}, ""},
+		"objects elsewhere are kept": {metav1.Condition{Type: "Blocked", Status: "True", Reason: "Suspended"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.condition.Message = "because of other/secret"
+			s := source("p", v1alpha1.RetentionPolicyStatus{Conditions: []metav1.Condition{test.condition}})
+			stats := policy.NewStats(now)
+			c, _ := d.Compose(digest.Input{Now: now, Sources: []digest.Source{s}, Stats: stats, Last: last()})
+			expect.Equal(t, "without objects there", 0, len(c.Policies))
+			stats.Policies["p"] = &policy.PolicyStats{Count: policy.Count{Due: v1alpha1.DueCounts{Day: 1}}}
+			c, _ = d.Compose(digest.Input{Now: now, Sources: []digest.Source{s}, Stats: stats, Last: last()})
+			var want []digest.Problem
+			if test.want != "" {
+				want = []digest.Problem{{Reason: test.want, Message: "the policy reports this for all namespaces"}}
+			}
+			expect.Equal(t, "problems", want, c.Policies[0].Problems)
+		})
+	}
+}
+
 // TestBounded: a digest has a limited size, with any number of policies.
 func TestBounded(t *testing.T) {
 	var sources []digest.Source

@@ -35,7 +35,8 @@ type ClientVersion struct {
 	Commit   string `json:"commit"`
 	Date     string `json:"date"` // of the commit
 	Go       string `json:"goVersion"`
-	Platform string `json:"platform"` // such as linux/amd64
+	TZData   string `json:"tzdataVersion"` // of the tz database for windows and digests
+	Platform string `json:"platform"`      // such as linux/amd64
 }
 
 // ControllerVersion is the version of the controller according to its Deployment.
@@ -74,7 +75,7 @@ func (v *versionCommand) run(ctx context.Context) error {
 	build := version.Get()
 	info := &VersionInfo{
 		TypeMeta: preview.TypeMeta("VersionInfo"),
-		Client:   ClientVersion{build.Version, build.Commit, build.Date, build.Go, runtime.GOOS + "/" + runtime.GOARCH},
+		Client:   ClientVersion{build.Version, build.Commit, build.Date, build.Go, build.TZData, runtime.GOOS + "/" + runtime.GOARCH},
 	}
 	if !v.client {
 		info.Controller = v.controller(ctx)
@@ -119,10 +120,10 @@ func (v *versionCommand) controller(ctx context.Context) *ControllerVersion {
 	return found
 }
 
-const versionHelp = `Print the version of this program, its commit and commit time, the Go version and the platform. If a cluster is configured
-and responds, the command also prints the version of the controller: the tag of the image of the Deployment with label
+const versionHelp = `Print the version of this program, its commit and commit time, the Go version, the version of the tz database for
+windows, and the platform. If a cluster is configured and responds, the command also prints the version of the controller: the tag of the image of the Deployment with label
 app.kubernetes.io/name=sunset-controller. You need permission to list Deployments in all namespaces or, with -n, in one.
-Metric sunset_build_info has the version, commit and Go version of each running Pod.
+Metric sunset_build_info has the version, commit, Go version and version of the tz database of each running Pod.
 
 Exit codes: 0 success, also if the version of the controller is unknown; 2 wrong usage.`
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/policy"
@@ -15,7 +16,7 @@ import (
 // agentMetrics are the metrics that an agent exports.
 type agentMetrics struct {
 	removed, removedBytes, failed *prometheus.CounterVec
-	pulledAgain                   prometheus.Counter
+	pulledAgain, auditErrors      prometheus.Counter
 	present                       prometheus.Gauge
 }
 
@@ -33,6 +34,7 @@ func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMet
 		Name: "sunset_image_pulled_again_total",
 		Help: "Number of images that were pulled again within a day after their removal.",
 	}), &err)
+	m.auditErrors = register(r, prometheus.NewCounter(prometheus.CounterOpts{Name: audit.Metric, Help: audit.MetricHelp}), &err)
 	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Number of images on the node."}), &err)
 	build := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels), &err)
 	build.WithLabelValues(version.Get().MetricValues()...).Set(1)

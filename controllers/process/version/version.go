@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/sunset-k8s/sunset/policy/timezone"
 )
 
 // The linker sets these for a release: -ldflags "-X github.com/sunset-k8s/sunset/controllers/process/version.version=v1.2.3".
@@ -20,6 +22,7 @@ type Info struct {
 	Commit  string // in full; "unknown" if Go recorded none, for example in tests
 	Date    string // of the commit, in RFC 3339, so that builds are reproducible; or "unknown"
 	Go      string // the version of Go that built the program
+	TZData  string // the version of the tz database for windows, such as 2025c
 }
 
 const unknown = "unknown"
@@ -52,12 +55,13 @@ func combine(stamped Info, recorded *debug.BuildInfo) Info {
 		Commit:  cmp.Or(stamped.Commit, found.Commit, unknown),
 		Date:    cmp.Or(stamped.Date, found.Date, unknown),
 		Go:      runtime.Version(),
+		TZData:  timezone.Version(),
 	}
 }
 
 // Line returns the output of a program's --version.
 func (i Info) Line(program string) string {
-	return fmt.Sprintf("%s %s (commit %s of %s, %s, %s/%s)", program, i.Version, i.Commit, i.Date, i.Go, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s %s (commit %s of %s, %s, tzdata %s, %s/%s)", program, i.Version, i.Commit, i.Date, i.Go, i.TZData, runtime.GOOS, runtime.GOARCH)
 }
 
 // UserAgent returns the User-Agent of a program's requests, for example for audit logs.
@@ -68,11 +72,11 @@ func (i Info) UserAgent(program string) string {
 // Metric and MetricHelp describe the gauge with which a program exports its build. Its value is 1.
 const (
 	Metric     = "sunset_build_info"
-	MetricHelp = "1, with the version, commit, commit date and Go version of this program."
+	MetricHelp = "1, with the version, commit, commit date, Go version and version of the tz database of this program."
 )
 
 // MetricLabels is the names of the labels of Metric.
-var MetricLabels = []string{"version", "commit", "date", "goversion"}
+var MetricLabels = []string{"version", "commit", "date", "goversion", "tzdata"}
 
 // MetricValues returns the values of MetricLabels.
-func (i Info) MetricValues() []string { return []string{i.Version, i.Commit, i.Date, i.Go} }
+func (i Info) MetricValues() []string { return []string{i.Version, i.Commit, i.Date, i.Go, i.TZData} }

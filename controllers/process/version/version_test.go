@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/policy/timezone"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -30,7 +31,7 @@ func TestInfoPrefersStampedValues(t *testing.T) {
 		"no git":               {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
 		"no build information": {Info{}, nil, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
 	} {
-		test.want.Go = runtime.Version()
+		test.want.Go, test.want.TZData = runtime.Version(), timezone.Version()
 		expect.Equal(t, name, test.want, combine(test.stamped, test.recorded))
 	}
 }

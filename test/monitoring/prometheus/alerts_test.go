@@ -158,6 +158,25 @@ var tries = map[string]map[string]try{
 		"for half an hour": {`sunset_digest_failing{digest="d"} 1x2000`, time.Hour, []string{`{digest="d"}`}},
 		"once":             {`sunset_digest_failing{digest="d"} 0x30 1x10 0x100`, time.Hour, nil},
 	},
+	"SunsetAuditRecordsLost": {
+		"standard output is closed": {`sunset_audit_errors_total 0x10 0+1x20`, 25 * time.Minute, once},
+		"one record":                {`sunset_audit_errors_total 0x10 1x20`, 15 * time.Minute, once},
+		"all records are written":   {`sunset_audit_errors_total 0x100`, time.Hour, nil},
+	},
+	"SunsetReportsNotWritten": {
+		"all requests fail": {`sunset_report_writes_total{result="failed"} 0+3x200`, 2 * time.Hour, once},
+		"one request fails": {`sunset_report_writes_total{result="failed"} 0x30 1x200`, time.Hour, nil},
+		"all are accepted":  {`sunset_report_writes_total{result="written"} 0+3x200` + "\n" + `sunset_report_writes_total{result="failed"} 0x200`, 2 * time.Hour, nil},
+	},
+	"SunsetTracesNotExported": {
+		"no collector": {`sunset_trace_errors_total 0+1x200`, 2 * time.Hour, once},
+		"one error":    {`sunset_trace_errors_total 0x30 1x200`, time.Hour, nil},
+	},
+	"SunsetFreezeLasts": {
+		"31 days, with a new leader": {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Frozen"} 1x20000 _x30 1x30000`, 31 * 24 * time.Hour, []string{`{policy="p"}`}},
+		"two weeks":                  {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Frozen"} 1x20160 0x30000`, 31 * 24 * time.Hour, nil},
+		"it is suspended":            {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Suspended"} 1x50000`, 31 * 24 * time.Hour, nil},
+	},
 	"SunsetNodesStale": {
 		"a node is silent": {`sunset_image_policy_nodes{policy="p",state="stale"} 1x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
 		"all report":       {`sunset_image_policy_nodes{policy="p",state="stale"} 0x2000` + "\n" + `sunset_image_policy_nodes{policy="p",state="counted"} 9x2000`, 2 * time.Hour, nil},

@@ -34,7 +34,7 @@ func draw(d *dashboard, f *film) (string, error) {
 	s.text(gap, height-24, weak, "Not a screenshot of Grafana, but drawn from charts/sunset/files/dashboard.json by go run ./picture in test/monitoring/prometheus: "+
 		"Prometheus's own engine answers the panels' queries,")
 	s.text(gap, height-10, weak, "over "+minutes(f.to.Sub(f.from).Round(time.Minute))+" of what go run ./test/monitoring/record has recorded from a real controller, on a busy machine. "+
-		"The cluster had no agents on nodes, storage, digests or archives.")
+		"The cluster had no agents on nodes, storage, digests, archives, errors of records or freezes.")
 	s.WriteString("</svg>\n")
 	return s.String(), nil
 }

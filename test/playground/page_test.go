@@ -80,7 +80,8 @@ func TestLinkContainsTheState(t *testing.T) {
 	}
 }
 
-// TestPageReadsDroppedAndPastedObjects: dropped files may be in UTF-16, and long text is used without showing it in the editor.
+// TestPageReadsDroppedAndPastedObjects: dropped files may be in UTF-16, and long text is used without showing it in the editor. The
+// worker gets objects again only if they change, because it takes long to decode them.
 func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())
@@ -106,6 +107,17 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 	give("paste")
 	expect.Equal(t, "status", "1 policy, 5,000 objects, 5,000 verdicts", b.status())
 	expect.Equal(t, "files beside the editor", 1, value[int](b, `document.querySelectorAll("#files li").length`))
+	b.run(`(() => {
+		window.sent = [];
+		const send = Worker.prototype.postMessage;
+		Worker.prototype.postMessage = function (message) { sent.push(message.request.objects !== undefined); send.call(this, message); };
+	})()`)
+	for _, editor := range []string{"policies", "objects"} {
+		b.run(`document.querySelector("#` + editor + ` .cm-content").focus()`)
+		b.press("# edit\n")
+		b.settle()
+	}
+	expect.Equal(t, "objects in the requests after an edit of the policy and of the objects", "false,true", value[string](b, `sent.join()`))
 }
 
 // TestPageRefusesHugeFiles: the page says why, and keeps its objects.

@@ -64,7 +64,7 @@ func TestPageJudgesTenThousandObjects(t *testing.T) {
 	for i := range 3 {
 		expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))) // selects the text
 		policy := fmt.Sprintf("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: edited}\nspec:\n  rules:\n"+
-			"  - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object) && object.spec.backoffLimit > %d, startTime: finishedAt(object), ttl: %dd}\n", i, i+1)
+			"  - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object) && object.spec.backoffLimit > %d, startTime: finishedAt(object), ttl: %dd}\n", i, i+2)
 		before := due()
 		took := b.timed(`const data = new DataTransfer();
 			data.setData("text/plain", ` + quote(policy) + `);

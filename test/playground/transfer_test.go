@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,7 +45,8 @@ func (f *transfer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.bytes += compressed.Len()
 		f.mu.Unlock()
 	}
-	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+	maps.Copy(w.Header(), answer.Header())
+	w.Header().Del("Content-Length")
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(answer.Code)

@@ -51,7 +51,10 @@ let linkTimer = 0;
 let saves = 0; // how often the link was written, or is being written
 
 const policies = new Editor(byId("policies"), "Policies and overrides, YAML", () => changed());
-const objects = new Editor(byId("objects"), "Objects, YAML or JSON", () => changed());
+const objects = new Editor(byId("objects"), "Objects, YAML or JSON", () => {
+  files = undefined;
+  changed();
+});
 const table = new Table(byId("verdicts"), () => {
   explains = true;
   evaluate();
@@ -69,6 +72,7 @@ function replace(editor: Editor): () => boolean {
 
 function attach(all: TextFile[]): void {
   attached = all;
+  files = undefined;
   const chips = attached.map((file) => {
     const remove = () => {
       attach(attached.filter((other) => other !== file));
@@ -81,10 +85,9 @@ function attach(all: TextFile[]): void {
   fill(byId("files"), ...chips);
 }
 
-/** Evaluates the input when a person stops typing. */
+/** Evaluates the input when a person stops typing. The engine keeps the objects, because it takes long to decode them again. */
 function changed(): void {
   keepsRange = false;
-  files = undefined;
   notice = "";
   clearTimeout(timer);
   timer = window.setTimeout(evaluate, pause);
@@ -286,6 +289,7 @@ async function openFiles(list: File[], editor: Editor): Promise<void> {
     attach(all);
   }
   menu.value = "";
+  files = undefined;
   changed();
 }
 

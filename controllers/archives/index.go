@@ -26,7 +26,7 @@ const (
 type index struct {
 	*archive.Indexer
 	pending int      // records and results that may not be written
-	waiting []func() // to be called when all that was added before is written
+	waiting []func() // to call after the next write of the index
 	err     error    // why the last attempt to write failed; nil if it did not
 	written bool     // the store has taken an object of the index
 }

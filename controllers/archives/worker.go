@@ -234,8 +234,8 @@ func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure(), w.index
 // failure returns why the store cannot be used; nil if it can. The caller holds mu.
 func (w *worker) failure() error { return cmp.Or(w.probe.Write, w.probe.Read) }
 
-// note changes what is known about the store. If it cannot be used any more, the waiting subjects are evaluated again, so that the reason
-// is reported.
+// note changes what is known about the store. If it cannot be used any more, the reconciler evaluates the waiting subjects again and reports the
+// reason.
 func (w *worker) note(change func(*store.Probe)) {
 	w.mu.Lock()
 	before := w.failure()

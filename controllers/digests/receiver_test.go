@@ -43,7 +43,7 @@ func say(text string) func(net.Conn) {
 	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 }
 
-// TestWebhooksThatLie: whatever a receiver responds, an attempt ends soon, with an error that names the cause and has nothing of the
+// TestWebhooksThatLie has receivers with wrong responses: an attempt ends soon, with an error that names the cause and has nothing of the
 // response. Its delay is at most an hour.
 func TestWebhooksThatLie(t *testing.T) {
 	status := func(retryAfter string) http.HandlerFunc {

@@ -33,8 +33,8 @@ variable object is the archived object; if you use it, the command reads the who
 expression fails on a record, the command ends: read fields that some objects lack as in record.labels.?team.` + archiveExitCodes
 
 const archiveLsHelp = `List archived objects, the newest first, with what happened to them and by which rule. The command reads only the index
-of the archive. -o html writes a page to share: one file that needs no network. If there are no records, the exit code
-is 0, as in kubectl get.` + archiveSelectionHelp
+of the archive. -o html writes a page to share: one file that needs no network. Without records, the exit code is 0, as
+in kubectl get.` + archiveSelectionHelp
 
 const archiveLsExamples = `  # What was deleted in the namespace team-a in the last week?
   kubectl sunset archive ls -n team-a --since 7d

@@ -245,7 +245,7 @@ func TestArchiveRestoreOwner(t *testing.T) {
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitError, "find out whether Job.batch/dev/owner exists")
 	expect.Equal(t, "created", 0, len(s.created))
 	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
-	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "owner reference removed: there is no Job owner with UID u2, or you have no permission to get it")
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "owner reference removed: Job owner with UID u2 does not exist, or you have no permission to get it")
 	s.store(owner, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2"}}`)
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored")
 	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))

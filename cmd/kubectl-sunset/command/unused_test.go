@@ -69,7 +69,7 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 
 func TestUnusedObjectsAsAPage(t *testing.T) {
 	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "html")
-	wants(t, got, command.ExitOK, "<title>Unused objects</title>", "<h2>By kind</h2>", "<td>NetworkPolicy<td class=\"number\">1", "<td>Service<td>retired<td>unknown<td>unused-network/services")
+	wants(t, got, command.ExitOK, "<title>Unused objects</title>", "<h2>By kind</h2>", "NetworkPolicy<td class=\"number\">1", "<td>Service<td>retired<td>unknown<td>unused-network/services")
 	if strings.Contains(got.out, "default-deny") {
 		t.Errorf("the page shows an object that something uses:\n%s", got.out)
 	}

@@ -131,7 +131,7 @@ func (s *Step) unbind(live Live) {
 		s.remove("spec", "claimRef", "resourceVersion")
 		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
 	case kind == claims && volume != "" && live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}) != "":
-		s.note("PersistentVolume %s exists; it still names the deleted claim: to bind it, remove its field spec.claimRef.uid", volume)
+		s.note("PersistentVolume %s exists and names the deleted claim. To bind it, remove its field spec.claimRef.uid", volume)
 	case kind == claims && volume != "":
 		s.remove("spec", "volumeName")
 		s.note("PersistentVolume %s does not exist, or you have no permission to get it: the claim gets a new, empty volume; the archive does not have the data", volume)

@@ -148,12 +148,12 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
 			live:   map[string]types.UID{"batch/v1/CronJob/shop/o": "u8"},
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
-			notes:  []string{"owner reference removed: there is no CronJob o with UID u9"},
+			notes:  []string{"owner reference removed: CronJob o with UID u9 does not exist"},
 		},
 		"a reference to an owner that does not exist is dropped": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: o, uid: u9}]}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
-			notes:  []string{"owner reference removed: there is no CronJob o with UID u9"},
+			notes:  []string{"owner reference removed: CronJob o with UID u9 does not exist"},
 		},
 		"a claim of a volume that is gone gets a new volume, and says so": {
 			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: pv-1}, status: {phase: Bound}}`,

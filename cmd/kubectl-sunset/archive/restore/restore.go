@@ -149,7 +149,8 @@ func (s *Step) note(format string, values ...any) {
 func (s *Step) remove(path ...string) { unstructured.RemoveNestedField(s.Object.Object, path...) }
 
 // setStatus takes the status of a custom resource for a request of its own: the API server ignores it on creation if it is a
-// subresource. What must not run again has none: its controller would read it, and could delete what has finished.
+// subresource. An object that must not run again gets none: its controller would read it, and could
+// delete the finished object.
 func (p *planner) setStatus(s *Step) {
 	status, _, _ := unstructured.NestedMap(s.Object.Object, "status")
 	switch {

@@ -131,6 +131,7 @@ var pure = map[string][]string{
 	"policy/rbac":     {"k8s.io/apimachinery"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},
+	"policy/timezone": {},
 	"policy/audit":    {"k8s.io/apimachinery"},
 	"policy/archive": {"k8s.io/apimachinery", "sigs.k8s.io/json", "filippo.io/age", "github.com/klauspost/compress/zstd",
 		"golang.org/x/sync/errgroup"},

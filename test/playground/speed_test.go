@@ -18,7 +18,7 @@ import (
 // Limits in milliseconds. They are generous, because other tests run at the same time; docs/contributing/playground.md has the times of a
 // quiet machine.
 const (
-	longestEdit  = 20_000 // until the verdicts about 10,000 objects show, after an edit
+	longestEdit  = 10_000 // until the verdicts about 10,000 objects show, after an edit
 	longestPause = 1_000  // of the page, while a person types
 )
 

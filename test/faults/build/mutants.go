@@ -191,8 +191,8 @@ var mutants = map[string][]overlay.Patch{
 	// A record of another version of an object is sufficient.
 	"record-of-another-version": {{
 		File: "controllers/archives/receipts.go",
-		Old:  "\tif r == nil || !r.target.Is(t) {\n",
-		New:  "\tif r == nil {\n",
+		Old:  "r != nil && r.Target.Is(t) {",
+		New:  "r != nil {",
 	}, {
 		File: "policy/archive.go",
 		Old:  "r.Target.Is(t) && r.Archive.Equal(a)",

@@ -120,11 +120,11 @@ func (v *versionCommand) controller(ctx context.Context) *ControllerVersion {
 	return found
 }
 
-const versionHelp = `Print the version of this program, its commit and commit time, the Go version, the version of the tz database for
-windows, and the platform. If a cluster is configured and responds, the command also prints the version of the
-controller: the tag of the image of the Deployment with label app.kubernetes.io/name=sunset-controller. You need
-permission to list Deployments in all namespaces or, with -n, in one. Metric sunset_build_info has the version, commit,
-Go version and version of the tz database of each running Pod.
+const versionHelp = `Print the version of this program, its commit and commit time, the Go version, the version of the tz database for windows,
+and the platform. If a cluster is configured and responds, the command also prints the version of the controller: the tag of
+the image of the Deployment with label app.kubernetes.io/name=sunset-controller. You need permission to list Deployments in
+all namespaces or, with -n, in one. Metric sunset_build_info has the version, commit, Go version and version of the tz
+database of each running Pod.
 
 Exit codes: 0 success, also if the version of the controller is unknown; 2 wrong usage.`
 

@@ -3,7 +3,6 @@
 package who
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -21,7 +20,7 @@ const (
 // AddArchived adds what an archive says about the object: a record, or a dependent in the record of another object, which Sunset deleted.
 func (r *Report) AddArchived(e archive.Entry, from string) {
 	d := Deletion{
-		Time: e.ResultAt, By: Sunset, Result: cmp.Or(string(e.Result), None), Object: e.Object, Source: "archive " + from,
+		Time: e.ResultAt, By: Sunset, Result: e.Result, Object: e.Object, Source: "archive " + from,
 		Note: "archived at " + e.ArchivedAt.UTC().Format(time.RFC3339),
 	}
 	switch d.Result {

@@ -73,7 +73,7 @@ func (w *worker) lostLog(settings *policy.ArchiveLogs, i *item, containers []con
 	w.mu.Lock()
 	past := w.history.by[i.request.target.UID]
 	w.mu.Unlock()
-	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == past.lostPod }) {
+	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == past.logOf }) {
 		return nil
 	}
 	return past.lostErr

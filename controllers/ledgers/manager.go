@@ -307,18 +307,6 @@ func (m *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
 	return w != nil && w.markSent(i, t)
 }
 
-// Finish implements retention.Ledger. A deletion by a rule that archives is counted after its record has the result.
-func (m *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
-	w, answer := m.worker(i.Rule.PolicyUID), answerOf(outcome)
-	switch {
-	case w == nil:
-	case m.Archives != nil && i.Rule.Archive != nil && (answer == ledger.Deleted || answer == ledger.NotThere):
-		m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })
-	default:
-		w.answered(i, t, answer)
-	}
-}
-
 // Withdraw implements retention.Ledger.
 func (m *Manager) Withdraw(i policy.Intent) {
 	if w := m.worker(i.Rule.PolicyUID); w != nil {

@@ -50,7 +50,7 @@ var ledgersTable = map[string]Mutant{
 		New: "\tcase err == nil && named.Namespace == \"*\":\n\t\treturn nil\n\tcase err != nil && !apierrors.IsNotFound(err):",
 	},
 	"ledgers: the backoff of a stuck object does not grow": {
-		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreRetriedWithBackoff",
+		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestStuckObjectsAreRetriedWithBackoff",
 		Old: "min(max(stuckFirst, 2*w.stuck[e.UID].pause), stuckMost)",
 		New: "stuckFirst",
 	},

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
@@ -213,18 +212,15 @@ func TestSecretsNeedEncryption(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(h *harness) {
-				r := h.rule("p", rule)
-				h.add(r, "one")
+				h.add(h.rule("p", rule), "one")
 				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "deleted", nil, h.names())
 				expect.Equal(t, "reads", 0, h.server.count("get Secret")+h.server.count("list Secret"))
 				h.set(func() {
 					h.archives[0].Generation = 2
-					h.archives[0].Spec.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}}
+					encrypted(h)
 				})
 				unencrypted := len(h.stores["mem://history"].segments())
-				s := h.subjects[h.server.objects[r.Kind.Kind+" a/one"].target().UID]
-				s.stores["mem://history"].unreadable = true
 				bubble.Pass(20 * time.Second)
 				expect.Equal(t, "deleted from the encrypted archive", []string{"one"}, h.names())
 				for _, name := range h.stores["mem://history"].segments()[unencrypted:] {

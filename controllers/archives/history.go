@@ -32,7 +32,7 @@ type past struct {
 	refused           time.Time // when the store first refused the record
 	last              time.Time // when either last happened
 	err               error     // why the store refused; nil if it did not
-	pod               string    // had a required log that was not read, because the Pod no longer existed
+	logOf             string    // had a required log that was not read, because the Pod no longer existed
 	lostErr           error     // why; nil for none
 }
 
@@ -56,7 +56,7 @@ func (h *history) refused(uid types.UID, err error, now time.Time) {
 // lost notes that a required log is lost: a later listing no longer has its Pod. It counts until the object is recorded.
 func (h *history) lost(uid types.UID, pod string, err error, now time.Time) {
 	p := h.by[uid]
-	p.last, p.pod, p.lostErr = now, pod, err
+	p.last, p.logOf, p.lostErr = now, pod, err
 	h.set(uid, p)
 }
 

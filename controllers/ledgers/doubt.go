@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
@@ -29,6 +30,18 @@ type Archives interface {
 	Written(archive string, then func())
 	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
 	Settled(ctx context.Context, archive string, targets map[policy.Target]bool) error
+}
+
+// Finish implements retention.Ledger. A deletion by a rule that archives is counted after its record has the result.
+func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) {
+	w, answer := m.worker(i.Rule.PolicyUID), answerOf(o)
+	switch {
+	case w == nil:
+	case m.Archives != nil && i.Rule.Archive != nil && (answer == ledger.Deleted || answer == ledger.NotThere):
+		m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })
+	default:
+		w.answered(i, t, answer)
+	}
 }
 
 // resolveDoubt reads the objects of doubtful entries.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -282,6 +283,35 @@ func (m *Manager) worker(uid types.UID) *worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.workers[uid]
+}
+
+// Lookup implements retention.Ledger.
+func (m *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		return w.targetOf(i)
+	}
+	return policy.Target{}, false
+}
+
+// Reserve implements retention.Ledger. Without a worker for the policy nothing is recorded or deleted: the snapshot that
+// brings the policy has the subject evaluated again.
+func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		w.reserve(i, t, c)
+	}
+}
+
+// MarkSent implements retention.Ledger.
+func (m *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
+	w := m.worker(i.Rule.PolicyUID)
+	return w != nil && w.markSent(i, t)
+}
+
+// Withdraw implements retention.Ledger.
+func (m *Manager) Withdraw(i policy.Intent) {
+	if w := m.worker(i.Rule.PolicyUID); w != nil {
+		w.putOff(i)
+	}
 }
 
 // State returns the state of a policy's ledger; false if the policy keeps none, or if the Manager has not started.

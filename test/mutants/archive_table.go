@@ -65,7 +65,7 @@ var archiveTable = map[string]Mutant{
 		New: "case o.Result == Changed, o.Result == Gone:",
 	},
 	"archive: a deletion counts before its record has the result": {
-		File: "controllers/ledgers/reservations.go", Test: "./controllers/ledgers TestDeletionsCountAfterTheirRecordsHaveResults",
+		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestDeletionsCountAfterTheirRecordsHaveResults",
 		Old: "case m.Archives != nil && i.Rule.Archive != nil &&",
 		New: "case m.Archives != nil && i.Rule.Archive == nil &&",
 	},

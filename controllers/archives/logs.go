@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
-// addLogs reads the logs of the Pods of items, and stops when there is no memory for them. failed has the items without a log that the
+// addLogs reads the logs of the Pods of items, and stops when the memory for them is used up. failed has the items without a log that the
 // settings require.
 func (w *worker) addLogs(ctx context.Context, settings *policy.ArchiveLogs, l *lease, items []*item) (failed map[*item]error, err error) {
 	failed = map[*item]error{}

@@ -82,7 +82,7 @@ func (v *statusInput) counting(p *policy.Policy) conditionState {
 			status = yes
 		}
 		return conditionState{status, "EntriesUnread", fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
-			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.ReadError)}
+			"because Sunset cannot read how their deletions ended: %v; grant get on the kind, or make its archive available", kept.Doubtful, kept.ReadError)}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
 		return conditionState{no, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}

@@ -154,7 +154,7 @@ func TestLedgerConditions(t *testing.T) {
 		"an object that cannot be read": {ledgers.State{Ledger: kept(), Doubtful: 3, ReadError: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
 			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},
 		"an object that cannot be read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, ReadError: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
-			"False EntriesUnread", "forbidden; grant get on that kind"},
+			"False EntriesUnread", "forbidden; grant get on the kind, or make its archive available"},
 		"a ledger that cannot be written": {ledgers.State{Ledger: kept(), WriteError: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
 		"a recorded ledger is missing":    {ledgers.State{WriteError: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "does not exist"},
 	}

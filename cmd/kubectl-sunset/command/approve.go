@@ -251,7 +251,7 @@ func (b *change) isOutdated() bool {
 }
 
 func (b *change) describe(w io.Writer) {
-	what := "new or changed rules"
+	what := fmt.Sprintf("new or changed rules, or more than %d changed namespaces", v1alpha1.MaxPendingNamespaces)
 	if len(b.pending.Rules) > 0 {
 		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
 	}

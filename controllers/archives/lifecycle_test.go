@@ -349,3 +349,26 @@ func TestResultIsWrittenBeforeTheDeletionCounts(t *testing.T) {
 		expect.Equal(t, "counted after the end of the archive", 203, counted.Load())
 	})
 }
+
+// TestStatusWaitsForTheProbe: nothing is said about a store before it was tried.
+func TestStatusWaitsForTheProbe(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		ready := func() string { return h.condition("history", v1alpha1.ArchiveReady) }
+		bubble.Pass(time.Second)
+		expect.Equal(t, "ready before the first probe ends", "", ready())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "ready", "True Available", ready())
+		observed := func() (generation int64) {
+			h.set(func() { generation = h.statuses["history"].ObservedGeneration })
+			return generation
+		}
+		before := observed()
+		h.edit(func(s *v1alpha1.ArchiveSpec) { s.Retain = "90d" })
+		bubble.Pass(time.Second)
+		expect.Equal(t, "generation before the probe ends", before, observed())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "generation", before+1, observed())
+	}, func(h *harness) {
+		h.stores["mem://history"].slow = 5 * time.Second
+	})
+}

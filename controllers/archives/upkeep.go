@@ -47,7 +47,9 @@ func (u *upkeep) tick(ctx context.Context) {
 	u.mu.Unlock()
 	now := u.manager.Clock.Now()
 	u.report()
-	u.writeStatus(ctx, s) // at once: the rest can take long
+	if invalid != nil || u.generation == s.object.Generation { // before its probe, nothing is known about a new spec
+		u.writeStatus(ctx, s) // at once: the rest can take long
+	}
 	if invalid == nil {
 		u.probeIfDue(ctx, s, failure, now)
 		u.expireReceipts(now)

@@ -49,7 +49,7 @@ type ArchiveSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:Pattern=`^(s3|gs|azblob|file|mem)://\S*$`
+	// +kubebuilder:validation:Pattern=`^(s3|gs|azblob|file)://\S*$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="url cannot be changed: create another RetentionArchive"
 	// +kubebuilder:example="s3://backups/cluster-1?region=eu-central-1"
 	URL string `json:"url"`

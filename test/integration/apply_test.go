@@ -35,7 +35,7 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 	w := newEnv(t)
 	for _, file := range w.files("../../samples/*/policy.yaml", "../../samples/unused/*/policy.yaml", "../../samples/combining/*/policy.yaml",
-		"../../samples/*/archive.yaml", "../../samples/*/digest.yaml", "testdata/every-field.yaml") {
+		"../../samples/combining/*/*/policy.yaml", "../../samples/*/archive.yaml", "../../samples/*/digest.yaml", "testdata/every-field.yaml") {
 		if filepath.Base(filepath.Dir(file)) == "override-malformed" {
 			continue // the API server refuses most of it
 		}

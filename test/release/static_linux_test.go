@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/policy/timezone"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -106,7 +107,7 @@ func expectAlone(t *testing.T, name string) {
 	t.Helper()
 	program, root := filepath.Base(name), t.TempDir()
 	expect.NoError(t, os.Rename(name, filepath.Join(root, program)))
-	const version = "%s v1.2.3 (commit c0ffee of 2026-03-01T12:00:00Z, %s, linux/%s)\n"
+	version := "%s v1.2.3 (commit c0ffee of 2026-03-01T12:00:00Z, %s, tzdata " + timezone.Version() + ", linux/%s)\n"
 	for _, test := range []struct {
 		args []string
 		code int

@@ -215,6 +215,27 @@ func TestClockIsReadOnlyInCommandsAndTests(t *testing.T) {
 	}
 }
 
+// TestReceiptsComeFromRecords: only the package that writes and verifies a record makes the receipt that permits a deletion.
+func TestReceiptsComeFromRecords(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest || s.dir == "controllers/archives" {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			made, ok := n.(*ast.CompositeLit)
+			if !ok || len(made.Elts) == 0 {
+				return true
+			}
+			name, isName := made.Type.(*ast.Ident)
+			of, selected := selector(made.Type)
+			if selected == "Receipt" && of == s.imports()[module+"/policy"] || isName && name.Name == "Receipt" && s.dir == "policy" {
+				t.Errorf("%s makes a policy.Receipt", s.name)
+			}
+			return true
+		})
+	}
+}
+
 // selector returns x and Y of an expression x.Y.
 func selector(n ast.Node) (of, selected string) {
 	expression, ok := n.(*ast.SelectorExpr)

@@ -59,7 +59,7 @@ type Selection struct {
 	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind
 	Selector     labels.Selector
 	Policy       string
-	Since, Until time.Time
+	Since, Until time.Time // of the deletion, or of the record if it has no result
 	Kept         bool // also records of versions that Sunset did not delete
 	Whole        bool // also the Namespace object, if Namespace is set and Objects is empty
 
@@ -99,7 +99,7 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry,
 		return nil, err
 	}
 	for _, m := range metas {
-		if s.inNamespace(m) && (s.Kept || m.Result != archive.Kept) {
+		if s.inNamespace(m) && s.inTime(m) && (s.Kept || m.Result != archive.Kept) {
 			found = append(found, s.entries(m)...)
 		}
 	}
@@ -109,9 +109,15 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry,
 	return s.filter(ctx, r, found)
 }
 
+// longestWait is more than the time from a record to the deletion that it permits.
+const longestWait = 24 * time.Hour
+
 // query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
 func (s *Selection) query() archive.Query {
-	q := archive.Query{Selector: s.Selector, Policy: s.Policy, Since: s.Since, Until: s.Until}
+	q := archive.Query{Selector: s.Selector, Policy: s.Policy, Until: s.Until}
+	if !s.Since.IsZero() {
+		q.Since = s.Since.Add(-longestWait)
+	}
 	if len(s.Objects) == 0 {
 		if !s.Whole {
 			q.Namespace = s.Namespace
@@ -130,6 +136,14 @@ func (s *Selection) query() archive.Query {
 		q.Name = first.Name
 	}
 	return q
+}
+
+func (s *Selection) inTime(m archive.Meta) bool {
+	at := m.ArchivedAt
+	if m.Result == archive.Deleted || m.Result == archive.Gone {
+		at = m.ResultAt
+	}
+	return !at.Before(s.Since) && (s.Until.IsZero() || at.Before(s.Until))
 }
 
 func (s *Selection) inNamespace(m archive.Meta) bool {

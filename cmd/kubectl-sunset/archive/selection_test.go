@@ -124,3 +124,43 @@ func randomSelection(random *rand.Rand) *archive.Selection {
 	}
 	return s
 }
+
+// TestFindByTime: an object that was recorded before a time and deleted after it belongs to the later time.
+func TestFindByTime(t *testing.T) {
+	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	expect.NoError(t, err)
+	b := records.NewBuilder()
+	for i := range 2 {
+		name := fmt.Sprint("job-", i)
+		_, err := b.Add(audit.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "7"},
+			records.Record{ArchivedAt: fixture.Now, Policy: "batch", Rule: "r", Due: fixture.Now, Reason: "Expired", Object: json.RawMessage(fmt.Sprintf(
+				`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7"}}`, name, name))})
+		expect.NoError(t, err)
+	}
+	segment, err := b.Seal(fixture.Now)
+	expect.NoError(t, err)
+	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
+	index := records.NewIndexer(to)
+	index.Add(segment)
+	index.Finish(segment.Name, 0, records.Deleted, fixture.Now.Add(11*time.Hour)) // job-1 has no result
+	expect.NoError(t, index.Flush(t.Context(), fixture.Now.Add(11*time.Hour)))
+	for name, test := range map[string]struct {
+		since, until time.Duration
+		want         string
+	}{
+		"the hour of the record":          {0, time.Hour, "job-1"},
+		"the hour of the deletion":        {11 * time.Hour, 12 * time.Hour, "job-0"},
+		"before the record":               {-time.Hour, 0, ""},
+		"from the record to the deletion": {0, 12 * time.Hour, "job-1 job-0"},
+		"between the record and deletion": {time.Hour, 11 * time.Hour, ""},
+	} {
+		s := archive.Selection{Since: fixture.Now.Add(test.since), Until: fixture.Now.Add(test.until)}
+		found, err := s.Find(t.Context(), &records.Reader{Bucket: to})
+		expect.NoError(t, err)
+		var names []string
+		for _, e := range found {
+			names = append(names, e.Name)
+		}
+		expect.Equal(t, name, test.want, strings.Join(names, " "))
+	}
+}

@@ -57,8 +57,8 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	flags.StringVar(&a.selection.Policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
 	flags.BoolVar(&a.selection.Kept, "kept", false, "also records of versions that Sunset did not delete")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
-	flags.Var(&a.since, "since", "only records from this time on: RFC 3339, or a duration before now such as 7d")
-	flags.Var(&a.until, "until", "only records before this time: RFC 3339, or a duration before now such as 7d")
+	flags.Var(&a.since, "since", "only deletions from this time on: RFC 3339, or a duration before now such as 7d")
+	flags.Var(&a.until, "until", "only deletions before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
 	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
 		if err := a.find(ctx, from, args); err != nil {

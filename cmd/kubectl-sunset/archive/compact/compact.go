@@ -27,7 +27,7 @@ import (
 )
 
 // settled is how long after the end of a day the results of its records are known.
-const settled = 2 * time.Hour
+const settled = 13 * time.Hour
 
 // The beginnings of names of segments and of files, for package time.
 const (

@@ -74,11 +74,11 @@ func TestRun(t *testing.T) {
 	write(t, bucket, day.Add(25*time.Hour), "tomorrow")
 	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}
 
-	files, err := c.Run(t.Context(), day.Add(25*time.Hour))
+	files, err := c.Run(t.Context(), day.Add(36*time.Hour))
 	expect.NoError(t, err)
 	expect.Equal(t, "before results are known", 0, len(files))
 
-	files, err = c.Run(t.Context(), day.Add(26*time.Hour))
+	files, err = c.Run(t.Context(), day.Add(37*time.Hour))
 	expect.NoError(t, err)
 	if len(files) != 1 || !strings.HasPrefix(files[0], "parquet/month=2026-03/20260301-") {
 		t.Fatal(files)
@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("object %q, size %d", got.Object, got.Size)
 	}
 
-	files, err = c.Run(t.Context(), day.Add(26*time.Hour))
+	files, err = c.Run(t.Context(), day.Add(37*time.Hour))
 	expect.NoError(t, err)
 	expect.Equal(t, "again", 0, len(files))
 }

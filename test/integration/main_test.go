@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "1000") // the number of control planes bounds the tests that run; tests that wait for one do not block others
 	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.DefaultControllers(), "deployment-controller", "replicaset-controller")}
-	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1]))
+	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1], &planes.all[2]))
 }
 
 // installed runs the tests after Sunset's CRDs are installed.

@@ -119,7 +119,7 @@ func TestMultiKueue(t *testing.T) {
 	}
 }
 
-// managerAndWorker starts Kueue on both control planes. The manager dispatches the Jobs of the queue "lq" to the worker.
+// managerAndWorker starts Kueue on two control planes. The manager dispatches the Jobs of the queue "lq" to the worker.
 func managerAndWorker(t *testing.T) (manager, worker *env) {
 	t.Helper()
 	planes.alone(t)

@@ -17,7 +17,7 @@ var planes pool
 // pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole
 // cluster.
 type pool struct {
-	all  [2]*cluster.Cluster
+	all  [3]*cluster.Cluster // with more of them, tests wait less for time to pass, until the processors are busy
 	free chan *cluster.Cluster
 
 	gather sync.Mutex // held while a test takes all of them

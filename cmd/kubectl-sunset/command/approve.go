@@ -219,6 +219,7 @@ type change struct {
 	generation int64 // the generation that the status describes
 	pending    *v1alpha1.PendingApproval
 	counting   bool // the controller has not finished counting
+	rules      []v1alpha1.RuleStatus
 }
 
 func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string) (*change, error) {
@@ -237,7 +238,7 @@ func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string)
 	}
 	enforcing := meta.FindStatusCondition(observed.Conditions, v1alpha1.ConditionEnforcing)
 	counting := enforcing != nil && enforcing.Reason == "Counting"
-	return &change{kind, version, observed.ObservedGeneration, observed.PendingApproval, counting}, nil
+	return &change{kind, version, observed.ObservedGeneration, observed.PendingApproval, counting, observed.Rules}, nil
 }
 
 // String names the policy as kubectl does.
@@ -260,6 +261,16 @@ func (b *change) describe(w io.Writer) {
 	}
 	fmt.Fprintf(w, "due now:       %s that the rules select\nwithin 7 days: at most %d\nbecause of:    %s\napproved as:   %s\n",
 		explain.Share(b.pending.Due.Now, b.pending.Matched), b.pending.Due.Week, what, b.pending.Hash)
+	for _, r := range b.rules {
+		names := make([]string, len(r.Soonest))
+		for i, s := range r.Soonest {
+			names[i] = strings.TrimPrefix(s.Namespace+"/"+s.Name, "/")
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(w, "soonest:       rule %s: %s\n", r.Name, strings.Join(names, ", "))
+		}
+	}
+	fmt.Fprintln(w, "all objects:   kubectl sunset preview")
 }
 
 const approveHelp = `Approve what a policy would delete because of a change, if it waits with condition ApprovalRequired. Review the

@@ -27,7 +27,7 @@ func waiting(kind, name, pending string) string {
 		"spec":{"mode":"Enforce"},"status":{"observedGeneration":4%s}}`, kind, name, namespace, pending)
 }
 
-const pending = `,"pendingApproval":{"hash":"3f2a","due":{"now":412,"week":420},"matched":1630}`
+const pending = `,"pendingApproval":{"hash":"3f2a","due":{"now":412,"week":420},"matched":1630},"rules":[{"name":"jobs","soonest":[{"namespace":"shop","name":"report","dueTime":"2026-03-01T12:05:00Z"}]}]`
 
 func newWaiting(t *testing.T) *apiServer {
 	s := newAPIServer(t)

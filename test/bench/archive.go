@@ -25,7 +25,7 @@ const (
 )
 
 // archive measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog and scheduled deletions, with and
-// without it.
+// without it. All policies have a ledger, as each policy with an archive does.
 func (l *environment) archive(ctx context.Context) error {
 	s, err := stores.Open(ctx)
 	if err != nil {
@@ -38,18 +38,11 @@ func (l *environment) archive(ctx context.Context) error {
 	if err := l.archiveDrains(ctx, s); err != nil {
 		return err
 	}
-	if err := l.stand(ctx); err != nil {
-		return err
-	}
-	sunset, err := l.startSunset()
-	if err != nil {
-		return err
-	}
-	defer sunset.stop()
-	if err := l.observed(ctx, "standing"); err != nil {
-		return err
-	}
-	plain, archived, err := l.latenessBeside(ctx, "archived", archiveFields)
+	return l.besideStanding(ctx, l.archiveLateness)
+}
+
+func (l *environment) archiveLateness(ctx context.Context) error {
+	plain, archived, err := l.latenessBeside(ctx, "archived", ledgerFields, archiveFields+ledgerFields)
 	if err != nil {
 		return err
 	}
@@ -73,7 +66,7 @@ func (l *environment) createArchive(ctx context.Context, s *stores.Store) error 
 
 // archiveDrains lets Sunset drain the same backlog with and without an archive, in turns.
 func (l *environment) archiveDrains(ctx context.Context, s *stores.Store) error {
-	plain, archived, err := l.drainsBeside(ctx, archiveFields)
+	plain, archived, err := l.drainsBeside(ctx, ledgerFields, archiveFields+ledgerFields)
 	if err != nil {
 		return err
 	}

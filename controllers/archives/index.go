@@ -104,6 +104,19 @@ func (m *Manager) Written(name string, then func()) {
 	w.whenWritten(then)
 }
 
+// Gone takes from the ledger that a target no longer exists, and that an earlier request to delete it may be the cause.
+func (m *Manager) Gone(name string, t policy.Target) {
+	m.mu.Lock()
+	w := m.workers[name]
+	m.mu.Unlock()
+	if w == nil { // the RetentionArchive no longer exists
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.index.settle(t, true, m.Clock.Now())
+}
+
 // Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
 // DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
 func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {

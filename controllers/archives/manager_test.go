@@ -356,7 +356,7 @@ func TestResults(t *testing.T) {
 		}
 		h.end()
 		expect.Equal(t, "results", map[string]archive.Result{
-			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "conflict": archive.Unknown, "gone": archive.Gone,
+			"accepted": archive.Deleted, "busy": archive.Kept, "changed": archive.Kept, "conflict": archive.Unknown, "gone": archive.Absent,
 			"then": archive.Gone, "unsent": archive.Kept, "unsure": archive.Unknown,
 		}, h.results(h.stores["mem://history"]))
 		h.begin()

@@ -114,8 +114,10 @@ func (s *receipts) finish(t policy.Target, o retention.Outcome) (r *receipt, res
 		return r, archive.Unknown
 	case o.Result == retention.Removed:
 		result = archive.Deleted
-	case o.Result == retention.Gone: // an earlier request, also of an earlier leader, may have deleted it
+	case o.Result == retention.Gone && r.unsure:
 		result = archive.Gone
+	case o.Result == retention.Gone: // if a request of an earlier leader may have deleted it, the ledger says so: see Manager.Gone
+		result = archive.Absent
 	case o.Result == retention.Changed && !r.unsure: // otherwise the change may be the beginning of the deletion; see settle
 		result = archive.Kept
 	default:

@@ -222,7 +222,7 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, result := w.receipts.finish(t, o)
-	if result == archive.Deleted || result == archive.Gone {
+	if result == archive.Deleted || result == archive.Gone || result == archive.Absent {
 		w.history.forget(t.UID)
 	}
 	w.index.finish(r, result, w.manager.Clock.Now())

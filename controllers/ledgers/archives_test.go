@@ -21,6 +21,7 @@ type archives struct {
 	settled  map[string]bool // by archive and name: whether the object is gone
 	down     error           // why nothing can be written
 	waiting  []func()        // for results to be written
+	gone     []string        // names
 }
 
 // archiving is policy p with a rule that archives.
@@ -41,6 +42,13 @@ func (a *archives) Settled(_ context.Context, archive string, targets map[policy
 		}
 	}
 	return a.down
+}
+
+// Gone implements ledgers.Archives.
+func (a *archives) Gone(_ string, t policy.Target) {
+	a.harness.mu.Lock()
+	defer a.harness.mu.Unlock()
+	a.gone = append(a.gone, t.Name)
 }
 
 // Written implements ledgers.Archives.
@@ -115,4 +123,39 @@ func TestOtherResultsOfRulesThatArchiveDoNotWait(t *testing.T) {
 		bubble.Pass(500 * time.Millisecond)
 		expect.Equal(t, "waiting", 0, len(w.archives.waiting))
 	})
+}
+
+// TestArchivesKnowWhatLedgersCountAsGone: an object that did not exist at the first request counts nowhere.
+func TestArchivesKnowWhatLedgersCountAsGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		first *retention.Outcome
+		want  []string
+	}{
+		"absent at the first request":               {nil, nil},
+		"after a request without a definite answer": {&retention.Outcome{Result: retention.Failed, Err: errLost, Unsure: true}, []string{"job-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *harness) {
+				w.use(w.archiving())
+				first := test.first
+				w.answer = func(*object) *retention.Outcome {
+					if o := first; o != nil {
+						first = nil
+						return o
+					}
+					return &retention.Outcome{Result: retention.Gone}
+				}
+				w.add("team-a", "job-", 1, 0)
+				bubble.Pass(5 * time.Second)
+				expect.Equal(t, "gone in the archive", test.want, w.archives.gone)
+				for _, then := range w.archives.waiting {
+					then()
+				}
+				bubble.Pass(2 * time.Second)
+				if l := w.stored("uid-p"); int(l.Total.Gone) != len(test.want) {
+					t.Errorf("counted %+v", l.Total)
+				}
+			})
+		})
+	}
 }

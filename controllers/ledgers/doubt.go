@@ -26,6 +26,8 @@ const (
 // Archives has the results of deletions by rules that archive before a ledger counts them: after a crash, the deletions that ledgers
 // count are those whose records have the result.
 type Archives interface {
+	// Gone takes that a target no longer exists, after an earlier request that may have deleted it. It does not block.
+	Gone(archive string, t policy.Target)
 	// Written calls then when the results that a RetentionArchive got so far are written. It does not block.
 	Written(archive string, then func())
 	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
@@ -38,10 +40,20 @@ func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) 
 	switch {
 	case w == nil:
 	case m.Archives != nil && i.Rule.Archive != nil && (answer == ledger.Deleted || answer == ledger.NotThere):
+		if answer == ledger.NotThere && w.doubts(t) {
+			m.Archives.Gone(i.Rule.Archive.To, t)
+		}
 		m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })
 	default:
 		w.answered(i, t, answer)
 	}
+}
+
+// doubts reports whether an earlier request to delete a target may have had an effect.
+func (w *worker) doubts(t policy.Target) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.machine.Doubts(t)
 }
 
 // resolveDoubt reads the objects of doubtful entries.

@@ -13,19 +13,21 @@ import (
 // Result says what happened to an object after it was recorded. The zero Result is that nothing is known: the process may have
 // ended in between, so that the object may be deleted.
 //
-// Results combine: of several results of one version, Deleted wins, then Gone, Kept and Unknown.
+// Results combine: of several results of one version, Deleted wins, then Gone, Absent, Kept and
+// Unknown. A ledger counts the objects that are Deleted or Gone.
 type Result string
 
 // The results.
 const (
 	Unknown Result = "unknown" // the request had no definite answer
 	Kept    Result = "kept"    // Sunset did not delete this version
-	Gone    Result = "gone"    // it no longer existed when Sunset asked to delete it, or after a request without a definite answer
+	Absent  Result = "absent"  // it no longer existed at the first request: another client deleted it
+	Gone    Result = "gone"    // it no longer existed after a request without a definite answer, which may have deleted it
 	Deleted Result = "deleted" // the API server accepted the request
 )
 
 // results are in the order in which they win. One that this version does not know loses.
-var results = []Result{"", Unknown, Kept, Gone, Deleted}
+var results = []Result{"", Unknown, Kept, Absent, Gone, Deleted}
 
 // Finished says what happened to records of one segment, or to all records of one version of an object. It is one line of an index
 // object.

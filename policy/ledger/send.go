@@ -42,6 +42,12 @@ func (k *Machine) Answered(t policy.Target, a DeleteResult) {
 	}
 }
 
+// Doubts reports whether a target has an entry with an earlier DELETE that may have had an effect.
+func (k *Machine) Doubts(t policy.Target) bool {
+	s := k.find(t)
+	return s != nil && s.doubtful
+}
+
 // Withdrawn says that an entry is no longer wanted. If it was certainly never sent, it ends as void. Otherwise it stays open
 // until its object has changed or no longer exists.
 func (k *Machine) Withdrawn(t policy.Target) {

@@ -69,6 +69,11 @@ var archiveTable = map[string]Mutant{
 		Old: "case m.Archives != nil && i.Rule.Archive != nil &&",
 		New: "case m.Archives != nil && i.Rule.Archive == nil &&",
 	},
+	"archive: the deletion of another client is one that the ledger counts": {
+		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestArchivesKnowWhatLedgersCountAsGone",
+		Old: "answer == ledger.NotThere && w.doubts(t) {",
+		New: "answer == ledger.NotThere {",
+	},
 	"archive: an entry ends although its archive is not written": {
 		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestDeletionsCountAfterTheirRecordsHaveResults",
 		Old: "maps.DeleteFunc(observed, func",

@@ -72,7 +72,7 @@ type Selection struct {
 type Entry struct {
 	archive.Meta
 	Dependent  string    `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
-	Result     string    `json:"result"`              // deleted, gone (it no longer existed when Sunset asked to delete it), kept (Sunset did not delete this version), unknown, or none
+	Result     string    `json:"result"`              // deleted, gone (it no longer existed after a request without a definite answer), absent (another client deleted it before), kept (Sunset did not delete this version), unknown, or none
 	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
 }
 
@@ -140,7 +140,7 @@ func (s *Selection) query() archive.Query {
 
 func (s *Selection) inTime(m archive.Meta) bool {
 	at := m.ArchivedAt
-	if m.Result == archive.Deleted || m.Result == archive.Gone {
+	if m.Result == archive.Deleted || m.Result == archive.Gone || m.Result == archive.Absent {
 		at = m.ResultAt
 	}
 	return !at.Before(s.Since) && (s.Until.IsZero() || at.Before(s.Until))

@@ -13,8 +13,9 @@ import (
 
 // The results that only archives have, besides those of package audit.
 const (
-	Gone = string(records.Gone) // the object no longer existed when Sunset asked to delete it, or after a request without a definite answer
-	None = "none"               // the archive has no result: Sunset archived the object to delete it, and may have deleted it
+	Gone   = string(records.Gone)   // the object no longer existed after a request without a definite answer
+	Absent = string(records.Absent) // another client deleted the object before Sunset asked to delete it
+	None   = "none"                 // the archive has no result: Sunset archived the object to delete it, and may have deleted it
 )
 
 // AddArchived adds what an archive says about the object: a record, or a dependent in the record of another object, which Sunset deleted.

@@ -35,6 +35,8 @@ func (d Deletion) write(w io.Writer) {
 		fmt.Fprintf(w, "%s deletes %s now, or has just deleted it.\n", d.By, what)
 	case d.Result == Gone:
 		fmt.Fprintf(w, "%s asked to delete %s, which no longer existed at %s.\n", d.By, what, at)
+	case d.Result == Absent:
+		fmt.Fprintf(w, "%s was about to delete %s, but another client had deleted it before %s.\n", d.By, what, at)
 	case d.Result == None:
 		fmt.Fprintf(w, "%s archived %s at %s, to delete it. The archive has no result.\n", d.By, what, at)
 	case d.Result == audit.Deleted:

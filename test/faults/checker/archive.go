@@ -86,7 +86,7 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// results checks what archives say about the objects of their records: no existing object is deleted or gone in them, and no
+// results checks what archives say about the objects of their records: no existing object is deleted, gone or absent in them, and no
 // version that Sunset deleted is kept.
 func (j *checker) results() {
 	for name, archive := range j.Archives {
@@ -101,7 +101,7 @@ func (j *checker) results() {
 				return best[history.ArchiveResult{Result: result, UID: r.UID, ResourceVersion: r.ResourceVersion}]
 			}
 			switch {
-			case !ended && (r.Result == "deleted" || r.Result == "gone"):
+			case !ended && (r.Result == "deleted" || r.Result == "gone" || r.Result == "absent"):
 				j.resultWrong(name, r, nil, "the object exists")
 			case r.Result == "deleted" && end.Before.GetResourceVersion() != r.ResourceVersion:
 				j.resultWrong(name, r, end.Before, "another version was deleted: "+end.Before.GetResourceVersion())

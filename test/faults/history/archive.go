@@ -44,7 +44,7 @@ type Record struct {
 
 // ArchiveResult says what happened to the object of a record.
 type ArchiveResult struct {
-	Result          string // deleted, gone, kept or unknown
+	Result          string // deleted, gone, absent, kept or unknown
 	UID             types.UID
 	ResourceVersion string
 }

@@ -153,8 +153,13 @@ func TestArchiveLogs(t *testing.T) {
 func TestArchiveVerify(t *testing.T) {
 	url := newArchived(t)
 	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 5 records, 1 index object", ": intact\n")
+	dir := strings.TrimPrefix(url, "file://")
+	write(t, filepath.Join(dir, "segments"), "notes.txt", "not a segment")
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, `1 object not part of the archive, such as "segments/notes.txt"`)
 	damage(t, url)
 	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "damaged: ", "1 damaged, 0 missing")
+	expect.NoError(t, os.RemoveAll(filepath.Join(dir, "index")))
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "1 segment not in the index")
 }
 
 // damage changes a byte of the segment.

@@ -51,6 +51,12 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 	for _, segment := range v.Missing {
 		fmt.Fprintf(w, "%s segment %q: the index has its records, but the store does not have it; restore it from a copy of the bucket\n", style.Bad("missing:"), segment)
 	}
+	if n := len(v.NotIndexed); n > 0 {
+		fmt.Fprintf(w, "%s not in the index, as after a crash; searches read them whole\n", preview.Count(n, "segment"))
+	}
+	if n := len(v.Unrelated); n > 0 {
+		fmt.Fprintf(w, "%s not part of the archive, such as %q\n", preview.Count(n, "object"), v.Unrelated[0])
+	}
 	verdict := style.Good("intact")
 	if !v.OK() {
 		verdict = style.Bad(fmt.Sprintf("%d damaged, %d missing", len(v.Damaged), len(v.Missing)))

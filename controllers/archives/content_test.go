@@ -160,6 +160,35 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// TestLogsOfAnyLines: the end of a log is exact, and the API server does not send all of the log.
+func TestLogsOfAnyLines(t *testing.T) {
+	for name, test := range map[string]struct {
+		log  string
+		sent int
+	}{
+		"long lines":  {strings.Repeat(strings.Repeat("x", 199)+"\n", 2000), 40_000},
+		"short lines": {strings.Repeat("x\n", 100_000), 40_000},
+		"few lines":   {strings.Repeat("x", 99_999) + "\n", 100_000},
+		"short":       {"x\ny\n", 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				s := h.know(h.rule("p", withPods, func(r *policy.Rule) { r.Archive.Logs = &policy.ArchiveLogs{TailBytes: 10_000} }), "job")
+				h.server.own(h.server.put(pods, "job-1", ran), h.server.objects["Job a/job"])
+				h.server.logs["job-1/main"] = test.log
+				s.attempt()
+				bubble.Pass(3 * time.Second)
+				log := h.record(h.stores["mem://history"], "job").Logs[0]
+				expect.Equal(t, "text", test.log[max(len(test.log)-10_000, 0):], log.Text)
+				expect.Equal(t, "truncated", len(test.log) > 10_000, log.Truncated)
+				if h.server.sent > test.sent {
+					t.Errorf("%d bytes sent, want at most %d", h.server.sent, test.sent)
+				}
+			})
+		})
+	}
+}
+
 func TestEvents(t *testing.T) {
 	events := schema.GroupVersionKind{Version: "v1", Kind: "Event"}
 	for name, n := range map[string]int{"of few are requested one by one": 1, "of many are listed": 10} {

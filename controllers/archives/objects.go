@@ -26,8 +26,8 @@ type Objects interface {
 	Get(ctx context.Context, t policy.Target) ([]byte, error)
 	// List passes the objects of one page to visit.
 	List(ctx context.Context, q Query, visit Visit) (Page, error)
-	// Log opens the end of the log of a container: at least tail bytes if there are as many.
-	Log(ctx context.Context, namespace, pod, container string, tail int64) (io.ReadCloser, error)
+	// Log opens the last lines of the log of a container.
+	Log(ctx context.Context, namespace, pod, container string, lines int64) (io.ReadCloser, error)
 }
 
 // Visit takes an object of a listing and its kind. The JSON is as the API server sends it: often without apiVersion and kind. It is
@@ -118,10 +118,10 @@ type visitor func(data []byte) error
 func (v visitor) Object(data []byte) (listwatch.Object, error)  { return nil, v(data) }
 func (v visitor) Deleted(data []byte) (listwatch.Object, error) { return nil, v(data) }
 
-// Log implements Objects. The API server counts lines and not bytes: as many lines have at least as many bytes.
-func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, tail int64) (io.ReadCloser, error) {
+// Log implements Objects.
+func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, lines int64) (io.ReadCloser, error) {
 	log, err := c.rest.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod, "log").
-		SpecificallyVersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &tail}, scheme.ParameterCodec, corev1.SchemeGroupVersion).
+		SpecificallyVersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &lines}, scheme.ParameterCodec, corev1.SchemeGroupVersion).
 		Stream(ctx)
 	return log, explain(err, "pods/log", "get")
 }

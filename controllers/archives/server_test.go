@@ -34,6 +34,7 @@ type server struct {
 	requests    map[string]int // by verb and resource
 	refuse      func(verb, kind, namespace string) error
 	logs        map[string]string                       // by pod/container
+	sent        int                                     // bytes of logs
 	credentials string                                  // in the Secret of archives
 	page        int                                     // objects in a page
 	managed     string                                  // fields of the metadata of all objects
@@ -184,7 +185,7 @@ func (s *server) List(ctx context.Context, q archives.Query, visit archives.Visi
 }
 
 // Log implements archives.Objects.
-func (s *server) Log(ctx context.Context, namespace, pod, container string, tail int64) (io.ReadCloser, error) {
+func (s *server) Log(ctx context.Context, namespace, pod, container string, lines int64) (io.ReadCloser, error) {
 	if err := s.ask(ctx, "log", pod, namespace); err != nil {
 		return nil, err
 	}
@@ -197,6 +198,10 @@ func (s *server) Log(ctx context.Context, namespace, pod, container string, tail
 	if !ok {
 		return nil, errors.New("the kubelet does not answer")
 	}
+	if all := strings.SplitAfter(text, "\n"); int64(len(all)) > lines+1 { // the last is empty, or has no newline
+		text = strings.Join(all[int64(len(all))-1-lines:], "")
+	}
+	s.sent += len(text)
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 

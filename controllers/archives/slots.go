@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"slices"
@@ -53,15 +54,29 @@ func (w *worker) tail(ctx context.Context, l *lease, i *item, c container, most 
 			return err
 		}
 		defer func() { l.settle(i, most, lengthInJSON(text)) }()
-		log, err := w.manager.Objects.Log(ctx, c.namespace, c.pod, c.name, most)
-		if err != nil {
-			return err
+		for lines := max(most/bytesInLine, 1); ; lines = min(4*lines, most) {
+			if text, truncated, err = w.lastLines(ctx, c, lines, most); err != nil || truncated || lines == most || int64(bytes.Count(text, newline)) < lines {
+				return err
+			}
 		}
-		defer func() { _ = log.Close() }()
-		text, truncated, err = lastOf(log, int(most))
-		return err
 	})
 	return text, truncated, err
+}
+
+// bytesInLine is how long the lines of a log are at first expected to be. The API server counts lines only: with more of them than
+// necessary, it would send much that nobody wants.
+const bytesInLine = 64
+
+var newline = []byte("\n")
+
+// lastLines reads the last lines of a log, and returns at most the last bytes of them.
+func (w *worker) lastLines(ctx context.Context, c container, lines, most int64) (text []byte, truncated bool, err error) {
+	log, err := w.manager.Objects.Log(ctx, c.namespace, c.pod, c.name, lines)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = log.Close() }()
+	return lastOf(log, int(most))
 }
 
 // lengthInJSON returns about how long a text is as a string in JSON.

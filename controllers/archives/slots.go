@@ -64,7 +64,7 @@ func (w *worker) tail(ctx context.Context, l *lease, i *item, c container, most 
 }
 
 // bytesInLine is how long the lines of a log are at first expected to be. The API server counts lines only: with more of them than
-// necessary, it would send much that nobody wants.
+// necessary, it would send much more than the archive keeps.
 const bytesInLine = 64
 
 var newline = []byte("\n")

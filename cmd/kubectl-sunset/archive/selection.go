@@ -60,8 +60,8 @@ type Selection struct {
 	Selector     labels.Selector
 	Policy       string
 	Since, Until time.Time // of the deletion, or of the record if it has no result
-	Kept         bool // also records of versions that Sunset did not delete
-	Whole        bool // also the Namespace object, if Namespace is set and Objects is empty
+	Kept         bool      // also records of versions that Sunset did not delete
+	Whole        bool      // also the Namespace object, if Namespace is set and Objects is empty
 
 	Filter    *engine.Filter // a further condition; nil for none
 	Evaluator *engine.Evaluator

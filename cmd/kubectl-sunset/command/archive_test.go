@@ -26,7 +26,7 @@ import (
 )
 
 // archivedAt is when the records of the tests were archived.
-var archivedAt = now.Add(-26 * time.Hour)
+var archivedAt = now.Add(-50 * time.Hour)
 
 type archivedObject struct{ object, policy, outcome, dependent, log string }
 
@@ -101,10 +101,10 @@ func TestArchiveLs(t *testing.T) {
 		"-l team=a":                    "job.batch/report",
 		"--policy batch":               "job.batch/mail job.batch/report",
 		"--kept":                       "configmap/kept " + all,
-		"--since 25h":                  "",
-		"--since 2d --until 25h":       all,
-		"--until 2d":                   "",
-		"--since 2026-02-28T10:00:02Z": "widget.example.com/w secret/token",
+		"--since 49h":                  "",
+		"--since 3d --until 49h":       all,
+		"--until 3d":                   "",
+		"--since 2026-02-27T10:01:01Z": "",
 		`--cel record.outcome=="Failed"&&record.labels.?team.orValue("")=="a"`: "job.batch/report",
 		`--cel record.outcome=="Failed"`:                                       "job.batch/report",
 		`--cel record.uid=="u3"||record.result=="gone"`:                        "secret/token job.batch/mail",
@@ -112,7 +112,7 @@ func TestArchiveLs(t *testing.T) {
 		`--cel record.dependents.exists(d,d=="Pod/report-x")`:                  "job.batch/report",
 		`--cel size(record.dependents)+size(record.labels)==0`:                 "widget.example.com/w secret/token job.batch/mail",
 		`--cel has(object.metadata)`:                                           all,
-		`--cel record.archivedAt<timestamp("2026-02-28T10:00:01Z")`:            "job.batch/report",
+		`--cel record.archivedAt<timestamp("2026-02-27T10:00:01Z")`:            "job.batch/report",
 	} {
 		got := run(t, "", slices.Concat([]string{"archive", "ls", "--url", url, "-o", "name"}, strings.Fields(args))...)
 		wants(t, got, command.ExitOK)
@@ -123,7 +123,7 @@ func TestArchiveLs(t *testing.T) {
 	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--policy", "none"), command.ExitOK, "No record found in archive file://")
 	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
 	wants(t, run(t, "", "archive", "ls", "pods", "--url", url, "-o", "json"), command.ExitOK, `"dependent": "Pod/report-x"`, `"name": "report"`, `"result": "deleted"`, `"outcome": "Failed"`)
-	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/28/")
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/27/")
 	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "html"), command.ExitOK, "<title>Archived objects</title>", "By policy", "<td>report")
 }
 
@@ -301,6 +301,6 @@ func TestArchiveChoice(t *testing.T) {
 func TestArchiveCompact(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "compact", "--url", url)
-	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260228-", "5 records copied into 1 file.")
+	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260227-", "5 records copied into 1 file.")
 	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
 }

@@ -87,9 +87,9 @@ func TestWhoInAnArchive(t *testing.T) {
 	golden(t, "who-archive", got)
 	for object, says := range map[string]string{
 		"pod/report-x": "garbage collection deletes Pod/report-x with it",
-		"job/mail":     "Sunset asked to delete Job.batch/dev/mail, which no longer existed at 2026-02-28T10:01:00Z.",
+		"job/mail":     "Sunset asked to delete Job.batch/dev/mail, which no longer existed at 2026-02-27T10:01:00Z.",
 		"widgets/w":    "rule        r of policy widgets",
-		"secret/token": "Sunset deleted Secret/prod/token at 2026-02-28T10:01:00Z.",
+		"secret/token": "Sunset deleted Secret/prod/token at 2026-02-27T10:01:00Z.",
 	} {
 		wants(t, run(t, "", "who", object, "--url", url), command.ExitOK, says)
 	}
@@ -108,7 +108,7 @@ func TestWhoWithoutResult(t *testing.T) {
 	for _, name := range found {
 		expect.NoError(t, os.Remove(name))
 	}
-	wants(t, run(t, "", "who", "job/report", "--url", url), command.ExitOK, "Sunset archived Job.batch/dev/report at 2026-02-28T10:00:00Z, to delete it. The archive has no result.")
+	wants(t, run(t, "", "who", "job/report", "--url", url), command.ExitOK, "Sunset archived Job.batch/dev/report at 2026-02-27T10:00:00Z, to delete it. The archive has no result.")
 }
 
 // TestWhoInArchivesOfTheCluster: all RetentionArchives, or the named one. One that cannot be read does not hide the others.

@@ -25,7 +25,7 @@ const (
 )
 
 // archive measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog and scheduled deletions, with and
-// without it. All policies have a ledger, as each policy with an archive does.
+// without it. A policy with an archive has a ledger, and the one without has none.
 func (l *environment) archive(ctx context.Context) error {
 	s, err := stores.Open(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *environment) archive(ctx context.Context) error {
 }
 
 func (l *environment) archiveLateness(ctx context.Context) error {
-	plain, archived, err := l.latenessBeside(ctx, "archived", ledgerFields, archiveFields+ledgerFields)
+	plain, archived, err := l.latenessBeside(ctx, "archived", archiveFields)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (l *environment) createArchive(ctx context.Context, s *stores.Store) error 
 
 // archiveDrains lets Sunset drain the same backlog with and without an archive, in turns.
 func (l *environment) archiveDrains(ctx context.Context, s *stores.Store) error {
-	plain, archived, err := l.drainsBeside(ctx, ledgerFields, archiveFields+ledgerFields)
+	plain, archived, err := l.drainsBeside(ctx, archiveFields)
 	if err != nil {
 		return err
 	}

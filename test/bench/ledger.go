@@ -44,7 +44,7 @@ func (l *environment) besideStanding(ctx context.Context, measure func(context.C
 
 // ledgerDrains lets Sunset drain the same backlog with and without a ledger, in turns.
 func (l *environment) ledgerDrains(ctx context.Context) error {
-	plain, counted, err := l.drainsBeside(ctx, "", ledgerFields)
+	plain, counted, err := l.drainsBeside(ctx, ledgerFields)
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func (l *environment) ledgerDrains(ctx context.Context) error {
 }
 
 // drainsBeside lets Sunset drain the same backlog by a plain policy and by one with more fields, in turns.
-func (l *environment) drainsBeside(ctx context.Context, plainFields, fields string) (plain, with []drainRun, err error) {
+func (l *environment) drainsBeside(ctx context.Context, fields string) (plain, with []drainRun, err error) {
 	for round := range l.size.rounds {
 		ways := []func() error{
-			func() error { return l.drainInto(ctx, &plain, plainFields) },
+			func() error { return l.drainInto(ctx, &plain, "") },
 			func() error { return l.drainInto(ctx, &with, fields) },
 		}
 		for i := range ways {
@@ -124,7 +124,7 @@ func (l *environment) recorded(ctx context.Context, name string) error {
 }
 
 func (l *environment) ledgerLateness(ctx context.Context) error {
-	plain, counted, err := l.latenessBeside(ctx, "counted", "", ledgerFields)
+	plain, counted, err := l.latenessBeside(ctx, "counted", ledgerFields)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (l *environment) ledgerLateness(ctx context.Context) error {
 
 // latenessBeside makes Jobs due under a plain policy and under one with more fields, which give it a ledger, at the same time, so that
 // the load of the machine affects both equally.
-func (l *environment) latenessBeside(ctx context.Context, name, plainFields, fields string) (plain, with []time.Duration, err error) {
-	ways := []struct{ namespace, fields string }{{"lateness", plainFields}, {name, fields}}
+func (l *environment) latenessBeside(ctx context.Context, name, fields string) (plain, with []time.Duration, err error) {
+	ways := []struct{ namespace, fields string }{{"lateness", ""}, {name, fields}}
 	late := make([][]time.Duration, len(ways))
 	for _, w := range ways {
 		if _, err := l.apply(ctx, w.namespace, fmt.Sprintf(latenessPolicy, w.namespace)+w.fields); err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -248,7 +249,7 @@ func (w *harness) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus
 // store stores a policy with a status on the server.
 func (w *harness) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
 	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
-	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
+	known.Name, known.UID, known.Generation, known.ResourceVersion = p.Name, p.UID, p.Generation, "1"
 	w.set(func() { w.server[p.Name] = known })
 }
 
@@ -317,6 +318,12 @@ func (w *harness) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 	return nil
 }
 
+// changed gives a policy a new resourceVersion.
+func changed(p *v1alpha1.ClusterRetentionPolicy) {
+	version, _ := strconv.Atoi(p.ResourceVersion)
+	p.ResourceVersion = strconv.Itoa(version + 1)
+}
+
 // Status implements client.Client.
 func (w *harness) Status() client.SubResourceWriter { return statuses{harness: w} }
 
@@ -358,7 +365,12 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	if known.UID != applied.UID {
 		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("another UID"))
 	}
+	if known.ResourceVersion != applied.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("another resourceVersion"))
+	}
 	known.Status = applied.Status
+	changed(known)
+	object.SetResourceVersion(known.ResourceVersion)
 	w.writes = append(w.writes, time.Since(w.began))
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // killed after it has seen an object in use and before it has written that.
 func (v *statusInput) distrusted(r *policy.Rule, stats *policy.RuleStats, before v1alpha1.RetentionPolicyStatus) []string {
 	all := []string{v1alpha1.AllNamespaces}
-	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
+	kind := v.kinds[policy.StoredAs(r.Kind)]
 	switch {
 	case r.Mark == "":
 		return nil
@@ -22,17 +22,17 @@ func (v *statusInput) distrusted(r *policy.Rule, stats *policy.RuleStats, before
 		return []string{r.Namespace} // any other namespace would reveal which objects exist
 	case r.Invalid():
 		return all // another rule reads the kind at another version, so this rule is not evaluated
-	case kind.Unmarkable != nil && !clean:
+	case kind.Unmarkable != nil && !v.last:
 		return all
 	}
 	d := policy.Distrusted{}
 	if stats != nil {
 		d = stats.Distrusted
 	}
-	if clean {
+	if v.last {
 		d.Exposed = nil
 	}
-	if v.listed[r.ID] && !v.deposed {
+	if v.listed[r.ID] {
 		return d.Namespaces()
 	}
 	// Not all objects are known: the namespaces of the last status stay.

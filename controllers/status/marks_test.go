@@ -3,7 +3,6 @@
 package status_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -38,7 +37,6 @@ func TestDistrustedMarksInStatus(t *testing.T) {
 		rows           []*index.FactRow
 		unlisted       bool
 		before         []string
-		deposed        bool
 		forbidden      bool
 		unmarkable     bool
 		running, ended []string
@@ -54,7 +52,6 @@ func TestDistrustedMarksInStatus(t *testing.T) {
 		"distrusted before, and not listed yet":          {unlisted: true, before: in, running: in, ended: in},
 		"not listed, and older marks do not count":       {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
 		"not listed, and older marks do not count there": {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
-		"another may lead":                               {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
 		"a permission is missing":                        {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.FactRow{unmarked}, forbidden: true, running: in, ended: in},
 		"the kind is read at another version":            {rule: []func(*policy.Rule){invalid}, rows: []*index.FactRow{marked}, running: all, ended: all},
 		"the kind cannot be marked":                      {rows: []*index.FactRow{marked}, unmarkable: true, running: all},
@@ -64,9 +61,6 @@ func TestDistrustedMarksInStatus(t *testing.T) {
 			r := rule("a", append(test.rule, marks)...)
 			p := policyOf(v1alpha1.Enforce, r)
 			inBubble(t, func(w *harness) {
-				if test.deposed {
-					w.Leadership = lost{}
-				}
 				if test.forbidden {
 					w.Permissions = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
@@ -91,7 +85,3 @@ func TestDistrustedMarksInStatus(t *testing.T) {
 		})
 	}
 }
-
-type lost struct{}
-
-func (lost) Check() error { return context.Canceled }

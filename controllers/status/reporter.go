@@ -109,6 +109,8 @@ type record struct {
 	status v1alpha1.RetentionPolicyStatus
 	at     time.Time
 
+	version string // resourceVersion of the policy then
+
 	problems map[string]problem // by type of condition
 
 	summary summary // the last one in the log
@@ -217,7 +219,7 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) 
 	return fmt.Sprint(append(parts, fmt.Sprint(preflightErr)))
 }
 
-// report counts everything and writes each status that differs. If last is set, it also writes statuses that were written
+// report counts everything and writes each status that differs, while leadership is certain. If last is set, it also writes statuses that were written
 // recently.
 func (r *Reporter) report(ctx context.Context, last bool) {
 	r.counted = r.Clock.Now()
@@ -228,12 +230,16 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	if compiled.Snapshot == nil {
 		return
 	}
+	if r.Leadership.Check() != nil {
+		r.Changed() // another replica may lead and write the statuses
+		return
+	}
 	kinds, preflightErr := r.State.Kinds(), r.preflightErr()
 	r.seen = r.fingerprint(kinds, preflightErr)
 	began := r.Clock.Now() // the call may have waited for locks
 	input := newStatusInput(compiled, kinds, r.counted)
 	input.warnings, input.permissions = r.Warnings, r.Permissions
-	input.last, input.deposed = last, r.Leadership.Check() != nil
+	input.last = last
 	input.preflightErr, input.pace, input.prices, input.ledgers = preflightErr, r.MaxPerSecond, r.Prices, r.ledgersNow(compiled.Snapshot)
 	input.nodes, input.referrers = r.nodesNow(ctx, compiled.Snapshot), r.Referrers.States()
 	input.archives = r.archivesNow(compiled)

@@ -47,7 +47,6 @@ type statusInput struct {
 	prices       *policy.Prices
 	now          time.Time
 	last         bool // this is the last round
-	deposed      bool // another controller may lead now
 }
 
 // newStatusInput returns the input for the next count.
@@ -271,16 +270,13 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if rec := r.written[p.UID]; rec != nil {
 		return rec, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	known, status := objectOf(p)
 	began := r.Clock.Now()
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known)
+	known, status, err := r.read(ctx, p)
 	if apierrors.IsNotFound(err) || (err == nil && known.GetUID() != p.UID) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read status: %w", err)
+		return nil, err
 	}
 	r.reading += r.Clock.Since(began) // not for failures: the same policies would fail first in each report, and no others would be read
 	if _, ok := r.histories[p.UID]; !ok {
@@ -293,8 +289,19 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		}
 		r.histories[p.UID] = before
 	}
-	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
+	r.written[p.UID] = &record{name: p.Name, status: *status, version: known.GetResourceVersion(), problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
 	return r.written[p.UID], nil
+}
+
+// read reads a policy and its status from the API server. The policy may have another UID.
+func (r *Reporter) read(ctx context.Context, p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	known, status := objectOf(p)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known); err != nil {
+		return nil, nil, fmt.Errorf("read status: %w", err)
+	}
+	return known, status, nil
 }
 
 // sameDistrust reports whether two statuses name the same marks as distrusted.

@@ -5,7 +5,6 @@ package status
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -59,8 +59,11 @@ type write struct {
 	now    time.Time        // of the count
 	count  *policyset.Count // for Gates, after the status is written; nil for none
 	began  time.Time
-	size   int   // in bytes, after it has begun
-	err    error // after it has ended
+	size   int // in bytes, after it has begun
+
+	// After it has ended:
+	version string // resourceVersion
+	err     error
 }
 
 // clusterLanes is how many statuses of ClusterRetentionPolicies are written at a time, because deletions may wait for a
@@ -246,15 +249,19 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 
 // begin sends one status in the background.
 func (r *Reporter) begin(ctx context.Context, w *write) {
-	body, err := bodyOf(w.policy, w.status)
+	body, err := bodyOf(w.policy, w.status, w.rec.version)
 	w.began, w.size = r.Clock.Now(), len(body)
 	l := r.writes.lane(laneOf(w.policy))
 	l.current, l.began = w, w.began
 	r.writes.inFlight[laneOf(w.policy)] = l
 	r.writes.lastTried[w.policy.UID] = w.began
+	before := w.rec.status
 	go func() {
 		if w.err = err; err == nil {
-			w.err = r.apply(ctx, w.policy, body)
+			w.version, w.err = r.apply(ctx, w.policy, body)
+		}
+		if apierrors.IsConflict(w.err) {
+			w.version, w.err = r.applyAgain(ctx, w, before)
 		}
 		r.writes.ended <- w
 	}()
@@ -286,7 +293,7 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 		}
 		return
 	}
-	w.rec.status, w.rec.at = w.status, w.now
+	w.rec.status, w.rec.version, w.rec.at = w.status, w.version, w.now
 	r.isWritten(ctx, w)
 }
 
@@ -311,23 +318,4 @@ func (r *Reporter) awaitWrites(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// bodyOf returns the whole status of a policy for server-side apply, which removes fields that it no longer has. The UID
-// protects another policy of the same name.
-func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       v1alpha1.PolicyKind(p.Namespace).Kind,
-		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID},
-		"status":     status,
-	})
-}
-
-// apply sends a status by server-side apply.
-func (r *Reporter) apply(ctx context.Context, p *policy.Policy, body []byte) error {
-	object, _ := objectOf(p)
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestStatusOfAnotherLeaderIsNotOverwritten: the next report reads it.
+func TestStatusOfAnotherLeaderIsNotOverwritten(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
+		p := policyOf(v1alpha1.Enforce, rule("a"))
+		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		bubble.Pass(5 * time.Second)
+		w.set(func() {
+			w.server["p"].Status.Deleted, w.server["p"].Status.Rules[0].DistrustedMarks = 7, []string{"team-b"}
+			changed(w.server["p"])
+			w.preflightErr = errors.New("clock skew")
+			w.patches, w.writes = 0, nil
+		})
+		w.removed(1, p.Rules[0])
+		for w.tried() == 0 {
+			bubble.Pass(time.Second)
+		}
+		expect.Equal(t, "deleted, by the other leader", int64(7), w.status().Deleted)
+		expect.Equal(t, "distrusted by the other leader", []string{"team-b"}, w.status().Rules[0].DistrustedMarks)
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "Ready", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		expect.Equal(t, "requests", 2, w.tried())
+	})
+}
+
+func (w *harness) tried() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.patches
+}
+
+// TestStatusIsWrittenAlthoughThePolicyChanged: a changed spec or label does not delay the status.
+func TestStatusIsWrittenAlthoughThePolicyChanged(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
+		p := policyOf(v1alpha1.Enforce, rule("a"))
+		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		bubble.Pass(5 * time.Second)
+		w.set(func() {
+			changed(w.server["p"])
+			w.preflightErr = errors.New("clock skew")
+			w.patches, w.writes = 0, nil
+		})
+		for w.tried() == 0 {
+			bubble.Pass(time.Second)
+		}
+		expect.Equal(t, "Ready", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		expect.Equal(t, "requests", 2, w.tried())
+	})
+}
+
+// TestStatusIsWrittenWhileLeadershipIsCertain: another leader does not see what this process has written, and need not write what is
+// true again.
+func TestStatusIsWrittenWhileLeadershipIsCertain(t *testing.T) {
+	var confirmed leadership
+	confirmed.Store(true)
+	inBubble(t, func(w *harness) { w.Leadership = &confirmed }, func(t *testing.T, w *harness) {
+		p := policyOf(v1alpha1.Enforce, rule("a"))
+		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		bubble.Pass(5 * time.Second)
+		confirmed.Store(false)
+		w.set(func() { w.preflightErr, w.patches = errors.New("this replica has not confirmed its leadership"), 0 })
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "requests", 0, w.tried())
+		confirmed.Store(true)
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "Ready", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		confirmed.Store(false)
+		w.set(func() { w.patches = 0 })
+		w.removed(1, p.Rules[0])
+		w.stop()
+		expect.Equal(t, "requests at the end", 0, w.tried())
+	})
+}
+
+// leadership is whether a process leads.
+type leadership struct{ atomic.Bool }
+
+func (l *leadership) Check() error {
+	if !l.Load() {
+		return errors.New("not confirmed")
+	}
+	return nil
+}

@@ -140,7 +140,7 @@ test-race: control-plane ## Run all tests, and replicas of the fault scenarios, 
 	SUNSET_FAULTS_BUILD=race go test -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-pages
-test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site, with screenshots in dist/screenshots/index.html (about 20 minutes)
+test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site, with screenshots in dist/screenshots/index.html (about 15 minutes)
 	rm -rf dist/screenshots
 	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground -screenshots "$(CURDIR)/dist/screenshots"
 

@@ -133,7 +133,7 @@ var pure = map[string][]string{
 	"policy/agentapi": {"k8s.io/apimachinery"},
 	"policy/timezone": {},
 	"policy/audit":    {"k8s.io/apimachinery"},
-	"policy/archive": {"k8s.io/apimachinery", "sigs.k8s.io/json", "filippo.io/age", "github.com/klauspost/compress/zstd",
+	"policy/archive": {"k8s.io/apimachinery", "github.com/go-json-experiment/json", "filippo.io/age", "github.com/klauspost/compress/zstd",
 		"golang.org/x/sync/errgroup"},
 	"policy/archive/redact": {"github.com/go-json-experiment/json/jsontext"},
 	"policy/digest":         {"k8s.io/apimachinery", "sigs.k8s.io/json"},

@@ -19,7 +19,7 @@ import (
 const (
 	getPause  = 30 * time.Second // how long requests for single objects are used after a listing was not worth it
 	aheadMost = 50_000           // receipts of objects that nothing waits for yet, above which a listing records no more of them
-	worthMost = 4                // pages for each target that waits, above which requests for single objects are used instead
+	pageCost  = 10               // requests for single objects that load the API server as much as a page of a listing
 )
 
 // sweep reads the objects of a group from a listing of their kind in their namespace, page by page, and records them. In passing it
@@ -63,7 +63,7 @@ func worthwhile(page Page, waiting int, f *found) bool {
 		return true
 	}
 	pages := page.Remaining/int64(max(1, f.seen)) + 1
-	return pages <= int64(worthMost*waiting)
+	return pages*pageCost <= int64(waiting)
 }
 
 // stillWaiting returns those of some requests that nothing has read yet.

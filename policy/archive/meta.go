@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
@@ -38,7 +39,7 @@ type header struct {
 }
 
 func readHeader(object json.RawMessage) (h header, err error) {
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(object, &h); err != nil {
+	if err := jsonv2.Unmarshal(object, &h, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return h, fmt.Errorf("object is not valid JSON: %w", err)
 	}
 	return h, nil

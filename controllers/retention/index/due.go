@@ -21,8 +21,12 @@ func (x *Index) Next() (due time.Time, namespace string, ok bool) {
 	return x.schedule[0].dueTime(), x.schedule[0].Subject().Namespace, true
 }
 
-// Ahead is how long before its due time a subject is handed over if its deletion must be recorded first.
-const Ahead = time.Second
+const (
+	// Ahead is how long before its due time a subject is handed over if its deletion must be recorded first.
+	Ahead = time.Second
+	// AheadArchived is the same if a rule archives: the archive needs a read of the subject, and a segment, after the ledger.
+	AheadArchived = 2 * time.Second
+)
 
 // takeAtMost limits how long TakeDue locks the index.
 const takeAtMost = 512

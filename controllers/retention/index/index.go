@@ -266,12 +266,12 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	}
 	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	verdict, _ := policy.Decide(subject, evaluations, now)
-	early := verdict.Due.Add(-Ahead)
+	early := verdict.Due.Add(-row.partition.rules.ahead)
 	row.handedOver = row.handedOver && verdict.Action == policy.Wait && !early.After(now)
 	switch {
 	case policy.NeedsEligibleSincePatch(subject, evaluations):
 		row.setDue(now)
-	case verdict.Action == policy.Wait && row.partition.rules.ledger && early.After(now):
+	case verdict.Action == policy.Wait && row.partition.rules.ahead > 0 && early.After(now):
 		row.setDue(early)
 	case verdict.Action == policy.Wait && !row.handedOver && row.expected(subject, evaluations, now).Rule != nil:
 		row.setDue(now)
@@ -285,10 +285,10 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 // expected returns the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is
 // nil.
 func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
-	if !r.partition.rules.ledger {
+	if r.partition.rules.ahead == 0 {
 		return policy.Intent{}
 	}
-	if i, ok := policy.PredictIntent(subject, evaluations, now.Add(Ahead)); ok && i.Rule.Ledger {
+	if i, ok := policy.PredictIntent(subject, evaluations, now.Add(r.partition.rules.ahead)); ok && i.Rule.Ledger {
 		return i
 	}
 	return policy.Intent{}

@@ -41,6 +41,17 @@ func TestTakeDueTakesLedgerSubjectsTwice(t *testing.T) {
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
 
+// TestTakeDueTakesArchivedSubjectsEarlier than others with a ledger: both must be written.
+func TestTakeDueTakesArchivedSubjectsEarlier(t *testing.T) {
+	archived := func(r *policy.Rule) { r.Archive = &policy.Archive{To: "main"} }
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted, archived)}, row("x", now))
+	due := now.Add(time.Hour)
+	expectTaken(t, "a moment too early", w.taken(due.Add(-index.AheadArchived-time.Nanosecond)))
+	expectTaken(t, "ahead", w.taken(due.Add(-index.AheadArchived)), "x")
+	expectTaken(t, "between", w.taken(due.Add(-index.Ahead)))
+	expectTaken(t, "when it is due", w.taken(due), "x")
+}
+
 func TestTakeDueTakesSubjectsWithoutLedgerOnce(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a")}, row("x", now))
 	due := now.Add(time.Hour)

@@ -5,6 +5,7 @@ package index
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -12,8 +13,8 @@ import (
 // partitionRules has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
 type partitionRules struct {
 	*policy.EffectiveRules
-	known    bool // the labels of the namespace are known
-	ledger   bool // a rule records its deletions first
+	known    bool          // the labels of the namespace are known
+	ahead    time.Duration // how long before its due time a subject is recorded first; 0 if no rule records its deletions
 	columns  []int32
 	byColumn []int32  // the rules, in the order of their columns
 	always   []int32  // the rules that are evaluated for each row: their facts are unknown, or permissions are missing
@@ -25,7 +26,9 @@ func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRul
 	p.columns, p.byColumn = make([]int32, len(p.Rules)), make([]int32, len(p.Rules))
 	for i, r := range p.Rules {
 		p.columns[i], p.byColumn[i] = int32(x.column(at.layout, r.Key)), int32(i)
-		p.ledger = p.ledger || r.WritesDown()
+		if r.WritesDown() {
+			p.ahead = max(p.ahead, aheadOf(r))
+		}
 		if p.columns[i] < 0 || r.Unpermitted {
 			p.always = append(p.always, int32(i))
 		}
@@ -39,9 +42,16 @@ func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRul
 	return p
 }
 
+func aheadOf(r *policy.Rule) time.Duration {
+	if r.Archive != nil {
+		return AheadArchived
+	}
+	return Ahead
+}
+
 // same reports whether both give the same verdicts about the same rows.
 func (p *partitionRules) same(o *partitionRules) bool {
-	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
+	return p.known == o.known && p.ahead == o.ahead && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
 // readers returns the rules whose facts are in a column.

@@ -80,17 +80,17 @@ var recoveries = map[string]string{
 	"EntriesUnread":                                "ledgers TestEntryStaysInDoubtWithoutReadPermission, ledgers TestObjectThatCannotBeReadStopsNoOther",
 
 	// Archives.
-	"archives.worker.refusal": "archives TestSegmentThatTheStoreNeverTakes",
-	"archives.worker.invalid": "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
-	"archives.index.err":      "archives TestIndexThatCannotBeWritten",
-	"archives.past.err":       "archives TestSegmentThatTheStoreNeverTakes",
-	"archives.past.lostErr":   "archives TestRequiredLogOfAPodThatVanishes",
-	"archives.Manager.unread": "archives TestArchivesAreReadAgain",
-	"archives.request.err":    "archives TestUnreadableObjectsStopOnlyTheirNamespace",
-	"archives.request.stale":  "archives TestChangedObjectIsNotRecorded",
-	"store.Probe.Write":       "archives TestStoreFails",
-	"store.Probe.Read":        "archives TestStoreFails",
-	"store.Probe.Delete":      "archives TestStoreRefusesToDelete",
+	"archives.worker.refusal":   "archives TestSegmentThatTheStoreNeverTakes",
+	"archives.worker.invalid":   "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
+	"archives.index.err":        "archives TestIndexThatCannotBeWritten",
+	"archives.failures.err":     "archives TestSegmentThatTheStoreNeverTakes",
+	"archives.failures.lostErr": "archives TestRequiredLogOfAPodThatVanishes",
+	"archives.Manager.unread":   "archives TestArchivesAreReadAgain",
+	"archives.request.err":      "archives TestUnreadableObjectsStopOnlyTheirNamespace",
+	"archives.request.stale":    "archives TestChangedObjectIsNotRecorded",
+	"store.Probe.Write":         "archives TestStoreFails",
+	"store.Probe.Read":          "archives TestStoreFails",
+	"store.Probe.Delete":        "archives TestStoreRefusesToDelete",
 
 	// References.
 	"references.from.lost":       "kube/referrers TestPermissionsAreDeniedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",

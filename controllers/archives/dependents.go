@@ -66,12 +66,15 @@ func isLabelled(job []byte, uid types.UID) bool {
 
 // addDependents reads the dependents of items, and their dependents, once for all items.
 func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, l *lease, items []*item) error {
+	if len(kinds) == 0 {
+		return nil
+	}
 	of := owners{}
 	for _, i := range items {
 		t := i.request.target
 		of.add(t.UID, t.Kind.GroupKind(), t.Namespace, i.object, i, nil)
 	}
-	for depth := 0; len(of) > 0 && len(kinds) > 0; depth++ {
+	for depth := 0; len(of) > 0; depth++ {
 		if depth == depthMost {
 			return fmt.Errorf("dependents own dependents more than %d levels deep; archive fewer kinds of dependents", depthMost)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
@@ -27,14 +28,23 @@ type history struct {
 	check int // length of by at which the oldest are removed
 }
 
+// past is small: there is one for each record until its object is deleted.
 type past struct {
-	records, refusals int
-	refused           time.Time // when the store first refused the record
-	last              time.Time // when either last happened
-	err               error     // why the store refused; nil if it did not
-	logOf             string    // had a required log that was not read, because the Pod no longer existed
-	lostErr           error     // why; nil for none
+	records int
+	last    time.Time // when anything last happened
+	failed  *failures // nil for none
 }
+
+// failures are why an object was not recorded.
+type failures struct {
+	refusals int
+	refused  time.Time // when the store first refused the record
+	err      error     // why the store refused; nil if it did not
+	logOf    string    // had a required log that was not read, because the Pod no longer existed
+	lostErr  error     // why; nil for none
+}
+
+func (h *history) failures(uid types.UID) failures { return ptr.Deref(h.by[uid].failed, failures{}) }
 
 func newHistory() history { return history{by: map[types.UID]past{}, check: historyCheck} }
 
@@ -45,19 +55,19 @@ func (h *history) recorded(uid types.UID, now time.Time) {
 
 // refused notes that the store does not take the record of an object.
 func (h *history) refused(uid types.UID, err error, now time.Time) {
-	p := h.by[uid]
-	if p.refusals++; p.refusals == 1 {
-		p.refused = now
+	f := h.failures(uid)
+	if f.refusals++; f.refusals == 1 {
+		f.refused = now
 	}
-	p.err, p.last = err, now
-	h.set(uid, p)
+	f.err = err
+	h.set(uid, past{records: h.by[uid].records, last: now, failed: &f})
 }
 
 // lost notes that a required log is lost: a later listing no longer has its Pod. It counts until the object is recorded.
 func (h *history) lost(uid types.UID, pod string, err error, now time.Time) {
-	p := h.by[uid]
-	p.last, p.logOf, p.lostErr = now, pod, err
-	h.set(uid, p)
+	f := h.failures(uid)
+	f.logOf, f.lostErr = pod, err
+	h.set(uid, past{records: h.by[uid].records, last: now, failed: &f})
 }
 
 func (h *history) set(uid types.UID, p past) {
@@ -78,14 +88,14 @@ func (h *history) forget(uid types.UID) { delete(h.by, uid) }
 
 // next returns when an object may be recorded again, and why not now; nil if it may.
 func (h *history) next(uid types.UID, now time.Time) (at time.Time, err error) {
-	p := h.by[uid]
+	p, f := h.by[uid], h.failures(uid)
 	pause := time.Duration(0)
 	if p.records > 1 {
 		pause = min(repeatPause<<min(p.records-2, 10), repeatMost)
 		err = fmt.Errorf("recorded %d times and not deleted, because it changes or its deletion fails; Sunset records it again in at most %s", p.records, pause)
 	}
-	if p.refusals > 0 {
-		pause, err = max(pause, min(firstBackoff<<min(p.refusals-1, 20), refusedMost)), fmt.Errorf("the store refuses the record: %w", p.err)
+	if f.refusals > 0 {
+		pause, err = max(pause, min(firstBackoff<<min(f.refusals-1, 20), refusedMost)), fmt.Errorf("the store refuses the record: %w", f.err)
 	}
 	if at = p.last.Add(pause); !at.After(now) {
 		return at, nil
@@ -95,7 +105,7 @@ func (h *history) next(uid types.UID, now time.Time) (at time.Time, err error) {
 
 // together returns how many records a segment with the record of an object may have.
 func (h *history) together(uid types.UID) int {
-	switch h.by[uid].refusals {
+	switch h.failures(uid).refusals {
 	case 0:
 		return archive.MaxRecords
 	case 1:

@@ -71,12 +71,12 @@ func (w *worker) noteLost(i *item, pod string, err error) {
 // lostLog returns why a log is missing that was required when its Pod was last listed, if the Pod no longer is.
 func (w *worker) lostLog(settings *policy.ArchiveLogs, i *item, containers []container) error {
 	w.mu.Lock()
-	past := w.history.by[i.request.target.UID]
+	failed := w.history.failures(i.request.target.UID)
 	w.mu.Unlock()
-	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == past.logOf }) {
+	if !settings.Required || slices.ContainsFunc(containers, func(c container) bool { return c.pod == failed.logOf }) {
 		return nil
 	}
-	return past.lostErr
+	return failed.lostErr
 }
 
 // log reads the log of a container. missing says why there is none although the container may have run. The error is errOverflow or

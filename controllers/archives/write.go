@@ -188,7 +188,7 @@ func (w *worker) isRefusedAgain(requests []*request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range requests {
-		if p := w.history.by[r.target.UID]; p.refusals == 0 || !w.written.last.After(p.refused) {
+		if f := w.history.failures(r.target.UID); f.refusals == 0 || !w.written.last.After(f.refused) {
 			return false
 		}
 	}

@@ -94,14 +94,32 @@ func (s *Store) compare(ctx context.Context, name string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("verify after the write: %w", err)
 	}
-	got, err := io.ReadAll(io.LimitReader(r, int64(len(data))+1))
+	same, err := hasBytes(r, data)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return fmt.Errorf("verify object %q after the write: %w", name, err)
 	}
-	if !bytes.Equal(got, data) {
+	if !same {
 		return fmt.Errorf("object %q: %w: the store has other bytes; check the store, and whether another program writes to it", name, archive.ErrCorrupt)
 	}
 	return nil
+}
+
+// hasBytes reports whether r has exactly these bytes.
+func hasBytes(r io.Reader, data []byte) (bool, error) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buffer)
+		rest, same := bytes.CutPrefix(data, buffer[:n])
+		switch {
+		case !same:
+			return false, nil
+		case errors.Is(err, io.EOF):
+			return len(rest) == 0, nil
+		case err != nil:
+			return false, err
+		}
+		data = rest
+	}
 }
 
 // Delete deletes an object.

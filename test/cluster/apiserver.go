@@ -71,6 +71,7 @@ func (c *Cluster) apiServer(component Component, etcd string) *server {
 	return &server{
 		component: component,
 		scheme:    "https",
+		env:       c.opts.APIServerEnv,
 		ready:     c.apiReady,
 		args: func(port int) []string {
 			args := []string{

@@ -39,6 +39,9 @@ type Options struct {
 	// at Cluster.AuditLog. Empty means no audit log.
 	AuditPolicy string
 
+	// APIServerEnv are more environment variables of the API server, for example GOGC=30.
+	APIServerEnv []string
+
 	// EtcdArgs come last on etcd's command line, so that they override ours.
 	EtcdArgs []string
 

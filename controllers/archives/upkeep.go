@@ -69,7 +69,6 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.generation, u.probed = s.object.Generation, now
 	p := u.probeNow(ctx)
-	p.Delete = cmp.Or(p.Delete, u.trimmer.problem())
 	u.note(func(was *store.Probe) {
 		if u.refusal = nil; u.retrying { // the writer knows more
 			p.Write = was.Write

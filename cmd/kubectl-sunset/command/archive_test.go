@@ -238,6 +238,15 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
 }
 
+// TestArchiveKindOfTheCluster: a name means the kind that the cluster serves, also if a kind of Kubernetes has this name.
+func TestArchiveKindOfTheCluster(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w","uid":"u1","resourceVersion":"5"}}`},
+	}))
+	s.serve("kueue.x-k8s.io", "workloads", "Workload")
+	wants(t, s.run(t, "", "archive", "ls", "workloads", "-A", "-o", "name"), command.ExitOK, "workload.kueue.x-k8s.io/w")
+}
+
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
 // API server cannot check the objects yet.
 func TestArchiveRestoreDefinition(t *testing.T) {

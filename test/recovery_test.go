@@ -82,6 +82,7 @@ var recoveries = map[string]string{
 	// Archives.
 	"archives.worker.refusal":   "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.worker.invalid":   "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
+	"archives.worker.expired":   "archives TestRefusedDayThatIsDeleted, archives TestRefusedDaysOfAnotherSpec",
 	"archives.index.err":        "archives TestIndexThatCannotBeWritten",
 	"archives.failures.err":     "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.failures.lostErr": "archives TestRequiredLogOfAPodThatVanishes",

@@ -12,10 +12,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive/settings"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
+
+// reviewArchive refuses a RetentionArchive with a spec that the controller cannot use. Whether the store works, it does not find out.
+func reviewArchive(req admission.Request) admission.Response {
+	if _, problems := settings.Parse(req.Object.Raw); len(problems) > 0 {
+		return refusal(v1alpha1.RetentionArchiveKind.Kind, problems)
+	}
+	return admission.Allowed("")
+}
 
 // archives returns warnings about rules that no longer archive, and about those that cannot archive to their RetentionArchive as it is.
 func (r *Reviewer) archives(ctx context.Context, v *review) (warnings []string) {

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -53,6 +55,34 @@ func TestReviewWarnsAboutArchives(t *testing.T) {
 			expect.Equal(t, "warnings", test.want != "", len(about) == 1)
 			if test.want != "" && !strings.Contains(strings.Join(about, "\n"), test.want) {
 				t.Errorf("%q does not say %q", about, test.want)
+			}
+		})
+	}
+}
+
+// TestReviewOfArchives: the webhook refuses a RetentionArchive that the controller could not use, and names each field.
+func TestReviewOfArchives(t *testing.T) {
+	const valid = `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionArchive, metadata: {name: history}, spec: {url: "s3://bucket?region=eu-central-1"}}`
+	for name, test := range map[string]struct {
+		text  string
+		wants []string // empty if it is accepted
+	}{
+		"valid": {valid, nil},
+		"all wrong": {strings.Replace(valid, `?region=eu-central-1"`, `?regoin=x", retain: 1h, legalHolds: [/segments/], encryption: {recipients: [age1x]}`, 1), []string{
+			"this RetentionArchive cannot be accepted:", `spec.url: it has the parameter "regoin"`, "spec.retain: it is shorter than a day",
+			`spec.legalHolds[0]: no name of an object begins with "/segments/"`, "spec.encryption.recipients[0]: it is not a public key of age",
+		}},
+		"a newer field": {strings.Replace(valid, "{url", "{kms: key, url", 1), []string{"spec.kms: unknown field"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := (&fakeCluster{}).reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Kind: metav1.GroupVersionKind(v1alpha1.RetentionArchiveKind), Object: object(t, test.text),
+			}})
+			expect.Equal(t, "allowed", test.wants == nil, response.Allowed)
+			for _, want := range test.wants {
+				if !strings.Contains(response.Result.Message, want) {
+					t.Errorf("no %q in\n%s", want, response.Result.Message)
+				}
 			}
 		})
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 const (
@@ -34,7 +35,7 @@ type Kinds interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// Reviewer handles admission requests for both kinds of policies. All exported fields are required. It needs its own Compiler,
+// Reviewer handles admission requests for both kinds of policies, and for RetentionArchives. All exported fields are required. It needs its own Compiler,
 // so that reviewed rules evict no active rules from the cache.
 type Reviewer struct {
 	Compiler   *engine.Compiler
@@ -57,6 +58,9 @@ var _ admission.Handler = (*Reviewer)(nil)
 func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.Response {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
+	if req.Kind.Kind == v1alpha1.RetentionArchiveKind.Kind {
+		return reviewArchive(req)
+	}
 	review, err := r.read(ctx, req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
@@ -70,7 +74,7 @@ func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	if len(wrong) > 0 {
-		return refusal(wrong)
+		return refusal("policy", wrong)
 	}
 	warnings = append(warnings, r.warnings(ctx, review)...)
 	return admission.Allowed("").WithWarnings(policy.Shortlist(warnings, mostWarnings, "; see the policy's status")...)
@@ -158,8 +162,8 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 	return append(slices.Clone(v.Problems), wrong...), warnings, nil
 }
 
-func refusal(wrong []policy.Problem) admission.Response {
-	lines := []string{"this policy cannot be accepted:"}
+func refusal(what string, wrong []policy.Problem) admission.Response {
+	lines := []string{"this " + what + " cannot be accepted:"}
 	for _, problem := range wrong {
 		lines = append(lines, "  "+problem.String())
 		if snippet := problem.Snippet(); snippet != "" {

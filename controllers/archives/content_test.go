@@ -5,6 +5,7 @@ package archives_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,23 @@ func TestLogs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEveryFieldOfALogIsWritten: the format has no field that Sunset never writes.
+func TestEveryFieldOfALogIsWritten(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		s := h.know(h.rule("p", withPods, func(r *policy.Rule) { r.Archive.Logs = &policy.ArchiveLogs{TailBytes: 5} }), "job")
+		h.server.own(h.server.put(pods, "job-1", ran), h.server.objects["Job a/job"])
+		h.server.logs["job-1/main"] = "hello world"
+		s.attempt()
+		bubble.Pass(3 * time.Second)
+		logs := h.record(h.stores["mem://history"], "job").Logs
+		for i := range reflect.TypeFor[archive.Log]().NumField() {
+			if !slices.ContainsFunc(logs, func(l archive.Log) bool { return !reflect.ValueOf(l).Field(i).IsZero() }) {
+				t.Errorf("no log has %s", reflect.TypeFor[archive.Log]().Field(i).Name)
+			}
+		}
+	})
 }
 
 // TestLogsOfAnyLines: the end of a log is exact, and the API server does not send all of the log.

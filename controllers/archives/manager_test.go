@@ -241,7 +241,7 @@ func TestArchiveThatCannotBeUsed(t *testing.T) {
 			h.archives[0].Spec.Encryption = &v1alpha1.ArchiveEncryption{Recipients: []string{"age1nothing"}}
 		}, "spec.encryption.recipients"},
 		"wrong duration": {func(h *harness) { h.archives[0].Spec.Retain = "90x" }, "spec.retain"},
-		"short duration": {func(h *harness) { h.archives[0].Spec.Retain = "23h59m" }, "spec.retain: 23h59m is shorter than a day"},
+		"short duration": {func(h *harness) { h.archives[0].Spec.Retain = "23h59m" }, "spec.retain: it is shorter than a day"},
 		"not listed":     {func(h *harness) { h.unlisted = errDenied }, "cannot be read"},
 		"no Secret": {func(h *harness) {
 			h.archives[0].Spec.Credentials = &v1alpha1.SecretReference{Namespace: "sunset-system", Name: "store"}

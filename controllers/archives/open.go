@@ -5,9 +5,10 @@ package archives
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/archive/settings"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -34,58 +36,17 @@ type encryption struct {
 	builder    *archive.Builder
 }
 
-// retainLeast is the minimum of spec.retain: a record must not expire before Sunset deletes its object.
-const retainLeast = 24 * time.Hour
-
 // specOf reads a RetentionArchive. The error says what is invalid; then the spec is not complete.
 func specOf(a *v1alpha1.RetentionArchive) (spec, error) {
-	s := spec{object: a, retention: archive.Retention{Holds: a.Spec.LegalHolds}}
-	if a.Spec.Retain != "" {
-		retain, err := policy.ParseTTL(a.Spec.Retain)
-		if err != nil {
-			return s, fmt.Errorf("spec.retain: %w", err)
-		}
-		if retain < retainLeast {
-			return s, fmt.Errorf("spec.retain: %s is shorter than a day; write 1d or more", a.Spec.Retain)
-		}
-		s.retention.Retain = retain
+	read, problems := settings.Load(a.Spec)
+	if len(problems) > 0 {
+		return spec{object: a}, errors.New(strings.Join(policy.Lines(problems), "; "))
 	}
-	for _, hold := range a.Spec.LegalHolds {
-		if !slices.ContainsFunc(nameForms, func(form string) bool { return begins(form, hold) }) {
-			return s, fmt.Errorf("spec.legalHolds: no name of an object begins with %q; write a prefix such as segments/2026/11/", hold)
-		}
+	e := encryption{parsed: read.Recipients, builder: archive.NewBuilder(read.Recipients...)}
+	if a.Spec.Encryption != nil {
+		e.recipients = a.Spec.Encryption.Recipients
 	}
-	var err error
-	s.encryption, err = encryptionOf(a.Spec.Encryption)
-	return s, err
-}
-
-// nameForms are the forms of the names of objects with records. A 0 stands for a digit.
-var nameForms = []string{
-	archive.SegmentPrefix + "0000/00/00/00000000T000000Z-", archive.IndexPrefix + "0000/00/00/00000000T000000Z-",
-	archive.ParquetPrefix + "month=0000-00/00000000-",
-}
-
-// begins reports whether a name of a form can begin with a prefix.
-func begins(form, prefix string) bool {
-	for n := range min(len(form), len(prefix)) {
-		if digit := prefix[n] >= '0' && prefix[n] <= '9'; form[n] == '0' && !digit || form[n] != '0' && form[n] != prefix[n] {
-			return false
-		}
-	}
-	return true
-}
-
-func encryptionOf(e *v1alpha1.ArchiveEncryption) (encryption, error) {
-	var texts []string
-	if e != nil {
-		texts = e.Recipients
-	}
-	recipients, err := archive.ParseRecipients(texts)
-	if err != nil {
-		return encryption{}, fmt.Errorf("spec.encryption.recipients: %w", err)
-	}
-	return encryption{recipients: texts, parsed: recipients, builder: archive.NewBuilder(recipients...)}, nil
+	return spec{object: a, retention: archive.Retention{Retain: read.Retain, Holds: a.Spec.LegalHolds}, encryption: e}, nil
 }
 
 // opened is the store that is open, and what it was opened with.

@@ -18,7 +18,7 @@ const (
 	receiptsMost = 100_000        // receipts that one worker holds
 	receiptLife  = time.Hour      // after that an object is recorded again
 	contentLife  = time.Minute    // the same for a record with dependents, Events or logs, which change although the object does not
-	lifeMost     = 12 * time.Hour // of both; shorter than retainLeast
+	lifeMost     = 12 * time.Hour // of both; shorter than the minimum of spec.retain
 	deleteMost   = time.Minute    // from the use of a receipt until the request to delete certainly has a result
 )
 

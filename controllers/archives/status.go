@@ -120,7 +120,7 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	}{
 		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.refusal, w.index.err), "write objects to the store"},
 		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
-		{v1alpha1.ArchiveDeletable, w.probe.Delete, "delete objects from the store"},
+		{v1alpha1.ArchiveDeletable, cmp.Or(w.probe.Delete, w.expired), "delete objects from the store"},
 	} {
 		c := metav1.Condition{Type: does.of, Status: metav1.ConditionFalse}
 		switch {

@@ -33,21 +33,23 @@ type trimmer struct {
 	refused    map[string]time.Time // the store refuses to delete objects of this day until then; by Expiry.Hold
 }
 
-// problem says why the store keeps what is older than spec.retain; nil if it does not.
-func (t *trimmer) problem() error {
-	if len(t.refused) == 0 {
-		return nil
+// reportRefused exports how many days the store keeps although they are older than spec.retain.
+func (t *trimmer) reportRefused() {
+	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.expired = nil; len(t.refused) > 0 {
+		t.expired = fmt.Errorf("the store refuses to delete objects of %d days that are older than spec.retain, because of object lock, a hold in the store or a missing permission; Sunset retries every day", len(t.refused))
 	}
-	return fmt.Errorf("the store refuses to delete objects of %d days that are older than spec.retain, because of object lock, a hold in the store or a missing permission; Sunset retries every day", len(t.refused))
 }
 
 // trim deletes some objects, unless the clock may be wrong.
 func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 	if t.generation != s.object.Generation { // legal holds and retain may have changed
-		t.generation, t.listed, t.days = s.object.Generation, time.Time{}, nil
+		t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil
+		t.reportRefused()
 	}
 	if s.retention.Retain == 0 {
-		t.days, t.refused = nil, nil
 		return
 	}
 	due := now.Sub(t.listed) >= trimEvery
@@ -89,7 +91,7 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 			delete(t.refused, hold)
 		}
 	}
-	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
+	t.reportRefused()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	bucket, err := t.open(ctx)
@@ -142,8 +144,5 @@ func (t *trimmer) note(ctx context.Context, day *archive.Expiry, err error, now 
 		t.refused = map[string]time.Time{}
 	}
 	t.refused[day.Hold()] = now.Add(refusedFor)
-	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.probe.Delete = t.problem()
+	t.reportRefused()
 }

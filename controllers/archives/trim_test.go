@@ -5,10 +5,14 @@ package archives_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -73,14 +77,6 @@ func TestRetainRespectsHolds(t *testing.T) {
 }
 
 func TestStoreRefusesToDelete(t *testing.T) {
-	locked := func(_ *v1alpha1.RetentionArchive, b *bucket) {
-		b.refuse = func(verb, name string) (error, bool) {
-			if verb == "delete" && strings.HasPrefix(name, "segments/1999/12/27/") {
-				return fmt.Errorf("%s: %w", name, archive.ErrRefused), false
-			}
-			return nil, true
-		}
-	}
 	inBubble(t, func(h *harness) {
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "segments", []string{"27", "30", "31"}, h.left(archive.SegmentPrefix))
@@ -92,6 +88,65 @@ func TestStoreRefusesToDelete(t *testing.T) {
 		expect.Equal(t, "segments after the lock", []string{"31"}, h.left(archive.SegmentPrefix))
 		expect.Equal(t, "deletable after the lock", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
 	}, retaining(locked))
+}
+
+// TestRefusedDaysOfAnotherSpec: after a change of the spec, the condition and the metric no longer report days that Sunset need not delete.
+func TestRefusedDaysOfAnotherSpec(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.ArchiveSpec){
+		"without retain":    func(s *v1alpha1.ArchiveSpec) { s.Retain = "" },
+		"a longer retain":   func(s *v1alpha1.ArchiveSpec) { s.Retain = "30d" },
+		"with a hold on it": func(s *v1alpha1.ArchiveSpec) { s.LegalHolds = []string{"segments/1999/12/27/"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				bubble.Pass(20 * time.Second)
+				expect.Equal(t, "deletable before", "False Failed", h.condition("history", v1alpha1.ArchiveDeletable))
+				expect.Equal(t, "refused days before", 1.0, refusedDays(t))
+				h.set(func() {
+					h.archives[0].Generation = 2
+					change(&h.archives[0].Spec)
+				})
+				bubble.Pass(20 * time.Second)
+				expect.Equal(t, "deletable", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+				expect.Equal(t, "refused days", 0.0, refusedDays(t))
+			}, retaining(locked))
+		})
+	}
+}
+
+// refusedDays is what the only archive exports.
+func refusedDays(t *testing.T) float64 {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(metrics.ArchiveRefused)
+	families, err := r.Gather()
+	expect.NoError(t, err)
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+// TestRefusedDayThatIsDeleted: as soon as the store no longer refuses, the condition says so. It does not wait for the next probe.
+func TestRefusedDayThatIsDeleted(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(20 * time.Second)
+		b := h.stores["mem://history"]
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(23 * time.Hour)
+		for slices.Contains(h.left(archive.SegmentPrefix), "27") {
+			bubble.Pass(time.Second)
+		}
+		bubble.Pass(time.Second)
+		expect.Equal(t, "deletable", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+	}, retaining(locked))
+}
+
+// locked makes a store refuse to delete the records of a day.
+func locked(_ *v1alpha1.RetentionArchive, b *bucket) {
+	b.refuse = func(verb, name string) (error, bool) {
+		if verb == "delete" && strings.HasPrefix(name, "segments/1999/12/27/") {
+			return fmt.Errorf("%s: %w", name, archive.ErrRefused), false
+		}
+		return nil, true
+	}
 }
 
 func TestHoldsThatAreValid(t *testing.T) {

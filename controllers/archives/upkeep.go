@@ -5,7 +5,6 @@ package archives
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
@@ -69,43 +68,17 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	}
 	u.generation, u.probed = s.object.Generation, now
 	p := u.probeNow(ctx)
-	p.Delete = cmp.Or(p.Delete, u.trimmer.problem())
 	u.note(func(was *store.Probe) {
 		if u.refusal = nil; u.retrying { // the writer knows more
 			p.Write = was.Write
 		}
-		*was = p
+		*was, u.index.written = p, u.index.written || p.Write == nil // it was an object of the index
 	})
 	if cmp.Or(p.Write, p.Read) != nil {
 		u.probePause = min(2*max(u.probePause, probeFirst), probeMost)
 		return
 	}
 	u.probePause = 0
-	u.probeIndex(ctx)
-}
-
-// probeIndex tests once whether objects of the index can be written: a store may permit other prefixes and not this one.
-func (w *worker) probeIndex(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	w.mu.Lock()
-	probed := w.index.written
-	w.mu.Unlock()
-	if probed {
-		return
-	}
-	name := archive.IndexPrefix + archive.ProbePrefix + rand.Text()
-	err := w.Write(ctx, name, []byte("You can delete this object.\n"))
-	if err == nil {
-		err = w.Delete(ctx, name)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if errors.Is(err, archive.ErrRefused) {
-		err = nil // see Deletable
-	}
-	w.index.tried(err)
-	w.wake.Send()
 }
 
 // probeNow tests the store.

@@ -46,6 +46,7 @@ type worker struct {
 	index    index
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
 	probe    store.Probe // what the store could do at the last attempt
+	expired  error       // why the store keeps what is older than spec.retain; nil if it does not
 	retrying bool        // the writer retries a segment that cannot be written
 	refusal  error       // why the writer has given back a segment and has written no other since; nil if it has not
 	requests map[types.UID]*request

@@ -13,8 +13,8 @@ import (
 const (
 	SegmentPrefix = "segments/"
 	IndexPrefix   = "index/"
-	ParquetPrefix = "parquet/" // copies of the records of whole days: parquet/month=YYYY-MM/YYYYMMDD-....parquet
-	ProbePrefix   = "probe/"   // objects by which a store is tested, deleted at once
+	ParquetPrefix = "parquet/"             // copies of the records of whole days: parquet/month=YYYY-MM/YYYYMMDD-....parquet
+	ProbePrefix   = IndexPrefix + "probe/" // objects by which a store is tested, deleted at once
 )
 
 const (

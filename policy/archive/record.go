@@ -32,11 +32,10 @@ type Record struct {
 	Logs       []Log             `json:"logs,omitempty"`
 }
 
-// Log is the end of the log of one container.
+// Log is the end of the log of one container, since its last restart.
 type Log struct {
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
-	Previous  bool   `json:"previous,omitempty"`  // of the previous instance of the container
 	Truncated bool   `json:"truncated,omitempty"` // the log was longer than the rule's tailBytes
 	Missing   string `json:"missing,omitempty"`   // the reason for a missing text; or empty
 	Text      string `json:"text"`

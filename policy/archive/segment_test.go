@@ -196,22 +196,6 @@ func TestSealOfNothing(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	key := identity(t)
-	for name, texts := range map[string][]string{
-		"no key":           {"x"},
-		"a private key":    {key.String()},
-		"empty":            {""},
-		"the second":       {key.Recipient().String(), "age1x"},
-		"two keys in one":  {key.Recipient().String() + "\n" + key.Recipient().String()},
-		"an ssh key":       {"ssh-ed25519 AAAA"},
-		"only white space": {"  "},
-	} {
-		if _, err := archive.ParseRecipients(texts); err == nil || strings.Contains(err.Error(), key.String()) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	recipients, err := archive.ParseRecipients([]string{key.Recipient().String()})
-	expect.NoError(t, err)
-	expect.Equal(t, "recipients", 1, len(recipients))
 	identities, err := archive.ParseIdentities("# created: today\n" + key.String() + "\n")
 	expect.NoError(t, err)
 	expect.Equal(t, "identities", 1, len(identities))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -73,6 +74,9 @@ func (v *verifier) list(ctx context.Context, prefix string) (names []string, err
 	for e, err := range v.reader.Bucket.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
+		}
+		if strings.HasPrefix(e.Name, ProbePrefix) { // object lock may keep it
+			continue
 		}
 		if _, ok := parseName(e.Name); !ok {
 			v.found.Unrelated = append(v.found.Unrelated, e.Name)

@@ -25,6 +25,7 @@ func TestVerify(t *testing.T) {
 	delete(store.objects, gone.Name)
 	store.objects[damaged.Name][100] ^= 1
 	store.objects["segments/2026/11/27/x.tmp"] = nil
+	store.objects["index/probe/x"] = nil
 	store.objects["parquet/month=2026-11/20261127-1of1.parquet"] = nil
 
 	last := 0

@@ -84,4 +84,24 @@ var archiveTable = map[string]Mutant{
 		Old: "life<<min(records-1, 10)",
 		New: "life<<min(records-1, 0)",
 	},
+	"archive: refused days survive a change of the spec": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRefusedDaysOfAnotherSpec",
+		Old: "t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil",
+		New: "t.generation, t.listed, t.days = s.object.Generation, time.Time{}, nil",
+	},
+	"archive: a malformed recipient is valid": {
+		File: "policy/archive/settings/settings.go", Test: "./policy/archive/settings TestLoad",
+		Old: "if err != nil || len(r) != 1 {",
+		New: "if err != nil && text == \"\" || len(r) > 1 {",
+	},
+	"archive: a parameter that the store does not have is valid": {
+		File: "policy/archive/settings/url.go", Test: "./policy/archive/settings TestParse",
+		Old: "if !slices.Contains(has, name) {",
+		New: "if name == \"\" {",
+	},
+	"archive: the webhook accepts each RetentionArchive": {
+		File: "controllers/admission/archives.go", Test: "./controllers/admission TestReviewOfArchives",
+		Old: "len(problems) > 0 {",
+		New: "len(problems) > 0 && problems[0].Path == \"\" {",
+	},
 }

@@ -97,11 +97,7 @@ func (c Content) Logs(container string) []archive.Log {
 // line for each missing log.
 func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
-		instance := ""
-		if l.Previous {
-			instance = ", previous instance"
-		}
-		prefix := fmt.Sprintf("[pod/%s/%s%s] ", l.Pod, l.Container, instance)
+		prefix := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)
 		switch {
 		case l.Missing != "":
 			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, l.Missing)

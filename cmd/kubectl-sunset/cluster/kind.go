@@ -108,6 +108,9 @@ func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
 	return kindOf(m), nil
 }
 
+// Rediscover finds out again which kinds the cluster serves.
+func (c *Cluster) Rediscover() { meta.MaybeResetRESTMapper(c.mapper) }
+
 // IsBuiltIn reports whether Kubernetes itself serves a group.
 func IsBuiltIn(group string) bool {
 	return scheme.Scheme.IsGroupRegistered(group) || group == "apiextensions.k8s.io"

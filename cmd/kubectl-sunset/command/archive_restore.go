@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -27,13 +29,20 @@ type archiveRestore struct {
 	yes, diff bool
 	options   restore.Options
 
-	created    map[types.UID]types.UID // by the UIDs of the archived objects
-	namespaces map[string]bool         // that were created
+	created     map[types.UID]types.UID   // by the UIDs of the archived objects
+	namespaces  map[string]bool           // that were created
+	definitions map[schema.GroupKind]bool // kinds whose CustomResourceDefinitions were created
 }
+
+// A new CustomResourceDefinition is served after a few seconds.
+const (
+	servedWithin = 30 * time.Second
+	servedPause  = 300 * time.Millisecond // between two attempts
+)
 
 func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now), options: restore.Options{BuiltIn: cluster.IsBuiltIn}}
-	r.selection.Whole, r.created, r.namespaces = true, map[types.UID]types.UID{}, map[string]bool{}
+	r.selection.Whole, r.created, r.namespaces, r.definitions = true, map[types.UID]types.UID{}, map[string]bool{}, map[schema.GroupKind]bool{}
 	c := &cobra.Command{
 		Use:     "restore [KIND[/NAME] | KIND NAME]... [--yes]",
 		Short:   "Create archived objects again",
@@ -100,6 +109,7 @@ func (r *archiveRestore) carryOut(ctx context.Context, c *cluster.Cluster, steps
 		}
 		r.created[s.Archived.GetUID()] = uid
 		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
+		r.definitions[s.Defines()] = true
 		progress.Set(i + 1)
 	}
 	return nil
@@ -111,12 +121,7 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *rest
 	if err != nil {
 		return "", err
 	}
-	kind, err := c.Serving(object.GroupVersionKind())
-	if err != nil {
-		return "", err
-	}
-	answer := &unstructured.Unstructured{}
-	answer.Object, err = c.Create(ctx, kind, object.Object, true)
+	kind, answer, err := r.check(ctx, c, object)
 	if err == nil {
 		err = s.Confirm(answer)
 	}
@@ -126,8 +131,9 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *rest
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
-	case apierrors.IsNotFound(err) && !r.yes && r.namespaces[object.GetNamespace()]:
-		return s.Archived.GetUID(), nil // the API server can check it only when the namespace exists
+	case !r.yes && apierrors.IsNotFound(err) && r.namespaces[object.GetNamespace()],
+		!r.yes && isUnserved(err) && r.definitions[object.GroupVersionKind().GroupKind()]:
+		return s.Archived.GetUID(), nil // the API server can check it only when the namespace and the kind exist
 	case err != nil:
 		return "", err
 	case !r.yes:
@@ -141,6 +147,34 @@ func (r *archiveRestore) create(ctx context.Context, c *cluster.Cluster, s *rest
 	}
 	return answer.GetUID(), nil
 }
+
+// check has the API server check an object. If the CustomResourceDefinition of its kind was created before, it waits until the API
+// server serves the kind.
+func (r *archiveRestore) check(ctx context.Context, c *cluster.Cluster, object *unstructured.Unstructured) (kind cluster.Kind, answer *unstructured.Unstructured, err error) {
+	of, end := object.GroupVersionKind(), time.Now().Add(servedWithin)
+	answer = &unstructured.Unstructured{}
+	for {
+		if kind, err = c.Serving(of); err == nil {
+			answer.Object, err = c.Create(ctx, kind, object.Object, true)
+		}
+		isNew := r.yes && r.definitions[of.GroupKind()]
+		if !isNew || !isUnserved(err) || time.Now().After(end) {
+			if r.yes {
+				delete(r.definitions, of.GroupKind())
+			}
+			return kind, answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return kind, answer, ctx.Err()
+		case <-time.After(servedPause):
+			c.Rediscover()
+		}
+	}
+}
+
+// isUnserved reports whether an error may say that the API server does not serve the kind of an object.
+func isUnserved(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
 // print prints the plan or, with --yes, what was created. Differences follow the text.
 func (r *archiveRestore) print(steps []*restore.Step) error {

@@ -119,12 +119,16 @@ func (s *archiveSource) find(ctx context.Context, o *openArchive) (url string, c
 	return found.Spec.URL, credentials, err
 }
 
-// kind returns the kind with a name: a kind of Kubernetes or of the cluster, and otherwise any that can have this name.
+// kind returns the kind with a name: a kind of the cluster or of Kubernetes, and otherwise any that can have this name.
 func (o *openArchive) kind(name string) archive.Kind {
-	known, namespaced, ok := load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isNamed(name, kind) })
-	if !ok && o.cluster != nil {
+	var known schema.GroupKind
+	var namespaced, ok bool
+	if o.cluster != nil { // it may not serve the kind of Kubernetes with this name, such as Workload, but another one
 		found, err := o.cluster.Kind(name)
 		known, namespaced, ok = found.GroupKind(), found.Namespaced, err == nil
+	}
+	if !ok {
+		known, namespaced, ok = load.FindBuiltin(func(kind schema.GroupVersionKind) bool { return isNamed(name, kind) })
 	}
 	if !ok {
 		return archive.Kind{Is: func(kind schema.GroupKind) bool { return isNamed(name, kind.WithVersion("v1")) }}

@@ -238,6 +238,47 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
 }
 
+// TestArchiveKindOfTheCluster: a name means the kind that the cluster serves, also if a kind of Kubernetes has this name.
+func TestArchiveKindOfTheCluster(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w","uid":"u1","resourceVersion":"5"}}`},
+	}))
+	s.serve("kueue.x-k8s.io", "workloads", "Workload")
+	wants(t, s.run(t, "", "archive", "ls", "workloads", "-A", "-o", "name"), command.ExitOK, "workload.kueue.x-k8s.io/w")
+}
+
+// TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
+// API server cannot check the objects yet.
+func TestArchiveRestoreDefinition(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com","uid":"u2","resourceVersion":"5"},
+			"spec":{"group":"example.com","names":{"kind":"Widget"},"versions":[{"name":"v1","subresources":{}}]}}`},
+		{object: `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","uid":"u3","resourceVersion":"5"}}`},
+	}))
+	s.serve("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
+	s.proxied = map[string]http.HandlerFunc{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("dryRun") == "" {
+			s.serve("example.com", "widgets", "Widget")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitFindings,
+		"CustomResourceDefinition.apiextensions.k8s.io/widgets.example.com would be restored\n", "Widget.example.com/w would be restored\n",
+		`Gadget.example.com/g not restored: no matches for kind "Gadget"`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings,
+		"CustomResourceDefinition.apiextensions.k8s.io/widgets.example.com restored\n", "Widget.example.com/w restored\n", "2 objects restored, 1 not")
+}
+
+// serve adds a group with one cluster-scoped kind to the discovery documents.
+func (s *apiServer) serve(group, resource, kind string) {
+	s.pages["/apis"] = []string{strings.Replace(s.pages["/apis"][0], `"groups":[`, fmt.Sprintf(
+		`"groups":[{"name":%[1]q,"versions":[{"groupVersion":"%[1]s/v1","version":"v1"}],"preferredVersion":{"groupVersion":"%[1]s/v1","version":"v1"}},`, group), 1)}
+	s.store("/apis/"+group+"/v1", fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"%s/v1","resources":[
+		{"name":%q,"kind":%q,"namespaced":false,"verbs":["create","list","patch"]}]}`, group, resource, kind))
+}
+
 // TestArchiveRestoreOwner: a reference to an owner that the user may not get is removed. If it cannot be found out for another reason
 // whether an owner exists, nothing is restored.
 func TestArchiveRestoreOwner(t *testing.T) {

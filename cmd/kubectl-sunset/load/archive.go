@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/archive/settings"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -13,7 +14,7 @@ func isArchive(object map[string]any) bool {
 	return object["apiVersion"] == v1alpha1.GroupVersion.String() && object["kind"] == v1alpha1.RetentionArchiveKind.Kind
 }
 
-// loadArchive checks the fields of a RetentionArchive. Whether the store can be used, only the controller knows.
+// loadArchive checks the fields of a RetentionArchive. Whether the store can be used, only the controller finds out.
 func loadArchive(object map[string]any) *policy.Policy {
 	p := &policy.Policy{Name: NameOf(object)}
 	data, err := json.Marshal(object)
@@ -21,6 +22,6 @@ func loadArchive(object map[string]any) *policy.Policy {
 		p.Problems = []policy.Problem{{Path: "document", Message: err.Error()}}
 		return p
 	}
-	_, p.Problems = policy.ParseArchive(data)
+	_, p.Problems = settings.Parse(data)
 	return p
 }

@@ -27,21 +27,15 @@ import (
 	"google.golang.org/api/option"
 )
 
-// isTrue reads a parameter that is true or false, which is the default.
-func isTrue(q url.Values, name string) (bool, error) {
-	value, err := strconv.ParseBool(cmp.Or(q.Get(name), "false"))
-	if err != nil {
-		return false, errors.New("the value of " + name + " is neither true nor false")
-	}
-	return value, nil
+// isTrue reads a parameter that settings.ParseURL has checked.
+func isTrue(q url.Values, name string) bool {
+	value, _ := strconv.ParseBool(q.Get(name))
+	return value
 }
 
 func openS3(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	pathStyle, err := isTrue(q, "use_path_style")
-	if err != nil {
-		return nil, err
-	}
+	pathStyle := isTrue(q, "use_path_style")
 	o := s3blob.Options{EncryptionType: types.ServerSideEncryption(q.Get("ssetype")), KMSEncryptionID: q.Get("kmskeyid")}
 	if len(c) > 0 && q.Has("role") {
 		return nil, errors.New("a role is assumed with the default credentials; remove role from url, or the Secret")
@@ -66,12 +60,9 @@ func openS3(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error
 
 func openGCS(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	anonymous, err := isTrue(q, "anonymous")
-	if err != nil {
-		return nil, err
-	}
 	client := gcp.NewAnonymousHTTPClient(gcp.DefaultTransport())
-	if !anonymous {
+	if !isTrue(q, "anonymous") {
+		var err error
 		if client, err = gcsClient(ctx, c); err != nil {
 			return nil, err
 		}
@@ -102,12 +93,8 @@ func gcsClient(ctx context.Context, c credentials) (*gcp.HTTPClient, error) {
 
 func openAzure(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error) {
 	q := u.Query()
-	local, err := isTrue(q, "localemu")
-	if err != nil {
-		return nil, err
-	}
 	o := azureblob.ServiceURLOptions{AccountName: cmp.Or(q.Get("storage_account"), c.get(azureAccount)), StorageDomain: q.Get("domain"),
-		Protocol: q.Get("protocol"), IsLocalEmulator: local, SASToken: strings.TrimPrefix(c.get(azureSAS), "?")}
+		Protocol: q.Get("protocol"), IsLocalEmulator: isTrue(q, "localemu"), SASToken: strings.TrimPrefix(c.get(azureSAS), "?")}
 	if o.AccountName == "" {
 		return nil, errors.New("url has no storage_account")
 	}

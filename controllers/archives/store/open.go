@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,6 +11,8 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
+
+	"github.com/sunset-k8s/sunset/policy/archive/settings"
 )
 
 // The keys of credentials.
@@ -27,7 +28,6 @@ const (
 
 // scheme is one kind of store.
 type scheme struct {
-	parameters  []string // of the URL
 	credentials []string // keys
 	open        func(ctx context.Context, u *url.URL, c credentials) (*blob.Bucket, error)
 }
@@ -38,14 +38,9 @@ type credentials map[string][]byte
 func (c credentials) get(key string) string { return strings.TrimSpace(string(c[key])) }
 
 var schemes = map[string]scheme{
-	"s3": {
-		parameters: []string{"region", "endpoint", "use_path_style", "role", "ssetype", "kmskeyid", "anonymous",
-			"dualstack", "fips", "hostname_immutable", "request_checksum_calculation", "response_checksum_validation"},
-		credentials: []string{awsKeyID, awsSecret, awsSession},
-		open:        openS3,
-	},
-	"gs":     {parameters: []string{"endpoint", "anonymous"}, credentials: []string{googleJSON}, open: openGCS},
-	"azblob": {parameters: []string{"storage_account", "domain", "protocol", "localemu"}, credentials: []string{azureAccount, azureKey, azureSAS}, open: openAzure},
+	"s3":     {credentials: []string{awsKeyID, awsSecret, awsSession}, open: openS3},
+	"gs":     {credentials: []string{googleJSON}, open: openGCS},
+	"azblob": {credentials: []string{azureAccount, azureKey, azureSAS}, open: openAzure},
 	"file":   {},
 }
 
@@ -57,16 +52,15 @@ var schemes = map[string]scheme{
 // of the JSON file of a service account; AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, and AZURE_STORAGE_ACCOUNT if the URL has no
 // storage_account. An unknown key is an error. No error has a value of the secret.
 func Open(ctx context.Context, text string, secret map[string][]byte) (*Store, error) {
-	u, err := url.Parse(text)
+	u, err := settings.ParseURL(text)
 	if err != nil {
-		return nil, errors.New("url cannot be read; write one such as s3://BUCKET/PREFIX?region=REGION") // it may have a password
+		return nil, fmt.Errorf("url: %w", err)
 	}
-	s, ok := schemes[u.Scheme]
-	if !ok {
-		return nil, fmt.Errorf("url has the scheme %q; use s3, gs, azblob or file", u.Scheme)
-	}
-	if err := s.check(u, secret); err != nil {
-		return nil, err
+	s := schemes[u.Scheme]
+	for _, key := range slices.Sorted(maps.Keys(secret)) {
+		if !slices.Contains(s.credentials, key) {
+			return nil, fmt.Errorf("the Secret has the key %q, and %s uses only: %s", key, u.Scheme, strings.Join(s.credentials, ", "))
+		}
 	}
 	if s.open == nil {
 		return openFiles(u)
@@ -79,35 +73,6 @@ func Open(ctx context.Context, text string, secret map[string][]byte) (*Store, e
 		bucket = blob.PrefixedBucket(bucket, prefix+"/")
 	}
 	return New(bucket), nil
-}
-
-// check refuses what the scheme does not have.
-func (s scheme) check(u *url.URL, secret credentials) error {
-	switch {
-	case u.User != nil:
-		return errors.New("url has a user; write credentials into a Secret")
-	case u.Fragment != "" || u.Opaque != "":
-		return fmt.Errorf("url has a fragment or no //; it must begin with %s://", u.Scheme)
-	case u.Scheme == "file" && (u.Host != "" || !strings.HasPrefix(u.Path, "/")):
-		return errors.New("url names no absolute path; write file:///DIRECTORY")
-	case u.Scheme != "file" && u.Host == "":
-		return fmt.Errorf("url names no bucket; write %s://BUCKET/PREFIX", u.Scheme)
-	}
-	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return errors.New("the parameters of url cannot be read")
-	}
-	for _, name := range slices.Sorted(maps.Keys(q)) {
-		if !slices.Contains(s.parameters, name) {
-			return fmt.Errorf("url has the parameter %q, and %s has only: %s", name, u.Scheme, strings.Join(s.parameters, ", "))
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(secret)) {
-		if !slices.Contains(s.credentials, key) {
-			return fmt.Errorf("the Secret has the key %q, and %s uses only: %s", key, u.Scheme, strings.Join(s.credentials, ", "))
-		}
-	}
-	return nil
 }
 
 // missing is the error that a Secret lacks a key.

@@ -15,8 +15,8 @@ import (
 // its error.
 type Probe struct{ Write, Read, Delete error }
 
-// Probe writes an object below probe/, reads it back, lists it and deletes it. If the process ends before it is deleted, the object
-// stays; it has a few bytes, and nothing reads it.
+// Probe writes an object below index/probe/, reads it back, lists it and deletes it: a store may permit segments and not the index. If
+// the process ends before it is deleted, the object stays; it has a few bytes, and nothing reads it.
 func (s *Store) Probe(ctx context.Context) Probe {
 	name, data := archive.ProbePrefix+rand.Text(), []byte("This object tests whether the store can be used. You can delete it.\n")
 	err := s.bucket.WriteAll(ctx, name, data, nil)

@@ -53,10 +53,22 @@ var stopped = map[schema.GroupKind]field{
 const queueName = "kueue.x-k8s.io/queue-name"
 
 var (
-	jobs    = schema.GroupKind{Group: "batch", Kind: "Job"}
-	claims  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumes = schema.GroupKind{Kind: "PersistentVolume"}
+	jobs        = schema.GroupKind{Group: "batch", Kind: "Job"}
+	claims      = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumes     = schema.GroupKind{Kind: "PersistentVolume"}
+	namespaces  = schema.GroupKind{Kind: "Namespace"}
+	definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
+
+// Defines returns the kind that a CustomResourceDefinition defines; zero for any other object.
+func (s *Step) Defines() schema.GroupKind {
+	if s.Name.GroupKind() != definitions {
+		return schema.GroupKind{}
+	}
+	group, _, _ := unstructured.NestedString(s.Archived.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(s.Archived.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
 
 // controllerLabels are the labels that the Job controller adds to the template of a Job.
 var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}

@@ -255,14 +255,15 @@ func TestPlanTogether(t *testing.T) {
 		record(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.other.example, uid: u-d}, spec: {group: other.example, scope: Namespaced,
 			names: {kind: Thing}, versions: [{name: v1, subresources: {status: {}}}]}}`),
 		record(t, `{apiVersion: v1, kind: Namespace, metadata: {name: new, uid: u-ns}}`),
+		record(t, `{apiVersion: another.example/v1, kind: Global, metadata: {name: g, uid: u-g}}`),
 	}, live(nil), restore.Options{BuiltIn: isBuiltIn})
 	var order []string
 	for _, s := range steps {
 		order = append(order, s.Name.Kind+"/"+s.Name.Name+" "+s.Why)
 	}
-	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
+	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Global/g ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
 
-	c := steps[3]
+	c := steps[4]
 	if _, err := c.Linked(nil); err == nil || !strings.Contains(err.Error(), "owner Job j was not created") {
 		t.Errorf("an owner that was not created: %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -54,8 +53,8 @@ type Step struct {
 // namespace of a cluster-scoped object does not matter.
 type Live func(name audit.Object) types.UID
 
-// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, other cluster-scoped objects, those
-// of each namespace by group, kind and name, and in any case owners before their dependents.
+// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions, other
+// cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
 	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
 	steps := sorted(records)
@@ -79,10 +78,13 @@ func sorted(records []Record) []*Step {
 		steps[i] = &Step{Record: r, Name: nameOf(r.Archived)}
 	}
 	rank := func(s *Step) int {
-		if s.Name.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		switch s.Name.GroupKind() {
+		case namespaces:
 			return 0
+		case definitions:
+			return 1
 		}
-		return 1
+		return 2
 	}
 	slices.SortStableFunc(steps, func(a, b *Step) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.GroupKind().Group, b.Name.GroupKind().Group),

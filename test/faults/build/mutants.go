@@ -204,6 +204,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\t\terr = s.compare(ctx, name, data)\n",
 		New:  "\t\terr = written\n",
 	}},
+	// A ledger counts a deletion before the index of the archive has its result.
+	"counted-before-result": {{
+		File: "controllers/ledgers/doubt.go",
+		Old:  "m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })",
+		New:  "w.answered(i, t, answer)",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

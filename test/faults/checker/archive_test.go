@@ -14,7 +14,7 @@ const archives = ", archive: {to: history}"
 
 // record adds a record of a version to the archive, read back now.
 func (p *past) record(s *history.State, adjust ...func(*history.Record)) {
-	r := history.Record{Segment: "segments/x", Object: *s.DeepCopy(), Verified: p.clock}
+	r := history.Record{Segment: "segments/x", Policy: "p", Object: *s.DeepCopy(), Verified: p.clock}
 	for _, a := range adjust {
 		a(&r)
 	}
@@ -114,5 +114,54 @@ func TestResultsOfAnArchive(t *testing.T) {
 		"an object that exists, kept":     {tell: exists("kept")},
 		"an object that exists, deleted":  {tell: exists("deleted"), want: wrong},
 		"an object that exists, and gone": {tell: exists("gone"), want: wrong},
+	})
+}
+
+func TestSumsOfAnArchive(t *testing.T) {
+	// two deletes two objects, both recorded and the first with a result, and has a ledger in the end.
+	two := func(ruled string, second []string, end func(*past, *history.State, []*history.State)) func(*past) {
+		return func(p *past) {
+			of := p.policy("p", "Enforce", "", ruled)
+			all := p.configMaps(2)
+			p.wait(2 * time.Minute)
+			p.ledger(of, 0, 0, all...)
+			for _, x := range all {
+				p.record(x)
+			}
+			p.wait(time.Second)
+			for _, x := range all {
+				p.sunset(x)
+			}
+			p.ends(all[0], "deleted")
+			for _, result := range second {
+				p.ends(all[1], result)
+			}
+			end(p, of, all)
+		}
+	}
+	counts := func(deleted, gone int) func(*past, *history.State, []*history.State) {
+		return func(p *past, of *history.State, _ []*history.State) { p.ledger(of, deleted, gone) }
+	}
+	opened := func(deleted int) func(*past, *history.State, []*history.State) {
+		return func(p *past, of *history.State, all []*history.State) { p.ledger(of, deleted, 0, all[1]) }
+	}
+	others := func(p *past, of *history.State, all []*history.State) {
+		p.record(all[1], func(r *history.Record) { r.Policy = "another" })
+		p.ledger(of, 1, 0)
+	}
+	wrong := broken(checker.Recorded)
+	tell(t, map[string]example{
+		"as many":                                {tell: two(archives, []string{"deleted"}, counts(2, 0))},
+		"as many, one of them gone":              {tell: two(archives, []string{"gone"}, counts(1, 1))},
+		"several results of one version":         {tell: two(archives, []string{"unknown", "deleted", "gone"}, counts(2, 0))},
+		"counted without a result":               {tell: two(archives, nil, counts(2, 0)), want: wrong},
+		"counted, and absent in the archive":     {tell: two(archives, []string{"absent"}, counts(2, 0)), want: wrong},
+		"deleted in the archive and not counted": {tell: two(archives, []string{"deleted"}, counts(1, 0)), want: wrong},
+		"deleted in the archive and still open":  {tell: two(archives, []string{"deleted"}, opened(1))},
+		"open, without a result":                 {tell: two(archives, nil, opened(1))},
+		"recorded by another policy too":         {tell: two(archives, []string{"deleted"}, others)},
+		"a rule that does not archive": {tell: two("", nil, func(p *past, of *history.State, _ []*history.State) {
+			p.ledger(of, 2, 0)
+		})},
 	})
 }

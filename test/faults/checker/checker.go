@@ -66,6 +66,7 @@ func Check(e Evidence) (Report, error) {
 	j.paced()
 	j.spent()
 	j.results()
+	j.sums()
 	return j.report, nil
 }
 

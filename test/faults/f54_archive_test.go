@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
@@ -116,7 +117,7 @@ func TestF54CredentialsAreRevokedAndReplaced(t *testing.T) {
 	scenario.Long(t)
 	s := scenario.New(t, scenario.Options{})
 	a := s.Archive("history")
-	pair(s, scenario.Start{})
+	leads, _ := pair(s, scenario.Start{})
 	p := s.Policy("archived", archiving("Enforce", a))
 	s.Gone(s.ConfigMap("before", preview))
 	byLedger(s, p, 1)
@@ -125,7 +126,9 @@ func TestF54CredentialsAreRevokedAndReplaced(t *testing.T) {
 	all := configMaps(s, "cm", 10, preview)
 	tells(s, p, v1alpha1.ConditionArchiving, "ArchiveUnavailable")
 	s.Change(secret, func() { secret.Data["AWS_SECRET_ACCESS_KEY"] = []byte("wrong") })
-	refused := a.Expect(s, a.Proxy.Arm(nil, stores.Slow(0))) // the store itself refuses: this only notes for how long
+	reads := leads.Proxy.Record(proxy.Requests("get", "secrets"))
+	s.Eventually(func() error { return cluster.Want(len(reads()) > 1, "the Secret was not read again") }) // the first may have no answer yet
+	refused := a.Expect(s, a.Proxy.Arm(nil, stores.Slow(0)))                                              // the store itself refuses: this only notes for how long
 	revoked.Lift()
 	s.Eventually(func() error { return cluster.Want(refused.Fired() > 0, "no request with the wrong credentials") })
 	s.Stays(4*time.Second, all[0], all[9])

@@ -4,7 +4,6 @@ package checker
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
@@ -42,48 +41,15 @@ func (j *checker) lacksRecord(d *removal, r *rule) string {
 			why = fmt.Sprintf("segment %s was never read back", record.Segment)
 		case at.After(d.sent):
 			why = fmt.Sprintf("segment %s was read back %s after the DELETE was sent", record.Segment, at.Sub(d.sent))
-		case len(r.Archive.Redact) == 0 && !sameContent(record, d.change.Before):
-			why = fmt.Sprintf("line %d of segment %s is not the content of resourceVersion %s", record.Line, record.Segment, version)
 		default:
-			return ""
+			wrong := j.misrecorded(r, record, d.change.Before)
+			if wrong == "" {
+				return ""
+			}
+			why = fmt.Sprintf("line %d of segment %s %s", record.Line, record.Segment, wrong)
 		}
 	}
 	return why
-}
-
-// sameContent reports whether a record has the content that was stored. Fields without a value do not count, and neither do apiVersion
-// and managedFields, which the API server converts.
-func sameContent(r history.Record, s *history.State) bool {
-	return reflect.DeepEqual(compared(r.Object.DeepCopy().Object), compared(s.DeepCopy().Object))
-}
-
-func compared(object map[string]any) any {
-	delete(object, "apiVersion")
-	delete(mapIn(object, "metadata"), "managedFields")
-	return withoutEmpty(object)
-}
-
-// withoutEmpty removes null, and objects and lists without content; nil if nothing is left.
-func withoutEmpty(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			if v[key] = withoutEmpty(inner); v[key] == nil {
-				delete(v, key)
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = withoutEmpty(v[i])
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	}
-	return value
 }
 
 // results checks what archives say about the objects of their records: no existing object is deleted, gone or absent in them, and no

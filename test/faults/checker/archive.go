@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
@@ -50,6 +52,50 @@ func (j *checker) lacksRecord(d *removal, r *rule) string {
 		}
 	}
 	return why
+}
+
+// records checks each record, also of objects that were kept: some version of its rule asks for it as it is.
+func (j *checker) records() {
+	rules := j.archiving()
+	for name, archive := range j.Archives {
+		for _, record := range archive.Records {
+			s, why := j.Log.Version(record.Object.GetUID(), record.Object.GetResourceVersion()), "is of a version that never existed"
+			if s != nil {
+				why = "is of no rule that archives there"
+			}
+			for _, r := range rules[record.Policy+"/"+record.Rule] {
+				if s == nil || r.Archive.To != name {
+					continue
+				}
+				if why = j.misrecorded(r, record, s); why == "" {
+					break
+				}
+			}
+			if why != "" {
+				j.violated(Recorded, history.Request{}, s, 0, fmt.Sprintf("line %d of segment %s %s", record.Line, record.Segment, why))
+			}
+		}
+	}
+}
+
+// archiving returns all versions of the rules that ever archived, by policy and name.
+func (j *checker) archiving() map[string][]*rule {
+	all, seen := map[string][]*rule{}, map[*policy]bool{}
+	for _, kind := range []schema.GroupKind{clusterKind, teamKind} {
+		for _, c := range j.Log.Between(kind, 0, j.Log.Revision) {
+			if c.After == nil || !j.Sees(c.After) || seen[j.policyOf(c.After)] {
+				continue
+			}
+			p := j.policyOf(c.After)
+			seen[p] = true
+			for _, r := range p.rules {
+				if r.Archive != nil {
+					all[r.id()] = append(all[r.id()], r)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // results checks what archives say about the objects of their records: no existing object is deleted, gone or absent in them, and no

@@ -33,7 +33,10 @@ func (j *checker) misrecorded(r *rule, record history.Record, s *history.State) 
 	if err != nil {
 		return "has the invalid " + err.Error()
 	}
-	m := &making{Record: record, rule: r, of: s, paths: paths, window: window{s.Revision, j.before(record.Verified)}}
+	m := &making{Record: record, rule: r, of: s, paths: paths, window: window{s.Revision, j.Log.Revision}}
+	if !record.Verified.IsZero() {
+		m.to = j.before(record.Verified)
+	}
 	for _, check := range []func(*making) string{
 		func(m *making) string { return contentWrong(m.Object, m.of, m.paths) }, j.dependentsWrong, j.eventsWrong, j.logsWrong,
 	} {

@@ -56,7 +56,7 @@ func TestRedactedRecords(t *testing.T) {
 		}
 	}
 	nothing := func(map[string]any) {}
-	wrong := broken(checker.Archived)
+	wrong := broken(checker.Archived, checker.Recorded)
 	tell(t, map[string]example{
 		"a string is replaced":              {tell: redacted("data.one", set("REDACTED", "data", "one"))},
 		"a string stays":                    {tell: redacted("data.one", nothing), want: wrong},
@@ -139,7 +139,7 @@ func TestPartsOfRecords(t *testing.T) {
 	}
 	of := func(change func(*scene)) func(*past) { return recorded(complete, change) }
 	nothing := func(s *scene) { s.record.Dependents, s.record.Events, s.record.Logs = nil, nil, nil }
-	wrong := broken(checker.Archived)
+	wrong := broken(checker.Archived, checker.Recorded)
 	tell(t, map[string]example{
 		"everything":                      {tell: of(func(*scene) {})},
 		"a rule that archives the object": {tell: recorded(archives, nothing)},

@@ -14,7 +14,7 @@ const archives = ", archive: {to: history}"
 
 // record adds a record of a version to the archive, read back now.
 func (p *past) record(s *history.State, adjust ...func(*history.Record)) {
-	r := history.Record{Segment: "segments/x", Policy: "p", Object: *s.DeepCopy(), Verified: p.clock}
+	r := history.Record{Segment: "segments/x", Policy: "p", Rule: "r", Object: *s.DeepCopy(), Verified: p.clock}
 	for _, a := range adjust {
 		a(&r)
 	}
@@ -47,7 +47,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	plain := func(p *past, x *history.State) { p.record(x) }
-	unarchived := broken(checker.Archived)
+	unarchived, invented := broken(checker.Archived), broken(checker.Archived, checker.Recorded)
 	tell(t, map[string]example{
 		"a record that was read back":     {tell: recorded(archives, plain)},
 		"no archive":                      {tell: recorded(archives, func(*past, *history.State) {}), want: unarchived},
@@ -58,18 +58,18 @@ func TestArchive(t *testing.T) {
 		}), want: unarchived},
 		"a record of another version": {tell: recorded(archives, func(p *past, x *history.State) {
 			p.record(x, func(r *history.Record) { r.Object.SetResourceVersion("1") })
-		}), want: unarchived},
+		}), want: invented},
 		"a record of another object": {tell: recorded(archives, func(p *past, x *history.State) {
 			p.record(x, func(r *history.Record) { r.Object.SetUID("other") })
-		}), want: unarchived},
+		}), want: invented},
 		"a record with other content": {tell: recorded(archives, func(p *past, x *history.State) {
 			p.record(x, func(r *history.Record) { r.Object.SetLabels(map[string]string{"a": "c"}) })
-		}), want: unarchived},
+		}), want: invented},
 		"a record that was redacted": {tell: recorded(", archive: {to: history, redact: [metadata.labels.a]}", func(p *past, x *history.State) {
 			p.record(x, func(r *history.Record) { r.Object.SetLabels(map[string]string{"a": "REDACTED"}) })
 		})},
-		"an earlier record of another version too": {tell: recorded(archives, func(p *past, x *history.State) {
-			p.record(x, func(r *history.Record) { r.Object.SetResourceVersion("1") })
+		"a record of an object that is kept too": {tell: recorded(archives, func(p *past, x *history.State) {
+			p.record(p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: y, annotations: {sunset-k8s.io/hold: "true"}}}`))
 			p.record(x)
 		})},
 		"a refused DELETE without a record": {tell: func(p *past) {
@@ -78,6 +78,30 @@ func TestArchive(t *testing.T) {
 			p.wait(2 * time.Minute)
 			p.request(x, 409, withPreconditions(x))
 		}, want: unarchived},
+	})
+}
+
+func TestRecordsOfAnArchive(t *testing.T) {
+	// kept records an object that nobody deletes.
+	kept := func(adjust func(*history.Record)) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", archive: {to: history, redact: [data.a]}")
+			x := p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x}, data: {a: b}}`)
+			p.record(x, func(r *history.Record) { r.Object.Object["data"] = map[string]any{"a": "REDACTED"} }, adjust)
+		}
+	}
+	wrong := broken(checker.Recorded)
+	tell(t, map[string]example{
+		"as the rule says":             {tell: kept(func(*history.Record) {})},
+		"not read back":                {tell: kept(func(r *history.Record) { r.Verified = time.Time{} })},
+		"not redacted":                 {tell: kept(func(r *history.Record) { r.Object.Object["data"] = map[string]any{"a": "b"} }), want: wrong},
+		"a version that never existed": {tell: kept(func(r *history.Record) { r.Object.SetResourceVersion("1") }), want: wrong},
+		"a rule that does not exist":   {tell: kept(func(r *history.Record) { r.Rule = "another" }), want: wrong},
+		"a dependent is added":         {tell: kept(func(r *history.Record) { r.Dependents = append(r.Dependents, r.Object) }), want: wrong},
+		"as another version of the rule says": {tell: func(p *past) {
+			kept(func(r *history.Record) { r.Object.Object["data"] = map[string]any{"a": "b"} })(p)
+			p.policy("p", "Enforce", "", archives)
+		}},
 	})
 }
 
@@ -146,6 +170,7 @@ func TestSumsOfAnArchive(t *testing.T) {
 		return func(p *past, of *history.State, all []*history.State) { p.ledger(of, deleted, 0, all[1]) }
 	}
 	others := func(p *past, of *history.State, all []*history.State) {
+		p.policy("another", "DryRun", "", archives)
 		p.record(all[1], func(r *history.Record) { r.Policy = "another" })
 		p.ledger(of, 1, 0)
 	}
@@ -160,7 +185,8 @@ func TestSumsOfAnArchive(t *testing.T) {
 		"deleted in the archive and still open":  {tell: two(archives, []string{"deleted"}, opened(1))},
 		"open, without a result":                 {tell: two(archives, nil, opened(1))},
 		"recorded by another policy too":         {tell: two(archives, []string{"deleted"}, others)},
-		"a rule that does not archive": {tell: two("", nil, func(p *past, of *history.State, _ []*history.State) {
+		"a rule that does not archive any more": {tell: two(archives, nil, func(p *past, of *history.State, _ []*history.State) {
+			p.policy("p", "Enforce", "", "")
 			p.ledger(of, 2, 0)
 		})},
 	})

@@ -65,6 +65,7 @@ func Check(e Evidence) (Report, error) {
 	j.late()
 	j.paced()
 	j.spent()
+	j.records()
 	j.results()
 	j.sums()
 	return j.report, nil

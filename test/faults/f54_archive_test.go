@@ -140,8 +140,8 @@ func TestF54CredentialsAreRevokedAndReplaced(t *testing.T) {
 	s.Calm()
 }
 
-// TestF54TheClockStepsWhileItArchives steps the clock of Sunset two hours ahead and back. Nothing is deleted in the meantime, whatever was
-// recorded, and afterwards everything is archived, deleted and counted.
+// TestF54TheClockStepsWhileItArchives steps the clock of Sunset two hours ahead and back. In the meantime, Sunset deletes nothing.
+// Afterwards, it archives, deletes and counts all objects.
 func TestF54TheClockStepsWhileItArchives(t *testing.T) {
 	scenario.Long(t)
 	s := scenario.New(t, scenario.Options{})

@@ -69,7 +69,7 @@ func nextStep(path string) (s step, left string, err error) {
 	}
 }
 
-// redact returns what may be left of a value: a string that is selected is replaced, and another value is removed. The value
+// redact returns what may be left of a value: a selected string becomes REDACTED, and another selected value is removed. The value
 // itself changes.
 func redact(value any, paths [][]step) (left any, removed bool) {
 	for _, p := range paths {

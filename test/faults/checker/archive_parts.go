@@ -18,7 +18,8 @@ var (
 	eventKind = schema.GroupKind{Kind: "Event"}
 )
 
-// making is a record of a version by a rule, and when it was made: after that version was stored, and before the record was read back.
+// making is a record of a version by a rule, and when Sunset made it: after that version existed, and before it had read the record
+// back.
 type making struct {
 	history.Record
 	rule  *rule

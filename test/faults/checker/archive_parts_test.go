@@ -163,14 +163,14 @@ func TestPartsOfRecords(t *testing.T) {
 		"a new version of a dependent": {tell: of(func(s *scene) {
 			s.record.Dependents[0] = archived(s.owned("x-1", s.object, ", phase: Succeeded"))
 		})},
-		"a version of a dependent that changed meanwhile": {tell: of(func(s *scene) { s.owned("x-1", s.object, ", phase: Succeeded") })},
+		"a version of a dependent that changed at that time": {tell: of(func(s *scene) { s.owned("x-1", s.object, ", phase: Succeeded") })},
 		"a version of a dependent that was outdated": {tell: of(func(s *scene) {
 			s.owned("x-1", s.object, ", phase: Succeeded")
 			s.object = s.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x}, data: {last: another}}`)
 			s.wait(2 * time.Minute)
 		}), want: wrong},
-		"a dependent that came meanwhile": {tell: of(func(s *scene) { s.owned("x-2", s.object, "") })},
-		"a dependent that went meanwhile": {tell: of(func(s *scene) {
+		"a dependent that came at that time": {tell: of(func(s *scene) { s.owned("x-2", s.object, "") })},
+		"a dependent that went at that time": {tell: of(func(s *scene) {
 			s.remove(s.pod)
 			s.record.Dependents, s.record.Events, s.record.Logs = nil, s.record.Events[:1], nil
 		})},
@@ -186,7 +186,7 @@ func TestPartsOfRecords(t *testing.T) {
 		"an Event about another object": {tell: of(func(s *scene) {
 			s.record.Events = append(s.record.Events, archived(s.event("other", s.configMap("y", `annotations: {sunset-k8s.io/hold: "true"}`))))
 		}), want: wrong},
-		"an Event that came meanwhile": {tell: of(func(s *scene) { s.event("late", s.object) })},
+		"an Event that came at that time": {tell: of(func(s *scene) { s.event("late", s.object) })},
 
 		"no log":                  {tell: of(func(s *scene) { s.record.Logs = nil }), want: wrong},
 		"a log twice":             {tell: of(func(s *scene) { s.record.Logs = append(s.record.Logs, s.record.Logs[0]) }), want: wrong},

@@ -82,7 +82,7 @@ func TestArchive(t *testing.T) {
 }
 
 func TestRecordsOfAnArchive(t *testing.T) {
-	// kept records an object that nobody deletes.
+	// kept records an object that stays.
 	kept := func(adjust func(*history.Record)) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", ", archive: {to: history, redact: [data.a]}")

@@ -4,9 +4,12 @@ package faults_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,6 +59,30 @@ func (m moment) fault(r *scenario.Replica) proxy.Fault {
 	return f
 }
 
+// storeWrite returns the moment of a write to a store, without its number; the zero moment for a read.
+func storeWrite(method, name string) moment {
+	if method != http.MethodPut && method != http.MethodDelete {
+		return moment{}
+	}
+	for _, part := range []string{"index/probe", "index", "segments", "probe"} {
+		if strings.Contains(name, "/"+part+"/") {
+			return moment{verb: method, resource: part}
+		}
+	}
+	return moment{}
+}
+
+func (m moment) toStore() bool { return m.verb == http.MethodPut || m.verb == http.MethodDelete }
+
+// match matches only the write of the moment, in a store.
+func (m moment) match() func(method, name string) bool {
+	var n atomic.Int64
+	return func(method, name string) bool {
+		w := storeWrite(method, name)
+		return w.verb == m.verb && w.resource == m.resource && n.Add(1) == int64(m.n)
+	}
+}
+
 // TestF17TheLeaderIsKilledAtAWrite kills the leader before or after one of its writes, and the other replica takes over. The
 // remaining objects and the counts must be the same each time. In make faults, the leader is killed at every write of a run
 // without faults; runs differ by a few writes.
@@ -75,19 +102,33 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 		if os.Getenv("SUNSET_FAULTS") != "all" {
 			t.Skip("run make faults to kill at every write")
 		}
-		met := &met{}
-		t.Cleanup(func() { met.end(t) }) // after the parallel subtests
-		for _, m := range everyWrite(t) {
-			if !slices.Contains(moments, m) {
-				t.Run(m.String(), func(t *testing.T) {
-					scenario.Long(t)
-					if !met.is(m, killedAt(t, scenario.Options{}, m)) {
-						t.Skip("not reached: this run had no such write")
-					}
-				})
-			}
-		}
+		killAtEach(t, false, moments...)
 	})
+}
+
+// TestF17TheLeaderIsKilledAtAWriteOfAnArchive is TestF17TheLeaderIsKilledAtAWrite with a rule that archives: the leader is killed at the
+// writes to the store too.
+func TestF17TheLeaderIsKilledAtAWriteOfAnArchive(t *testing.T) {
+	if os.Getenv("SUNSET_FAULTS") != "all" {
+		t.Skip("run make faults to kill at every write")
+	}
+	killAtEach(t, true)
+}
+
+// killAtEach kills the leader before and after each write of a run without faults, except at some moments.
+func killAtEach(t *testing.T, archives bool, except ...moment) {
+	met := &met{}
+	t.Cleanup(func() { met.end(t) }) // after the parallel subtests
+	for _, m := range everyWrite(t, archives) {
+		if !slices.Contains(except, m) {
+			t.Run(m.String(), func(t *testing.T) {
+				scenario.Long(t)
+				if !met.is(m, killedAt(t, scenario.Options{}, m, archives)) {
+					t.Skip("not reached: this run had no such write")
+				}
+			})
+		}
+	}
 }
 
 // met counts the moments of a run without faults that other runs have reached.
@@ -120,19 +161,31 @@ func (m *met) end(t *testing.T) {
 
 func mustKillAt(t *testing.T, o scenario.Options, m moment) {
 	t.Helper()
-	if !killedAt(t, o, m) {
+	if !killedAt(t, o, m, false) {
 		t.Error("the run is void: missing the write")
 	}
 }
 
 // killedAt kills the leader at a moment, and reports whether the run reached it.
-func killedAt(t *testing.T, o scenario.Options, m moment) bool {
+func killedAt(t *testing.T, o scenario.Options, m moment, archives bool) bool {
 	s := scenario.New(t, o)
+	var a *scenario.Archive
+	if archives {
+		a = s.Archive("history")
+	}
 	leads, _ := pair(s, scenario.Start{Failover: true})
-	armed := leads.Proxy.Arm(m.fault(leads))
-	converged(s, crashes(s))
-	armed.Lift()
-	struck := armed.Fired() > 0
+	var fired func() int
+	var lift func()
+	if m.toStore() {
+		armed := a.Proxy.Arm(m.match(), killing(leads, m.after))
+		fired, lift = armed.Fired, armed.Lift
+	} else {
+		armed := leads.Proxy.Arm(m.fault(leads))
+		fired, lift = armed.Fired, armed.Lift
+	}
+	converged(s, crashes(s, a))
+	lift()
+	struck := fired() > 0
 	if struck && leads.Running() {
 		t.Error("the killed replica is still running")
 	}
@@ -143,34 +196,53 @@ func killedAt(t *testing.T, o scenario.Options, m moment) bool {
 // everyWrite returns the moments before and after each write of a run without faults, except writes of leases and Events,
 // which are not counted. The run is not a subtest: otherwise -run with the name of one moment would skip it, and with it all
 // moments.
-func everyWrite(t *testing.T) (all []moment) {
+func everyWrite(t *testing.T, archives bool) (all []moment) {
 	s := scenario.New(t, scenario.Options{})
 	defer s.End()
+	var a *scenario.Archive
+	if archives {
+		a = s.Archive("history")
+	}
 	leads, _ := pair(s, scenario.Start{Failover: true})
 	writes := leads.Proxy.Record(proxy.Writes("").And(proxy.Requests("", "leases").Or(proxy.Requests("", "events")).Not()))
-	converged(s, crashes(s))
-	counts := map[string]int{}
-	for _, e := range writes() {
-		counts[e.Verb+e.Resource]++
-		m := moment{e.Verb, e.Resource, counts[e.Verb+e.Resource], false}
+	converged(s, crashes(s, a))
+	counts := map[moment]int{}
+	add := func(m moment) {
+		counts[m]++
+		m.n = counts[m]
 		all = append(all, m)
 		m.after = true
 		all = append(all, m)
+	}
+	for _, e := range writes() {
+		add(moment{verb: e.Verb, resource: e.Resource})
+	}
+	if archives {
+		for _, e := range a.Proxy.Journal() {
+			if m := storeWrite(e.Method, e.Name); m.toStore() {
+				add(m)
+			}
+		}
 	}
 	s.Calm()
 	t.Logf("a run without faults makes %d writes", len(all)/2)
 	return all
 }
 
-// crashes creates the policy, five due objects, two that are due soon, one that is held and one that is not selected.
-func crashes(s *scenario.Scenario) *v1alpha1.ClusterRetentionPolicy {
+// crashes creates the policy, five due objects, two that are due soon, one that is held and one that is not selected. Its rule archives
+// if there is an archive.
+func crashes(s *scenario.Scenario, a *scenario.Archive) *v1alpha1.ClusterRetentionPolicy {
 	s.Helper()
 	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "now-4", "soon-0", "soon-1"} {
 		s.ConfigMap(name, preview)
 	}
 	s.Hold(s.ConfigMap("held", preview))
 	s.ConfigMap("bystander", nil)
-	return s.Policy("crashes", crashing)
+	spec := crashing
+	if a != nil {
+		spec += "  archive: {to: " + a.Name + "}\n"
+	}
+	return s.Policy("crashes", spec)
 }
 
 // converged waits until the state is that at the end of a run without faults.

@@ -9,10 +9,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
+	"github.com/sunset-k8s/sunset/test/proxy"
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
@@ -87,9 +92,80 @@ func halved(a *scenario.Archive) stores.Fault {
 	})
 }
 
+// TestF54TheStoreIsSlowForAWhile delays each request to the store. Objects are archived and deleted more slowly, and all are counted.
+func TestF54TheStoreIsSlowForAWhile(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	a := s.Archive("history")
+	_, waits := pair(s, scenario.Start{})
+	p := s.Policy("archived", archiving("Enforce", a))
+	s.Gone(s.ConfigMap("before", preview))
+	slow := a.Expect(s, a.Proxy.Arm(nil, stores.Slow(3*time.Second)))
+	configMaps(s, "slow", 10, preview)
+	atMost(s, preview, 0)
+	slow.Lift()
+	configMaps(s, "after", 10, preview)
+	atMost(s, preview, 0)
+	byLedger(s, p, 21)
+	idle(t, waits)
+	s.Calm()
+}
+
+// TestF54CredentialsAreRevokedAndReplaced revokes the credentials in the store, writes wrong ones to the Secret, and then valid ones.
+// Sunset deletes nothing until it has read the valid ones.
+func TestF54CredentialsAreRevokedAndReplaced(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	a := s.Archive("history")
+	leads, _ := pair(s, scenario.Start{})
+	p := s.Policy("archived", archiving("Enforce", a))
+	s.Gone(s.ConfigMap("before", preview))
+	byLedger(s, p, 1)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Home, Name: "history"}}
+	revoked := a.Expect(s, a.Proxy.Arm(nil, stores.Refusing(http.StatusForbidden, "InvalidAccessKeyId")))
+	all := configMaps(s, "cm", 10, preview)
+	tells(s, p, v1alpha1.ConditionArchiving, "ArchiveUnavailable")
+	s.Change(secret, func() { secret.Data["AWS_SECRET_ACCESS_KEY"] = []byte("wrong") })
+	reads := leads.Proxy.Record(proxy.Requests("get", "secrets"))
+	s.Eventually(func() error { return cluster.Want(len(reads()) > 1, "the Secret was not read again") }) // the first may have no answer yet
+	refused := a.Expect(s, a.Proxy.Arm(nil, stores.Slow(0)))                                              // the store itself refuses: this only notes for how long
+	revoked.Lift()
+	s.Eventually(func() error { return cluster.Want(refused.Fired() > 0, "no request with the wrong credentials") })
+	s.Stays(4*time.Second, all[0], all[9])
+	tells(s, p, v1alpha1.ConditionArchiving, "ArchiveUnavailable")
+	s.Change(secret, func() { secret.Data = a.Store.Credentials })
+	atMost(s, preview, 0)
+	refused.Lift()
+	byLedger(s, p, 11)
+	s.Calm()
+}
+
+// TestF54TheClockStepsWhileItArchives steps the clock of Sunset two hours ahead and back. In the meantime, Sunset deletes nothing.
+// Afterwards, it archives, deletes and counts all objects.
+func TestF54TheClockStepsWhileItArchives(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	a := s.Archive("history")
+	clock := build.NewClock(t)
+	s.Sunset(scenario.Start{Clock: clock})
+	p := s.Policy("archived", archiving("Enforce", a))
+	s.Gone(s.ConfigMap("before", preview))
+	byLedger(s, p, 1)
+	clock.Step(2 * time.Hour)
+	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
+	all := configMaps(s, "cm", 10, preview)
+	s.Stays(4*time.Second, all[0], all[9])
+	clock.Step(-2 * time.Hour)
+	s.Touch(all[0]) // triggers a check of the clock, which otherwise happens once a minute
+	atMost(s, preview, 0)
+	byLedger(s, p, 11)
+	s.Calm()
+}
+
 // TestF55TheLeaderIsKilledWhileItArchives kills the leader at a request to the store. The other replica takes over: all objects are
 // archived, deleted and counted, and nothing is deleted without a record.
 func TestF55TheLeaderIsKilledWhileItArchives(t *testing.T) {
+	const indexes = "/index/20" // with the year: not a probe
 	for name, at := range map[string]struct {
 		match func(method, name string) bool
 		after bool // the store has carried out the request
@@ -99,9 +175,9 @@ func TestF55TheLeaderIsKilledWhileItArchives(t *testing.T) {
 		"after a segment is written":     {stores.Writes("/segments/"), true, scenario.Short},
 		"before a segment is read back":  {stores.Reads("/segments/"), false, scenario.Long},
 		"after a segment is read back":   {stores.Reads("/segments/"), true, scenario.Long},
-		"before the index is written":    {stores.Writes("/index/"), false, scenario.Long},
-		"after the index is written":     {stores.Writes("/index/"), true, scenario.Long},
-		"before an old index is deleted": {stores.Deletes("/index/"), false, scenario.Long},
+		"before the index is written":    {stores.Writes(indexes), false, scenario.Long},
+		"after the index is written":     {stores.Writes(indexes), true, scenario.Long},
+		"before an old index is deleted": {stores.Deletes(indexes), false, scenario.Long},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at.mark(t)

@@ -204,6 +204,42 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\t\terr = s.compare(ctx, name, data)\n",
 		New:  "\t\terr = written\n",
 	}},
+	// A ledger counts a deletion before the index of the archive has its result.
+	"counted-before-result": {{
+		File: "controllers/ledgers/doubt.go",
+		Old:  "m.Archives.Written(i.Rule.Archive.To, func() { w.answered(i, t, answer) })",
+		New:  "w.answered(i, t, answer)",
+	}},
+	// A record has copies of what is redacted: managedFields, and the annotation of kubectl apply.
+	"copies-not-redacted": {{
+		File: "controllers/archives/item.go",
+		Old:  "texts = slices.Concat(copies, texts)",
+		New:  "texts = slices.Concat(copies[:0], texts)",
+	}},
+	// The dependents in a record are not redacted.
+	"dependents-not-redacted": {{
+		File: "controllers/archives/item.go",
+		Old:  "document, err := redacted(d.data)",
+		New:  "document, err := json.RawMessage(d.data), error(nil)",
+	}},
+	// A record has one dependent at most.
+	"one-dependent": {{
+		File: "controllers/archives/dependents.go",
+		Old:  "i.dependents = append(i.dependents, d)",
+		New:  "i.dependents = append(i.dependents[:0], d)",
+	}},
+	// A record has one Event at most.
+	"one-event": {{
+		File: "controllers/archives/dependents.go",
+		Old:  "i.events = append(i.events, event)",
+		New:  "i.events = append(i.events[:0], event)",
+	}},
+	// A record has the beginning of a log instead of its end.
+	"beginning-of-log": {{
+		File: "controllers/archives/slots.go",
+		Old:  "return text[len(text)-most:], true, nil",
+		New:  "return text[:most], true, nil",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

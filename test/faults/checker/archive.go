@@ -4,8 +4,9 @@ package checker
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
@@ -42,48 +43,59 @@ func (j *checker) lacksRecord(d *removal, r *rule) string {
 			why = fmt.Sprintf("segment %s was never read back", record.Segment)
 		case at.After(d.sent):
 			why = fmt.Sprintf("segment %s was read back %s after the DELETE was sent", record.Segment, at.Sub(d.sent))
-		case len(r.Archive.Redact) == 0 && !sameContent(record, d.change.Before):
-			why = fmt.Sprintf("line %d of segment %s is not the content of resourceVersion %s", record.Line, record.Segment, version)
 		default:
-			return ""
+			wrong := j.misrecorded(r, record, d.change.Before)
+			if wrong == "" {
+				return ""
+			}
+			why = fmt.Sprintf("line %d of segment %s %s", record.Line, record.Segment, wrong)
 		}
 	}
 	return why
 }
 
-// sameContent reports whether a record has the content that was stored. Fields without a value do not count, and neither do apiVersion
-// and managedFields, which the API server converts.
-func sameContent(r history.Record, s *history.State) bool {
-	return reflect.DeepEqual(compared(r.Object.DeepCopy().Object), compared(s.DeepCopy().Object))
-}
-
-func compared(object map[string]any) any {
-	delete(object, "apiVersion")
-	delete(mapIn(object, "metadata"), "managedFields")
-	return withoutEmpty(object)
-}
-
-// withoutEmpty removes null, and objects and lists without content; nil if nothing is left.
-func withoutEmpty(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			if v[key] = withoutEmpty(inner); v[key] == nil {
-				delete(v, key)
+// records checks each record, also of objects that were kept: some version of its rule asks for it as it is.
+func (j *checker) records() {
+	rules := j.archiving()
+	for name, archive := range j.Archives {
+		for _, record := range archive.Records {
+			s, why := j.Log.Version(record.Object.GetUID(), record.Object.GetResourceVersion()), "is of a version that never existed"
+			if s != nil {
+				why = "is of no rule that archives there"
+			}
+			for _, r := range rules[record.Policy+"/"+record.Rule] {
+				if s == nil || r.Archive.To != name {
+					continue
+				}
+				if why = j.misrecorded(r, record, s); why == "" {
+					break
+				}
+			}
+			if why != "" {
+				j.violated(Recorded, history.Request{}, s, 0, fmt.Sprintf("line %d of segment %s %s", record.Line, record.Segment, why))
 			}
 		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = withoutEmpty(v[i])
-		}
-		if len(v) == 0 {
-			return nil
+	}
+}
+
+// archiving returns all versions of the rules that ever archived, by policy and name.
+func (j *checker) archiving() map[string][]*rule {
+	all, seen := map[string][]*rule{}, map[*policy]bool{}
+	for _, kind := range []schema.GroupKind{clusterKind, teamKind} {
+		for _, c := range j.Log.Between(kind, 0, j.Log.Revision) {
+			if c.After == nil || !j.Sees(c.After) || seen[j.policyOf(c.After)] {
+				continue
+			}
+			p := j.policyOf(c.After)
+			seen[p] = true
+			for _, r := range p.rules {
+				if r.Archive != nil {
+					all[r.id()] = append(all[r.id()], r)
+				}
+			}
 		}
 	}
-	return value
+	return all
 }
 
 // results checks what archives say about the objects of their records: no existing object is deleted, gone or absent in them, and no

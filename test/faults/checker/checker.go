@@ -65,7 +65,9 @@ func Check(e Evidence) (Report, error) {
 	j.late()
 	j.paced()
 	j.spent()
+	j.records()
 	j.results()
+	j.sums()
 	return j.report, nil
 }
 

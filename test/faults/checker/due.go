@@ -144,3 +144,10 @@ func uidIn(line string) types.UID {
 	}
 	return ""
 }
+
+func versionIn(line string) string {
+	if words := strings.Fields(line); len(words) == 3 {
+		return words[2]
+	}
+	return ""
+}

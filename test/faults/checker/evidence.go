@@ -30,6 +30,8 @@ type Evidence struct {
 
 	// Archives are the contents of RetentionArchives, by name.
 	Archives map[string]*history.Archive
+	// Logs has what containers have logged, as far as that is known.
+	Logs map[history.Container]string
 
 	// Paces contains the users whose processes run with --max-deletions-per-second.
 	Paces map[string]Pace

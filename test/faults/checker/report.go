@@ -28,7 +28,7 @@ const (
 	Exact        Promise = "counts contain each deletion once"
 	WrittenFirst Promise = "a ledger records each deletion before the DELETE"
 	Archived     Promise = "a verified record of the version that a DELETE names is in the archive before the DELETE"
-	Recorded     Promise = "the results in an archive are what happened"
+	Recorded     Promise = "the records and results in an archive are what happened"
 	Lively       Promise = "due objects are deleted"
 	Paced        Promise = "no more DELETEs per second than --max-deletions-per-second"
 )

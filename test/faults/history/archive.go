@@ -38,9 +38,21 @@ type Record struct {
 	Policy  string
 	Rule    string
 	Object  unstructured.Unstructured
+	// Dependents and Events are as in the record, like Object.
+	Dependents, Events []unstructured.Unstructured
+	Logs               []ContainerLog
 	// Verified is when a read of the whole segment was answered for the first time; zero if never, or if that is not known.
 	Verified time.Time
 }
+
+// ContainerLog is the end of the log of a container, as a record has it.
+type ContainerLog struct {
+	Pod, Container, Missing, Text string
+	Truncated                     bool
+}
+
+// Container is a container of a Pod.
+type Container struct{ Namespace, Pod, Name string }
 
 // ArchiveResult says what happened to the object of a record.
 type ArchiveResult struct {
@@ -138,14 +150,34 @@ func linesOf(data []byte, digest string) ([][]byte, error) {
 
 func recordOf(line []byte) (r Record, err error) {
 	written := struct {
-		Policy, Rule string
-		Object       json.RawMessage
+		Policy, Rule       string
+		Object             json.RawMessage
+		Dependents, Events []json.RawMessage
+		Logs               []ContainerLog
 	}{}
 	if err := json.Unmarshal(line, &written); err != nil {
 		return r, err
 	}
-	r.Policy, r.Rule = written.Policy, written.Rule
-	return r, utiljson.Unmarshal(written.Object, &r.Object.Object)
+	r.Policy, r.Rule, r.Logs = written.Policy, written.Rule, written.Logs
+	if err := utiljson.Unmarshal(written.Object, &r.Object.Object); err != nil {
+		return r, err
+	}
+	if r.Dependents, err = objectsOf(written.Dependents); err != nil {
+		return r, err
+	}
+	r.Events, err = objectsOf(written.Events)
+	return r, err
+}
+
+func objectsOf(all []json.RawMessage) (objects []unstructured.Unstructured, err error) {
+	for _, data := range all {
+		var o unstructured.Unstructured
+		if err := utiljson.Unmarshal(data, &o.Object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return objects, nil
 }
 
 // finishedLine is a line of an index object that has results.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/proxy"
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
@@ -85,6 +87,34 @@ func (a *Archive) disturbed(ended time.Time) (spans []span) {
 		spans = append(spans, span{From: from, To: to.Add(archiveRecovers)})
 	})
 	return spans
+}
+
+// Logged makes a text the whole log of a container for replicas that start with Logs: fake nodes have no logs.
+func (s *Scenario) Logged(pod *corev1.Pod, container, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logs == nil {
+		s.logs = map[history.Container]string{}
+	}
+	s.logs[history.Container{Namespace: pod.Namespace, Pod: pod.Name, Name: container}] = text
+}
+
+// Logs answers the requests of a replica for logs, as Logged has them. It is for Start.Before.
+func (s *Scenario) Logs(r *Replica) {
+	reads := proxy.Requests("get", "pods/log")
+	r.Proxy.Answers(func(request *http.Request) *proxy.Answer {
+		path := strings.Split(request.URL.Path, "/") // /api/v1/namespaces/NAMESPACE/pods/NAME/log
+		if !reads(request) {
+			return nil
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		text, known := s.logs[history.Container{Namespace: path[4], Pod: path[6], Name: request.URL.Query().Get("container")}]
+		if !known {
+			return nil
+		}
+		return &proxy.Answer{Code: http.StatusOK, Body: []byte(text)}
+	})
 }
 
 // closeArchives ends the stores.

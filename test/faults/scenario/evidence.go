@@ -67,7 +67,7 @@ func (s *Scenario) evidence(ctx context.Context, ended time.Time) (e checker.Evi
 	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
 	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
 	e.Undisturbed = s.undisturbed(ended)
-	e.Archives = map[string]*history.Archive{}
+	e.Archives, e.Logs = map[string]*history.Archive{}, s.logs
 	for _, a := range s.archives {
 		if e.Archives[a.Name], err = a.read(); err != nil {
 			return e, err

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/checker"
+	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -62,6 +63,7 @@ type Scenario struct {
 	named    int        // number of replicas with a name
 	replicas []*Replica // replicas that were started
 	archives []*Archive
+	logs     map[history.Container]string
 	expected []expectation
 	ending   sync.Once
 	leave    func() // releases the scenario's place

@@ -96,11 +96,11 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 	page, err := e.page(ctx, files, in, object)
 	e.files.progress.Stop()
 	if err != nil {
-		writeProblems(e.streams.ErrOut, in.Policies)
+		load.WriteProblems(e.streams.ErrOut, in.Policies)
 		return err
 	}
 	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.Object.APIVersion, page.Object.Kind)))
-	writeProblems(e.streams.ErrOut, about)
+	load.WriteProblems(e.streams.ErrOut, about)
 	page.AsEnforced = asEnforced(page, about)
 	if err := e.print(page); err != nil {
 		return err

@@ -53,7 +53,7 @@ func runLine(t *testing.T, line, output string) {
 		}
 		line = strings.TrimPrefix(line, edit[0])
 	}
-	args, isOurs := strings.CutPrefix(strings.Replace(line, "go run ./cmd/kubectl-sunset ", "kubectl sunset ", 1), "kubectl sunset ")
+	args, isOurs := strings.CutPrefix(strings.Replace(line, "go run ./cmd/forecast ", "kubectl sunset preview ", 1), "kubectl sunset ")
 	if !isOurs {
 		t.Fatal("not a command of kubectl sunset")
 	}

@@ -85,8 +85,8 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	writeProblems(p.streams.ErrOut, in.Documents())
-	writeWarnings(p.streams.ErrOut, in.Policies)
+	load.WriteProblems(p.streams.ErrOut, in.Documents())
+	load.WriteWarnings(p.streams.ErrOut, in.Policies)
 	if err := p.print(result); err != nil {
 		return err
 	}

@@ -3,10 +3,8 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,16 +14,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
-
-// writeProblems writes every problem of every policy: position, message, the line of the expression with a caret below, and
-// hint.
-func writeProblems(w io.Writer, policies []load.Policy) {
-	for _, p := range policies {
-		for _, problem := range p.InOrder() {
-			fmt.Fprint(w, describe(p, problem))
-		}
-	}
-}
 
 const (
 	noPolicy     = "no policy and no CustomResourceDefinition"
@@ -41,24 +29,6 @@ func writeFileProblems(w io.Writer, in *load.Contents) {
 	for _, name := range in.WithoutPolicy {
 		fmt.Fprintf(w, "%s: %s\n    hint: %s\n", name, noPolicy, noPolicyHint)
 	}
-}
-
-func describe(p load.Policy, problem policy.Problem) string {
-	var b strings.Builder
-	hint := problem.Hint
-	problem.Hint = ""
-	where := p.Where()
-	if line := p.Line(problem); line > 0 {
-		where = fmt.Sprintf("%s:%d", p.File, line)
-	}
-	fmt.Fprintf(&b, "%s: %s: %s\n", where, cmp.Or(p.Name, "-"), problem)
-	if snippet := problem.Snippet(); snippet != "" {
-		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(snippet, "\n", "\n  "))
-	}
-	if hint != "" {
-		fmt.Fprintf(&b, "    hint: %s\n", hint)
-	}
-	return b.String()
 }
 
 // ValidationReport is the result of validate in JSON and YAML. The format is stable.
@@ -111,21 +81,6 @@ func newReport(files int, in *load.Contents, absent []rbac.Missing) *ValidationR
 
 func newProblem(p load.Policy, found policy.Problem) Problem {
 	return Problem{p.File, p.Document, p.Name, p.Line(found), found}
-}
-
-// writeWarnings writes the warnings of every policy. Warnings do not make a policy invalid.
-func writeWarnings(w io.Writer, policies []load.Policy) {
-	style, checked := text.StyleOf(w), false
-	for _, p := range policies {
-		checked = checked || len(p.Checked) > 0
-		for _, warning := range p.Warnings() {
-			warning.Message = style.Warning("warning:") + " " + warning.Message
-			fmt.Fprint(w, describe(p, warning))
-		}
-	}
-	if checked {
-		fmt.Fprintf(w, "Kinds and fields are those of Kubernetes %s, which this version of Sunset was built with; a newer one may have more.\n", load.KubernetesVersion())
-	}
 }
 
 // writeSummary writes the numbers of files, policies, problems, warnings, missing roles and skipped objects on one line.

@@ -150,7 +150,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 		return all, false, err
 	}
 	in.CheckNames(false)
-	writeProblems(g.streams.ErrOut, in.Documents())
+	load.WriteProblems(g.streams.ErrOut, in.Documents())
 	return in.Rules(), in.Problems() > 0, nil
 }
 

@@ -91,8 +91,8 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents, loader
 func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
 	return v.output.print(v.streams.Out, newReport(files, in, missing), func(w io.Writer) error {
 		writeFileProblems(w, in)
-		writeProblems(w, in.Documents())
-		writeWarnings(w, in.Policies)
+		load.WriteProblems(w, in.Documents())
+		load.WriteWarnings(w, in.Policies)
 		writeMissing(w, missing)
 		writeSummary(w, files, in, len(missing))
 		return nil

@@ -4,6 +4,7 @@ package checker_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,7 +212,6 @@ func TestLeftAfterAnOpening(t *testing.T) {
 		"when faults ended after the window":         {tell: stays("12:30:10", "12:30:30", evenly)},
 		"when faults ended right before the closing": {tell: stays("12:29:52", "12:30:20", evenly)},
 		"after a freeze":                             {tell: stays("12:32:30", "12:33:00", frozen), want: left},
-		"windows that never open together":           {tell: beside("12:21:30", "12:45:00", oddly)},
 		"windows that open together":                 {tell: beside("12:21:30", "12:22:00", evenly), want: left},
 		"in the spread after a freeze":               {tell: stays("12:32:00", "12:32:20", frozen)},
 		"when the object changed after the window": {
@@ -220,6 +220,39 @@ func TestLeftAfterAnOpening(t *testing.T) {
 		"when the policy changed after the window": {
 			tell: stays("12:29:30", "12:30:20", ", limits: {maxDeletions: 1, window: 1m}", func(p *past) { p.policy("p", "Enforce", evenly, ", ttl: 15m") }),
 		},
+	})
+}
+
+func TestNoCommonWindow(t *testing.T) {
+	// tells ends with two policies that find an object due, and with a condition of both.
+	tells := func(more, condition, spec string) func(*past) {
+		return func(p *past) {
+			store := func(status string) {
+				for _, text := range []string{p.policyText("p", "Enforce", evenly, ""), p.policyText("q", "Enforce", more, spec)} {
+					p.store(strings.TrimSuffix(text, "}") + ", status: {conditions: [" + status + "]}}")
+				}
+			}
+			store("")
+			p.configMap("x")
+			p.continues(time.Second)
+			p.until("12:12:00")
+			p.evidence.Quiet = p.clock
+			p.continues(time.Second)
+			store(condition)
+			p.continues(20 * time.Second)
+		}
+	}
+	const is, isNot, other = "{type: NoCommonWindow, status: 'True'}", "{type: NoCommonWindow, status: 'False'}", "{type: Ready, status: 'True'}"
+	told := broken(checker.Told)
+	tell(t, map[string]example{
+		"they open together":                          {tell: tells(evenly, "", "")},
+		"they open together, and the condition is no": {tell: tells(evenly, isNot, "")},
+		"they open together, but the condition says":  {tell: tells(evenly, is, ""), want: told},
+		"one is always open, but the condition says":  {tell: tells("", is, ""), want: told},
+		"never, and the condition says":               {tell: tells(oddly, is, "")},
+		"never, but no condition":                     {tell: tells(oddly, other, ""), want: told},
+		"never, but the other finds it not eligible":  {tell: tells(oddly, "", ", eligible: 'false'")},
+		"never, but the other keeps it":               {tell: tells(oddly, "", ", ttlExpression: optional.none()")},
 	})
 }
 

@@ -117,6 +117,7 @@ type votes struct {
 	nothing vote // the first reason of the rules that neither keep nor delete
 
 	expires   time.Time // when all due votes are due, without windows and freezes
+	lasts     time.Time // the latest of the times at which the TTLs of due votes end
 	deferring []*Rule   // the rules of due votes with windows or freezes
 }
 
@@ -126,6 +127,7 @@ type vote struct {
 	start   time.Time
 	ttl     time.Duration
 	expires time.Time // when it is due without windows and freezes
+	lasts   time.Time // when it is due because of the TTL, without windows and freezes; zero above the capacity
 	due     time.Time
 	owner   *Owner
 	excess  bool // due because of the capacity
@@ -153,7 +155,7 @@ func (all *votes) add(v vote) {
 	switch {
 	case v.rule == nil:
 	case v.isDue():
-		all.due, all.expires = later(all.due, v), Latest(all.expires, v.expires)
+		all.due, all.expires, all.lasts = later(all.due, v), Latest(all.expires, v.expires), Latest(all.lasts, v.lasts)
 		if v.rule.defers() {
 			all.deferring = append(slices.Clip(all.deferring), v.rule)
 		}
@@ -221,6 +223,9 @@ func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 		v.expires = Latest(addTime(v.start, v.ttl), r.soonest())
 		v.due = r.Rule.moved(v.expires)
 	}
+	if v.ttl >= 0 && !r.Rank.Excess {
+		v.lasts = v.expires
+	}
 	switch {
 	case v.ttl < 0 && r.Rule.hasTTL():
 		v.reason = NeverDue
@@ -267,16 +272,16 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 
 // whenDue is the verdict of the latest due vote, at the time that all due votes allow. If there is no such time, it keeps.
 func (all *votes) whenDue(now time.Time) Verdict {
-	v := &all.due
-	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
+	v, moved := &all.due, all.moved()
+	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: moved, Owner: v.owner}
 	if len(all.deferring) > 0 {
-		at := Latest(now, v.due)
+		at := Latest(now, moved)
 		opens, ok := openingOf(at, all.deferring...)
 		if !ok {
 			return Verdict{Reason: NoCommonWindow, Rule: v.rule.ID, Again: opens}
 		}
 		if due.Due = opens; opens.Equal(at) {
-			due.Due = Latest(v.due, opened(at, all.deferring...)) // an opening that it missed was not the last one
+			due.Due = Latest(moved, opened(at, all.deferring...)) // an opening that it missed was not the last one
 		}
 	}
 	switch {

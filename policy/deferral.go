@@ -27,6 +27,19 @@ func (r *Rule) moved(t time.Time) time.Time {
 	return t
 }
 
+// moved gives the time at which all due votes allow the deletion: each rule defers the latest of their times, so that a subject that
+// becomes due by one rule while the windows of another are closed is spread too. Subjects above a capacity have no such time.
+func (all *votes) moved() time.Time {
+	due := all.due.due
+	if all.lasts.IsZero() || all.lasts.Equal(all.due.lasts) && len(all.deferring) < 2 && all.due.rule.defers() {
+		return due
+	}
+	for _, r := range all.deferring {
+		due = Latest(due, r.moved(all.lasts))
+	}
+	return due
+}
+
 // openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. ok is false if there is
 // none in the next hundred openings: then it gives a time before which there is none.
 func openingOf(t time.Time, rules ...*Rule) (opens time.Time, ok bool) {

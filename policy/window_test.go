@@ -133,6 +133,40 @@ func TestDeferredIsSpread(t *testing.T) {
 	}
 }
 
+// TestSpreadOfSeveralRules: what becomes due by one rule while the windows of another are closed is spread too.
+func TestSpreadOfSeveralRules(t *testing.T) {
+	night := loadedWindows(window("0 22 * * *", "8h"))
+	evening := loadedWindows(window("0 20 * * *", "8h")) // 16 hours are spread from 20:00 to 24:00
+	freeze := policy.Freeze{By: "p", From: moment(t, "2026-03-01T10:00:00Z"), To: moment(t, "2026-03-01T14:00:00Z")}
+	due := func(at string) func(*policy.Evaluation) { return startsAt(moment(t, at)) }
+	for name, test := range map[string]struct {
+		evaluations []policy.Evaluation
+		want        string
+	}{
+		"due at noon by the rule without windows":       {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), due("2026-03-01T12:00:00Z"))), "2026-03-01T23:12:00Z"},
+		"in the spread of the other":                    {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), due("2026-03-02T00:00:00Z"))), "2026-03-02T01:36:00Z"},
+		"after the spread of the other":                 {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), due("2026-03-02T03:00:00Z"))), "2026-03-02T03:00:00Z"},
+		"in the freeze of the other":                    {evaluations(says("a", frozen(freeze), due("2026-02-20T00:00:00Z")), says("b", of("q"), due("2026-03-01T12:00:00Z"))), "2026-03-01T15:00:00Z"},
+		"both have windows: the later time applies":     {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), open(evening), due("2026-03-01T12:00:00Z"))), "2026-03-01T23:12:00Z"},
+		"by the rule with windows later":                {evaluations(says("a", open(night), due("2026-03-01T12:00:00Z")), says("b", of("q"), due("2026-02-20T00:00:00Z"))), "2026-03-01T23:12:00Z"},
+		"a rule that does not find it eligible":         {evaluations(says("a", due("2026-03-01T12:00:00Z")), says("b", of("q"), open(night), func(r *policy.Evaluation) { r.Facts.Eligible = false })), "2026-03-01T12:00:00Z"},
+		"above the capacity of the rule without a TTL":  {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), excess, ttl(-1))), "2026-03-01T22:00:00Z"},
+		"above the capacity, and due later by the rule": {evaluations(says("a", open(night), due("2026-02-20T00:00:00Z")), says("b", of("q"), excess, due("2026-03-03T00:00:00Z"))), "2026-03-01T22:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, _ := policy.Decide(policy.Subject{}, test.evaluations, moment(t, "2026-03-01T08:00:00Z"))
+			expect.Equal(t, "due", test.want, v.Due.Format(time.RFC3339))
+			expect.Equal(t, "is deleted then", policy.Delete, decided(test.evaluations, v.Due).Action)
+			expect.Equal(t, "is not deleted before", policy.Wait, decided(test.evaluations, v.Due.Add(-time.Nanosecond)).Action)
+		})
+	}
+}
+
+func decided(evaluations []policy.Evaluation, now time.Time) policy.Verdict {
+	v, _ := policy.Decide(policy.Subject{}, evaluations, now)
+	return v
+}
+
 // TestDeferralOfSeveralRules: a rule whose window is closed keeps the subject from other rules, if it finds the subject due.
 func TestDeferralOfSeveralRules(t *testing.T) {
 	night, never := loadedWindows(window("0 22 * * *", "8h")), loadedWindows(window("0 12 * * *", "1h"))
@@ -198,7 +232,7 @@ func near(t testing.TB, r *rand.Rand) time.Time {
 // TestDeferralProperties: for random windows and freezes, a deletion is never before the due time, and is allowed at its time. It
 // is never sooner for a subject that is due later, at a later time, or with more windows or a freeze.
 func TestDeferralProperties(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r, earliest := rand.New(rand.NewSource(1)), moment(t, "2026-01-01T00:00:00Z")
 	for round := range 40 {
 		one, other := randomWindows(r), randomWindows(r)
 		from := near(t, r)
@@ -234,6 +268,12 @@ func TestDeferralProperties(t *testing.T) {
 				t.Fatalf("%s: with windows %s it is deleted sooner", describe, other)
 			case deletes(due, when, frozen(freeze)).Before(deleted):
 				t.Fatalf("%s: with a freeze %s it is deleted sooner", describe, freeze)
+			}
+			both := func(by time.Time) time.Time {
+				return decided(evaluations(says("a", open(one), startsAt(due)), says("b", of("q"), startsAt(by))), earliest).Due
+			}
+			if by := both(later); both(later.Add(time.Hour)).Before(by) || by.Before(later) || !one.Open(by) {
+				t.Fatalf("%s: if it is due at %s by another rule, it is deleted at %s", describe, later, by)
 			}
 		}
 	}

@@ -110,6 +110,33 @@ func TestPage(t *testing.T) {
 	expect.Equal(t, "report", want, got)
 }
 
+// TestPolicyReporterConventions: a report has the fields that Policy Reporter reads. It takes the object of a result from its resources, or
+// from the scope, and counts the summary.
+func TestPolicyReporterConventions(t *testing.T) {
+	b := report.NewBuilder(now, nil)
+	add(b, subject("shop", "later"), "", evaluation(clusterPolicy, time.Hour))
+	add(b, subject("shop", "held", policy.IsHeld), "", evaluation(clusterPolicy, 0))
+	add(b, subject("shop", "refused"), "Refused", evaluation(clusterPolicy, -time.Hour))
+	add(b, subject("shop", "broken"), "", evaluation(clusterPolicy, 0, fails))
+	b.SetDeleted(key(clusterPolicy, "shop"), 1)
+	r, _ := encoded(t, b, key(clusterPolicy, "shop"), clusterPolicy)
+	expect.Equal(t, "summary", openreports.ReportSummary{Pass: 1, Fail: 1, Warn: 1, Error: 1, Skip: 1}, r.Summary)
+	if r.Source != "sunset" || r.Scope != nil || len(r.Results) != 5 {
+		t.Errorf("source %q, scope %v, %d results", r.Source, r.Scope, len(r.Results))
+	}
+	severities := map[openreports.Result]openreports.ResultSeverity{"pass": "info", "fail": "high", "warn": "low", "error": "medium", "skip": "info"}
+	for _, result := range r.Results {
+		expect.Equal(t, "severity of "+string(result.Result), severities[result.Result], result.Severity)
+		if len(result.Subjects) != 1 || result.Source != "sunset" || result.Category != "Retention" || result.Policy != "batch" || result.Description == "" || result.Timestamp.Seconds <= 0 {
+			t.Errorf("a field is missing: %+v", result)
+			continue
+		}
+		if o := result.Subjects[0]; o.APIVersion == "" || o.Kind == "" || o.Name == "" || o.UID == "" {
+			t.Errorf("a field of the object is missing: %+v", o)
+		}
+	}
+}
+
 // TestNamespaces: a report has nothing about other namespaces or the content of objects, and is owned by its policy.
 func TestNamespaces(t *testing.T) {
 	b := report.NewBuilder(now, nil)

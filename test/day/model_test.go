@@ -191,23 +191,24 @@ func (m *model) dueJob(o *thing, p plan) (at time.Time, keeps string) {
 		return at, "it has not finished"
 	}
 	start, isAudited := later(o.finished, o.created), o.labels["audit"] == "true"
+	byJobs, byAudit := p.jobsEnforced(), isAudited && p.auditEnforced()
 	switch {
 	case p.jobs == v1alpha1.Suspend, isAudited && p.audit == v1alpha1.Suspend:
 		return at, "a rule is suspended"
-	case p.jobsEnforced():
+	case byJobs:
 		ttl := p.jobsTTL
 		if o.ttl > 0 {
 			ttl = min(max(o.ttl, shortestJobs), longestJobs)
 		}
-		at = m.deferred(start.Add(ttl), p, p.jobsOpen, p.freeze.all)
+		at = start.Add(ttl)
 	}
-	if isAudited && p.auditEnforced() {
-		at = later(at, m.deferred(start.Add(m.own(o, auditTTL)), p, opening{}, true))
+	if byAudit {
+		at = later(at, start.Add(m.own(o, auditTTL)))
 	}
 	if at.IsZero() {
 		return at, "no Job rule is in mode Enforce"
 	}
-	return at, ""
+	return m.deferredJob(at, p, byJobs, byAudit), ""
 }
 
 func later(a, b time.Time) time.Time {

@@ -110,6 +110,17 @@ func (m *model) deferred(due time.Time, p plan, w opening, frozen bool) time.Tim
 	return due
 }
 
+// deferredJob returns when the rules of Jobs delete a Job whose TTL has ended by all of them at a time: each rule may defer it.
+func (m *model) deferredJob(due time.Time, p plan, byJobs, byAudit bool) (at time.Time) {
+	if byJobs {
+		at = m.deferred(due, p, p.jobsOpen, p.freeze.all)
+	}
+	if byAudit {
+		at = later(at, m.deferred(due, p, opening{}, true))
+	}
+	return at
+}
+
 // spread spreads what becomes due from the closing to the end of the spread over the spread.
 func spread(due, closed, opens time.Time, lasts time.Duration) time.Time {
 	if all := opens.Sub(closed) + lasts; !due.Before(closed) && due.Sub(closed) < all {

@@ -26,8 +26,18 @@ var timesTable = map[string]Mutant{
 	},
 	"a missed subject is due since its first window": {
 		File: "policy/combine.go", Test: "./policy TestNextOpeningCounts",
-		Old: "due.Due = Latest(v.due, opened(at, all.deferring...))",
-		New: "due.Due = v.due",
+		Old: "due.Due = Latest(moved, opened(at, all.deferring...))",
+		New: "due.Due = moved",
+	},
+	"a rule defers only its own due times": {
+		File: "policy/deferral.go", Test: "./policy TestSpreadOfSeveralRules",
+		Old: "due = Latest(due, r.moved(all.lasts))",
+		New: "_ = r",
+	},
+	"an object above a capacity is deferred by its TTL": {
+		File: "policy/combine.go", Test: "./policy TestSpreadOfSeveralRules",
+		Old: "if v.ttl >= 0 && !r.Rank.Excess {",
+		New: "if v.ttl >= 0 {",
 	},
 	"windows of an override replace those of the rule": {
 		File: "policy/override.go", Test: "./policy TestOverridesNarrowWindows",

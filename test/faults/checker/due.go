@@ -35,6 +35,7 @@ func (j *checker) checkDue() {
 			}
 		}
 	}
+	j.checkCommonWindows(by)
 }
 
 func (j *checker) cameBy(s *history.State, by time.Time) bool {

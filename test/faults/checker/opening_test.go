@@ -4,6 +4,7 @@ package checker_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ const (
 	// The past begins at 12:00. evenly opens at 12:00, 12:20 and so on: an object that is due between 12:10 and 12:25 is deleted
 	// between 12:20 and 12:25.
 	evenly = ", windows: [{schedule: '*/20 * * * *', duration: 10m}]"
+	oddly  = ", windows: [{schedule: '10-59/20 * * * *', duration: 10m}]" // never open together with evenly
 	frozen = ", freezes: [{from: '2026-03-01T12:10:00Z', to: '2026-03-01T12:30:00Z'}]"
 	all    = ", freezes: [{from: '2026-03-01T12:10:00Z', to: '2026-03-01T12:30:00Z', allPolicies: true}]"
 )
@@ -88,7 +90,10 @@ func TestOpenings(t *testing.T) {
 		"a freeze of a RetentionPolicy":             {tell: deletes("12:15:00", "", team("mode: DryRun"+all)), want: early},
 		"a freeze of a RetentionPolicy for itself":  {tell: deletes("12:15:00", "", team("mode: DryRun"+frozen))},
 		"windows of another rule":                   {tell: deletes("12:15:00", "", beside("Enforce", evenly, "")), want: early},
-		"windows of another rule, in one":           {tell: deletes("12:21:00", "", beside("Enforce", evenly, ""))},
+		"windows of another rule, before its place": {tell: deletes("12:21:30", "", beside("Enforce", evenly, "")), want: early},
+		"windows of another rule, at its place":     {tell: deletes("12:21:40", "", beside("Enforce", evenly, ""))},
+		"windows that never open together, in one":  {tell: deletes("12:22:00", evenly, beside("Enforce", oddly, "")), want: early},
+		"windows that never open together, in two":  {tell: deletes("12:32:00", evenly, beside("Enforce", oddly, "")), want: early},
 		"windows of a dry run":                      {tell: deletes("12:15:00", "", beside("DryRun", evenly, ""))},
 		"windows of a rule that is not eligible":    {tell: deletes("12:15:00", "", beside("Enforce", evenly, ", eligible: 'false'"))},
 		"windows of an override":                    {tell: deletes("12:25:00", evenly, team("overrides: [{policy: p, "+never+"}]")), want: early},
@@ -190,6 +195,12 @@ func TestLeftAfterAnOpening(t *testing.T) {
 			}
 		}
 	}
+	beside := func(quiet, end, more string) func(*past) {
+		return func(p *past) {
+			p.policy("q", "Enforce", more, "")
+			stays(quiet, end, evenly)(p)
+		}
+	}
 	left := broken(checker.Lively)
 	tell(t, map[string]example{
 		"without windows":                            {tell: stays("12:16:00", "12:16:20", ""), want: left},
@@ -201,6 +212,7 @@ func TestLeftAfterAnOpening(t *testing.T) {
 		"when faults ended after the window":         {tell: stays("12:30:10", "12:30:30", evenly)},
 		"when faults ended right before the closing": {tell: stays("12:29:52", "12:30:20", evenly)},
 		"after a freeze":                             {tell: stays("12:32:30", "12:33:00", frozen), want: left},
+		"windows that open together":                 {tell: beside("12:21:30", "12:22:00", evenly), want: left},
 		"in the spread after a freeze":               {tell: stays("12:32:00", "12:32:20", frozen)},
 		"when the object changed after the window": {
 			tell: stays("12:29:30", "12:30:20", evenly, func(p *past) { p.configMap("x", "labels: {a: b}") }),
@@ -208,6 +220,39 @@ func TestLeftAfterAnOpening(t *testing.T) {
 		"when the policy changed after the window": {
 			tell: stays("12:29:30", "12:30:20", ", limits: {maxDeletions: 1, window: 1m}", func(p *past) { p.policy("p", "Enforce", evenly, ", ttl: 15m") }),
 		},
+	})
+}
+
+func TestNoCommonWindow(t *testing.T) {
+	// tells ends with two policies that find an object due, and with a condition of both.
+	tells := func(more, condition, spec string) func(*past) {
+		return func(p *past) {
+			store := func(status string) {
+				for _, text := range []string{p.policyText("p", "Enforce", evenly, ""), p.policyText("q", "Enforce", more, spec)} {
+					p.store(strings.TrimSuffix(text, "}") + ", status: {conditions: [" + status + "]}}")
+				}
+			}
+			store("")
+			p.configMap("x")
+			p.continues(time.Second)
+			p.until("12:12:00")
+			p.evidence.Quiet = p.clock
+			p.continues(time.Second)
+			store(condition)
+			p.continues(20 * time.Second)
+		}
+	}
+	const is, isNot, other = "{type: NoCommonWindow, status: 'True'}", "{type: NoCommonWindow, status: 'False'}", "{type: Ready, status: 'True'}"
+	told := broken(checker.Told)
+	tell(t, map[string]example{
+		"they open together":                          {tell: tells(evenly, "", "")},
+		"they open together, and the condition is no": {tell: tells(evenly, isNot, "")},
+		"they open together, but the condition says":  {tell: tells(evenly, is, ""), want: told},
+		"one is always open, but the condition says":  {tell: tells("", is, ""), want: told},
+		"never, and the condition says":               {tell: tells(oddly, is, "")},
+		"never, but no condition":                     {tell: tells(oddly, other, ""), want: told},
+		"never, but the other finds it not eligible":  {tell: tells(oddly, "", ", eligible: 'false'")},
+		"never, but the other keeps it":               {tell: tells(oddly, "", ", ttlExpression: optional.none()")},
 	})
 }
 

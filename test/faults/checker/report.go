@@ -30,6 +30,7 @@ const (
 	Archived     Promise = "a verified record of the version that a DELETE names is in the archive before the DELETE"
 	Recorded     Promise = "the records and results in an archive are what happened"
 	Lively       Promise = "due objects are deleted"
+	Told         Promise = "the condition NoCommonWindow says whether windows never open together"
 	Paced        Promise = "no more DELETEs per second than --max-deletions-per-second"
 )
 

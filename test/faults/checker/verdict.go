@@ -30,6 +30,7 @@ type vote struct {
 	rule    *rule
 	keep    string    // reason to keep; empty if it does not keep
 	due     time.Time // zero for none; windows and freezes make it later
+	lasts   time.Time // due without windows and freezes; zero for none, and above the capacity
 	opens   openings
 	closed  string // why they allow no deletion now; empty if they do
 	unknown error
@@ -128,7 +129,11 @@ func (j *checker) timed(r *rule, s *history.State, o order, f facts, now time.Ti
 	given := vote{rule: r, opens: opens, closed: opens.closed(now)}
 	ttl := r.lifetime(s, f.ttl, r.settings(o.teams))
 	if ttl != never {
-		given.due, given.unknown = opens.moved(latest(f.start.Add(ttl), soonest))
+		given.lasts = latest(f.start.Add(ttl), soonest)
+		given.due, given.unknown = opens.moved(given.lasts)
+	}
+	if place.excess {
+		given.lasts = time.Time{}
 	}
 	switch {
 	case ttl == never && r.TTLExpression != "":
@@ -163,6 +168,9 @@ func combine(says []vote, now time.Time) verdict {
 		}
 	}
 	v.opens = opensOf(says)
+	if v.due, v.unknown = v.spread(says); v.unknown != nil {
+		return verdict{unknown: v.unknown, why: v.unknown.Error(), promise: Allowed}
+	}
 	for _, s := range says {
 		if v.deleted && !s.due.IsZero() && s.closed != "" && !v.due.After(now) {
 			return verdict{why: fmt.Sprintf("rule %s does not allow its deletion at %s: %s", s.rule.id(), stamp(now), s.closed), promise: NotEarly, by: s.rule}
@@ -173,6 +181,25 @@ func combine(says []vote, now time.Time) verdict {
 		v.why = fmt.Sprintf("it is due at %s by rule %s, but not yet at %s", stamp(v.due), v.by.id(), stamp(now))
 	}
 	return v
+}
+
+// spread returns the latest time at which a rule deletes an object: each rule defers the latest due time of all rules.
+func (v verdict) spread(says []vote) (time.Time, error) {
+	due, last := v.due, time.Time{}
+	for _, s := range says {
+		last = latest(last, s.lasts)
+	}
+	for _, o := range v.opens {
+		if last.IsZero() {
+			break
+		}
+		moved, err := o.moved(last)
+		if err != nil {
+			return due, err
+		}
+		due = latest(due, moved)
+	}
+	return due, nil
 }
 
 // opensOf returns the windows and freezes of all rules that give a due time.

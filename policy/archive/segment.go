@@ -31,7 +31,7 @@ type Builder struct {
 	meta       []Meta
 }
 
-// NewBuilder makes an empty Builder. With recipients, the segments are encrypted for them. ParseRecipients reads recipients.
+// NewBuilder makes an empty Builder. With recipients, the segments are encrypted for them. Package settings reads recipients.
 func NewBuilder(recipients ...age.Recipient) *Builder {
 	return &Builder{recipients: recipients, encoder: newEncoder()}
 }

@@ -161,7 +161,7 @@ func TestArchivesKnowWhatLedgersCountAsGone(t *testing.T) {
 	}
 }
 
-// TestEntriesOfRulesThatArchiveAreInTime: an archive writes results only now and then; entries of objects that are due next do not wait for it.
+// TestEntriesOfRulesThatArchiveAreInTime: an archive writes results only now and then; entries of what is due next do not wait for it.
 func TestEntriesOfRulesThatArchiveAreInTime(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(w.archiving())

@@ -15,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// indexBytes is the size at which an index object is complete. Each Flush writes the object again, so a larger one costs more.
-const indexBytes = 256 << 10
+const indexBytes = 1 << 20 // an index object with as many compressed bytes is complete
 
-// Indexer writes index objects. It keeps the current index object of each day, compressed, and each Flush
+// Indexer writes index objects. It keeps the current index object of each day, compressed and at most some MiB, and each Flush
 // writes the object again with the lines that were added, and deletes the one that it replaces. It never reads: it also works if
 // the archive is encrypted. Its methods may be called concurrently, but only one Flush at a time.
 type Indexer struct {
@@ -142,7 +141,7 @@ func (x *Indexer) take(day string, now time.Time) []byte {
 	}
 	clear(d.finished)
 	if len(d.lines) > 0 {
-		d.content, d.lines = x.encoder.EncodeAll(d.lines, d.content), d.lines[:0]
+		d.content, d.lines = x.encoder.EncodeAll(d.lines, d.content), nil
 	}
 	if len(d.content) > d.written {
 		return d.content

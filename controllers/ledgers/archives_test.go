@@ -5,7 +5,6 @@ package ledgers_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -159,28 +158,4 @@ func TestArchivesKnowWhatLedgersCountAsGone(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestEntriesOfRulesThatArchiveAreInTime: an archive writes results only now and then; entries of what is due next do not wait for it.
-func TestEntriesOfRulesThatArchiveAreInTime(t *testing.T) {
-	inBubble(t, func(w *harness) {
-		w.use(w.archiving())
-		bubble.Pass(time.Second)
-		const all, every, first = 1000, 5500 * time.Microsecond, 5 * time.Second
-		for i := range all {
-			w.add("team-a", fmt.Sprintf("job-%04d-", i), 1, first+time.Duration(i)*every)
-		}
-		for range 10 {
-			bubble.Pass(1500 * time.Millisecond)
-			var written []func()
-			w.set(func() { written, w.archives.waiting = w.archives.waiting, nil })
-			for _, then := range written {
-				then()
-			}
-		}
-		expect.Equal(t, "deleted", all, len(w.names()))
-		if w.unrecorded > 0 {
-			t.Errorf("%d of %d objects had no entry when they were due", w.unrecorded, all)
-		}
-	})
 }

@@ -47,7 +47,6 @@ type harness struct {
 	archives     archives
 	answer       func(*object) *retention.Outcome
 	observations int
-	unrecorded   int             // how often an object that was due had no entry
 	takes        time.Duration   // duration of a DELETE
 	unreadable   bool            // Observe fails
 	doubt        error           // result of check
@@ -242,9 +241,6 @@ func (o *object) decide() {
 	target, stands := w.Lookup(intent)
 	switch {
 	case !stands:
-		if !time.Now().Before(o.due) {
-			w.set(func() { w.unrecorded++ })
-		}
 		w.Reserve(intent, policy.TargetOf(fixture.Jobs, intent.Subject), o)
 		return
 	case time.Now().Before(o.due), w.isHung(o.namespace):

@@ -20,8 +20,8 @@ import (
 const (
 	writePause = 100 * time.Millisecond // between two writes of one ledger
 	// refillBelow is the number of recorded deletions not yet sent at which no others are recorded, so that one write
-	// serves many. It is more than half of ledger.MaxOpen, because with an archive also those wait that were sent.
-	refillBelow = 300
+	// serves many.
+	refillBelow = 150
 	aheadPause  = 200 * time.Millisecond // before subjects that are not due yet are recorded, so that others join them
 	endsPause   = time.Second            // before entries that have ended are closed, for the same reason
 	sweepEvery  = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
@@ -250,12 +250,8 @@ func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
 	if w.manager.Leadership.Check() != nil || !w.machine.MarkSent(t) {
 		return false
 	}
-	waited := !w.refills()
 	w.uncount(r)
 	r.sent = true
-	if waited && w.queue.len > 0 && w.refills() {
-		w.wake.Send()
-	}
 	return true
 }
 

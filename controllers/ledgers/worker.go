@@ -165,7 +165,7 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 	}
 	switch {
 	case inherited:
-		r.entry = ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+		r.entry = &ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
 		w.confirm(r, now)
 		c.Ready()
 	case !i.Due.After(now):

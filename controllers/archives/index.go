@@ -15,7 +15,7 @@ import (
 
 const (
 	flushEvery   = 5 * time.Second // the ledger counts deletions after their results are written
-	flushAt      = 200             // deletions that wait for that; a ledger has at most ledger.MaxOpen that it does not count yet
+	flushAt      = 100             // deletions that wait for that; a ledger has at most ledger.MaxOpen that it does not count yet
 	flushTimeout = time.Minute
 	// indexMost is how many records and results may wait for the index to be written, before no more objects are recorded: their lines are
 	// in memory.

@@ -5,6 +5,7 @@ package ledgers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -157,5 +158,72 @@ func TestArchivesKnowWhatLedgersCountAsGone(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestEntriesOfRulesThatArchiveAreWrittenInTime: the ledger is filled again before the archive has the results of what was deleted.
+func TestEntriesOfRulesThatArchiveAreWrittenInTime(t *testing.T) {
+	for name, test := range map[string]struct{ flush, ahead time.Duration }{
+		"fast store": {50 * time.Millisecond, 1100 * time.Millisecond},
+		"slow store": {700 * time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *harness) {
+				w.use(w.archiving())
+				w.streamOf(2500, test.flush)
+				if w.least < test.ahead {
+					t.Errorf("an entry was confirmed %v before it was due, want at least %v", w.least, test.ahead)
+				}
+				if n := w.most("update"); n > 10 {
+					t.Errorf("%d writes within a second", n)
+				}
+				expect.Equal(t, "deleted", 2500, len(w.names()))
+			})
+		})
+	}
+}
+
+// streamOf has n objects become due, 250 a second. The index of their archive is written when 100 results wait, and each write takes
+// a while.
+func (w *harness) streamOf(n int, flush time.Duration) {
+	const each = 4 * time.Millisecond
+	seen := map[string]bool{}
+	w.least = time.Hour
+	w.recorded = func(o *object) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !seen[o.name] {
+			seen[o.name], w.least = true, min(w.least, time.Until(o.due))
+		}
+	}
+	ctx, cancel := context.WithCancel(w.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(each)
+			w.archives.write(100, flush)
+		}
+	}()
+	for i := range n {
+		w.add("team-a", fmt.Sprintf("job-%d-", i), 1, 3*time.Second)
+		bubble.Pass(each)
+	}
+	bubble.Pass(5 * time.Second)
+}
+
+// write writes the index if at least so many results wait.
+func (a *archives) write(least int, takes time.Duration) {
+	a.harness.mu.Lock()
+	written := a.waiting
+	if len(written) < least {
+		written = nil
+	}
+	a.waiting = a.waiting[len(written):]
+	a.harness.mu.Unlock()
+	if len(written) > 0 {
+		time.Sleep(takes)
+	}
+	for _, then := range written {
+		then()
 	}
 }

@@ -46,6 +46,8 @@ type harness struct {
 	removed      []string        // "TIME NAME" in order
 	archives     archives
 	answer       func(*object) *retention.Outcome
+	least        time.Duration // see streamOf
+	recorded     func(*object) // called when an object is evaluated that has an entry; nil for none
 	observations int
 	takes        time.Duration   // duration of a DELETE
 	unreadable   bool            // Observe fails
@@ -153,11 +155,19 @@ func (w *harness) add(namespace, prefix string, n int, in time.Duration) {
 	for i := range n {
 		o := &object{harness: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
 		w.set(func() { w.objects[o.uid()] = o })
-		o.again(in - time.Second)
+		o.again(in - w.ahead())
 		if in > 0 {
 			o.again(in)
 		}
 	}
+}
+
+// ahead is how long before they are due subjects are evaluated.
+func (w *harness) ahead() time.Duration {
+	if w.archives.settings != nil {
+		return 2 * time.Second
+	}
+	return time.Second
 }
 
 func (o *object) uid() types.UID { return types.UID("uid-" + o.name) }
@@ -200,7 +210,7 @@ func (w *harness) check(context.Context) error {
 func (o *object) Intent() (policy.Intent, bool) {
 	o.harness.mu.Lock()
 	defer o.harness.mu.Unlock()
-	if o.harness.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
+	if o.harness.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(o.harness.ahead())) {
 		return policy.Intent{}, false
 	}
 	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce, Ledger: true, Archive: o.harness.archives.settings}
@@ -239,6 +249,9 @@ func (o *object) decide() {
 		return
 	}
 	target, stands := w.Lookup(intent)
+	if stands && w.recorded != nil {
+		w.recorded(o)
+	}
 	switch {
 	case !stands:
 		w.Reserve(intent, policy.TargetOf(fixture.Jobs, intent.Subject), o)

@@ -18,12 +18,12 @@ type request struct {
 	subject   subject
 	owner     *policy.Target // what is deleted instead of the subject; nil for the subject itself
 
-	writing   bool         // it is part of the update that is being written
-	confirmed bool         // the API server has confirmed the entry
-	entry     ledger.Entry // set once it has been part of an update
-	sent      bool         // the DELETE has been sent
-	since     time.Time    // when the entry was confirmed
-	slow      bool         // its entry was confirmed slowAfter ago, and it was not sent
+	writing   bool          // it is part of the update that is being written
+	confirmed bool          // the API server has confirmed the entry
+	entry     *ledger.Entry // nil until it has been part of an update: most requests of a backlog wait for that
+	sent      bool          // the DELETE has been sent
+	since     time.Time     // when the entry was confirmed
+	slow      bool          // its entry was confirmed slowAfter ago, and it was not sent
 }
 
 // subject identifies the version of a subject, and the terms of its deletion. If the terms change, an entry no longer

@@ -203,11 +203,11 @@ func (w *worker) fill(update *ledger.Update, now time.Time) (opened []*request) 
 		case now.Before(w.stuck[entry.UID].until), w.machine.HasStopped(entry.Target):
 			w.parked = append(w.parked, r)
 		case update.Open(entry):
-			r.entry, r.subject, r.writing = entry, subject, true
+			r.entry, r.subject, r.writing = &entry, subject, true
 			opened = append(opened, r)
 			room--
 		case w.machine.IsOpen(entry.Target): // inherited, or shared with another subject of the same owner
-			r.entry, r.subject = entry, subject
+			r.entry, r.subject = &entry, subject
 			w.confirm(r, now)
 			changed = append(changed, r)
 		default: // an earlier entry about the object must be closed first
@@ -238,7 +238,7 @@ func (w *worker) takeConfirmed(now time.Time) (found []*request) {
 		if !ok || !w.machine.IsOpen(e.Target) {
 			return true
 		}
-		r.entry, r.subject = e, s
+		r.entry, r.subject = &e, s
 		w.confirm(r, now)
 		found = append(found, r)
 		return false
@@ -256,7 +256,7 @@ func (w *worker) sweep(now time.Time) {
 	wanted := map[policy.Target]bool{}
 	for _, r := range w.requests {
 		switch {
-		case r.writing, r.entry.UID == "":
+		case r.writing, r.entry == nil:
 			continue
 		case r.confirmed && !w.machine.IsOpen(r.entry.Target): // the entry has ended
 			w.drop(r)

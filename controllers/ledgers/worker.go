@@ -4,6 +4,7 @@ package ledgers
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,12 +23,14 @@ const (
 	// refillBelow is the number of recorded deletions not yet sent at which no others are recorded, so that one write
 	// serves many.
 	refillBelow = 150
-	aheadPause  = 200 * time.Millisecond // before subjects that are not due yet are recorded, so that others join them
-	endsPause   = time.Second            // before entries that have ended are closed, for the same reason
-	sweepEvery  = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
-	retryEvery  = 2 * time.Second        // after a failed request
-	limitPause  = time.Second            // minimum time before limits are checked again
-	pruneAt     = 2048                   // length of the queue at which subjects that no longer need to wait are dropped
+	// refillArchived is the same if a rule of the policy archives. Its deletions are recorded earlier, and count later.
+	refillArchived = 300
+	aheadPause     = 200 * time.Millisecond // before subjects that are not due yet are recorded, so that others join them
+	endsPause      = time.Second            // before entries that have ended are closed, for the same reason
+	sweepEvery     = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
+	retryEvery     = 2 * time.Second        // after a failed request
+	limitPause     = time.Second            // minimum time before limits are checked again
+	pruneAt        = 2048                   // length of the queue at which subjects that no longer need to wait are dropped
 	// slowAfter is how long after its entry was confirmed a deletion that was not sent makes room for others. It is longer
 	// than a worker may have to wait for its turn.
 	slowAfter = 30 * time.Second
@@ -46,6 +49,7 @@ type worker struct {
 	mu       lockorder.Mutex[lockorder.Ledger]
 	machine  *ledger.Machine
 	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
+	archives bool           // a rule of the policy archives
 	known    bool           // policy is set
 	orphaned bool           // the policy itself is not in the snapshot
 	late     bool           // the ledger existed when this process became the leader, and could not be taken over
@@ -96,6 +100,7 @@ func (w *worker) use(p *policy.Policy, orphaned bool) {
 	w.mu.Lock()
 	same := w.known && w.policy == p && w.orphaned == orphaned
 	w.policy, w.known, w.orphaned, w.blocked = p, true, orphaned, time.Time{}
+	w.archives = p != nil && slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Archive != nil })
 	w.none = w.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
 	if p == nil { // their subjects are evaluated again, without a ledger
@@ -160,7 +165,7 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 	}
 	switch {
 	case inherited:
-		r.entry = ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+		r.entry = &ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
 		w.confirm(r, now)
 		c.Ready()
 	case !i.Due.After(now):
@@ -250,8 +255,12 @@ func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
 	if w.manager.Leadership.Check() != nil || !w.machine.MarkSent(t) {
 		return false
 	}
+	full := !w.refills()
 	w.uncount(r)
 	r.sent = true
+	if full && w.queue.len > 0 && w.refills() {
+		w.wake.Send()
+	}
 	return true
 }
 
@@ -279,13 +288,21 @@ func (w *worker) answered(i policy.Intent, t policy.Target, answer ledger.Delete
 		w.drop(r)
 	}
 	w.ends(w.manager.Clock.Now())
+	if w.short && w.budget() == nil { // only ledger.MaxOpen left no room
+		w.blocked = time.Time{}
+	}
 	if w.queue.len > 0 && w.refills() {
 		w.wake.Send()
 	}
 }
 
 // refills reports whether few enough recorded deletions are not sent yet, so that others can be recorded.
-func (w *worker) refills() bool { return w.unsent-w.slow < refillBelow }
+func (w *worker) refills() bool {
+	if w.archives {
+		return w.unsent-w.slow < refillArchived
+	}
+	return w.unsent-w.slow < refillBelow
+}
 
 // opens reports whether the worker may record deletions at all.
 func (w *worker) opens() bool {

@@ -50,7 +50,7 @@ func TestFlushBounds(t *testing.T) {
 		t.Fatalf("%d index objects", len(index))
 	}
 	for _, name := range index {
-		if n := len(store.objects[name]); n > 3<<20 {
+		if n := len(store.objects[name]); n > 3<<18 {
 			t.Errorf("%s has %d bytes", name, n)
 		}
 	}

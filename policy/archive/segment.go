@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/sunset-k8s/sunset/policy/audit"
@@ -75,12 +76,28 @@ func encode(version audit.Object, r Record) (m Meta, line []byte, err error) {
 		return m, nil, fmt.Errorf("the content is of %s with UID %s and resourceVersion %s, and not of UID %s and resourceVersion %s",
 			got, got.UID, got.ResourceVersion, version.UID, version.ResourceVersion)
 	}
-	line, err = marshal(r)
+	line, err = lineOf(r)
 	if n := len(line); n > MaxRecord {
 		err = fmt.Errorf("the record has %d bytes, and at most %d are possible; lower logs.tailBytes, or do not include dependents or Events",
 			n, MaxRecord)
 	}
 	return m, line, err
+}
+
+// lineOf is marshal for a record whose object is valid JSON. It reads and copies the object once, and writes the same.
+func lineOf(r Record) ([]byte, error) {
+	object := r.Object
+	r.Object = nil
+	rest, err := marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	const key = `"object":` // in a string, its quotation marks would be escaped
+	before, after, _ := bytes.Cut(rest, []byte(key+"null"))
+	line := append(make([]byte, 0, len(rest)+len(object)), before...)
+	line, err = jsontext.AppendFormat(append(line, key...), object,
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	return append(line, after...), err
 }
 
 // same reports whether a and b are one version of one object. API versions may differ, since UID and resourceVersion are the same in

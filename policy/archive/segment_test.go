@@ -3,8 +3,10 @@
 package archive_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -92,6 +94,41 @@ func TestStandardTools(t *testing.T) {
 	}
 	if want := "segments/2026/11/27/20261127T120000Z-" + sha(s.Data) + ".jsonl.zst"; s.Name != want {
 		t.Errorf("name %s, want %s", s.Name, want)
+	}
+}
+
+// TestLinesAreAsEncodingJSONWritesThem: the format does not depend on how the object is copied.
+func TestLinesAreAsEncodingJSONWritesThem(t *testing.T) {
+	for name, spec := range map[string]string{
+		"white space":       " {\n \t\"a b\" : [ 1 , 2 ] }\n",
+		"numbers":           `[1.50e3,1E400,-0,0.10,123456789012345678901234567890]`,
+		"escapes":           `"<&>\u2028\u00e9\/` + "\u2028\u2029" + `é"`,
+		"invalid UTF-8":     "\"\xff\xc3\"",
+		"invalid surrogate": `"\ud800"`,
+		"duplicate names":   `{"a":1,"a":2}`,
+		"key object":        `{"object":null,"x":"\"object\":null"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, r := subject("shop", "a", "7")
+			r.Object = append(bytes.TrimSuffix(bytes.TrimSpace(r.Object), []byte("}")), `,"extra":`+spec+"}\n"...)
+			r.Outcome, r.Cluster = `"object":null`, "<&>"
+			r.Events = []json.RawMessage{json.RawMessage(`{"object":null}`)}
+			r.Version = archive.Version
+			var want bytes.Buffer
+			e := json.NewEncoder(&want)
+			e.SetEscapeHTML(false)
+			expect.NoError(t, e.Encode(r))
+			b := archive.NewBuilder()
+			_, err := b.Add(o, r)
+			expect.NoError(t, err)
+			s, err := b.Seal(noon)
+			expect.NoError(t, err)
+			d, err := zstd.NewReader(bytes.NewReader(s.Data))
+			expect.NoError(t, err)
+			got, err := io.ReadAll(d)
+			expect.NoError(t, err)
+			expect.Equal(t, "line", want.String(), string(got))
+		})
 	}
 }
 

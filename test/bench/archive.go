@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/stores"
@@ -24,21 +25,36 @@ const (
 	archiveFields = "    archive: {to: " + archiveName + "}\n"
 )
 
-// archive measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog and scheduled deletions, with and
-// without it. A policy with an archive has a ledger, and the one without has none.
-func (l *environment) archive(ctx context.Context) error {
+// archiveDrain measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog with and without it. A policy with
+// an archive has a ledger, and the one without has none.
+func (l *environment) archiveDrain(ctx context.Context) error {
+	return l.besideStore(ctx, l.archiveDrains)
+}
+
+// archiveLate is archiveDrain for scheduled deletions.
+func (l *environment) archiveLate(ctx context.Context) error {
+	return l.besideStore(ctx, func(ctx context.Context, _ *stores.Store) error { return l.besideStanding(ctx, l.archiveLateness) })
+}
+
+// besideStore runs a measurement with a RetentionArchive in an S3 server, and then deletes it.
+func (l *environment) besideStore(ctx context.Context, measure func(context.Context, *stores.Store) error) error {
 	s, err := stores.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	if err := l.createArchive(ctx, s); err != nil {
-		return err
+	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "archive"}, Data: s.Credentials}
+	archive := &v1alpha1.RetentionArchive{
+		ObjectMeta: objectMeta(archiveName),
+		Spec:       v1alpha1.ArchiveSpec{URL: s.URL("cluster"), Credentials: &v1alpha1.SecretReference{Namespace: keys.Namespace, Name: keys.Name}},
 	}
-	if err := l.archiveDrains(ctx, s); err != nil {
-		return err
+	for _, o := range []client.Object{keys, archive} {
+		if err := l.policy.Create(ctx, o); err != nil {
+			return err
+		}
 	}
-	return l.besideStanding(ctx, l.archiveLateness)
+	err = measure(ctx, s)
+	return errors.Join(err, l.policy.Delete(ctx, archive), l.policy.Delete(ctx, keys))
 }
 
 func (l *environment) archiveLateness(ctx context.Context) error {
@@ -50,18 +66,6 @@ func (l *environment) archiveLateness(ctx context.Context) error {
 	l.table.add(fmt.Sprintf("with an archive, lateness at 100 due a second, %d watched", l.size.standing), waits(archived).text(),
 		fmt.Sprintf("p99 %s more than at the same time 100 a second without: %s", milliseconds(more), waits(plain).text()))
 	return nil
-}
-
-// createArchive creates the RetentionArchive.
-func (l *environment) createArchive(ctx context.Context, s *stores.Store) error {
-	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "archive"}, Data: s.Credentials}
-	if err := l.policy.Create(ctx, keys); err != nil {
-		return err
-	}
-	return l.policy.Create(ctx, &v1alpha1.RetentionArchive{
-		ObjectMeta: objectMeta(archiveName),
-		Spec:       v1alpha1.ArchiveSpec{URL: s.URL("cluster"), Credentials: &v1alpha1.SecretReference{Namespace: keys.Namespace, Name: keys.Name}},
-	})
 }
 
 // archiveDrains lets Sunset drain the same backlog with and without an archive, in turns.

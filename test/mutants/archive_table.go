@@ -69,6 +69,16 @@ var archiveTable = map[string]Mutant{
 		Old: "case m.Archives != nil && i.Rule.Archive != nil &&",
 		New: "case m.Archives != nil && i.Rule.Archive == nil &&",
 	},
+	"archive: the ledger is filled again only when deletions count": {
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestEntriesOfRulesThatArchiveAreWrittenInTime",
+		Old: "if full && w.queue.len > 0 && w.refills() {",
+		New: "if full && w.queue.len < 0 {",
+	},
+	"archive: a full ledger waits although entries have ended": {
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestEntriesOfRulesThatArchiveAreWrittenInTime",
+		Old: "if w.short && w.budget() == nil {",
+		New: "if w.short && w.budget() != nil {",
+	},
 	"archive: the deletion of another client is one that the ledger counts": {
 		File: "controllers/ledgers/doubt.go", Test: "./controllers/ledgers TestArchivesKnowWhatLedgersCountAsGone",
 		Old: "answer == ledger.NotThere && w.doubts(t) {",

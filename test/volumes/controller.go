@@ -90,7 +90,7 @@ func (d *Driver) fill(dir string, source *csi.VolumeContentSource) error {
 	return copyDir(dir, d.Snapshot(handle))
 }
 
-// DeleteVolume implements csi.ControllerServer. Snapshots of the volume remain. A volume that does not exist is no error.
+// DeleteVolume implements csi.ControllerServer. Snapshots of the volume remain. Deleting it again is not an error.
 func (d *Driver) DeleteVolume(_ context.Context, r *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	if err := checkHandle(r.GetVolumeId()); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest)
 	return &csi.CreateSnapshotResponse{Snapshot: proto.CloneOf(snapshot)}, nil
 }
 
-// DeleteSnapshot implements csi.ControllerServer. A snapshot that does not exist is no error.
+// DeleteSnapshot implements csi.ControllerServer. Deleting it again is not an error.
 func (d *Driver) DeleteSnapshot(_ context.Context, r *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
 	if err := checkHandle(r.GetSnapshotId()); err != nil {
 		return nil, err

@@ -53,24 +53,29 @@ func (r Receipt) Covers(t Target, a *Archive) bool {
 	return r.Archive != nil && r.Segment != "" && t.UID != "" && t.ResourceVersion != "" && r.Target.Is(t) && r.Archive.Equal(a)
 }
 
-// Clearance permits one request to delete exactly one version of one target: a DeletePermit, with the Receipt that its rule needs.
+// Clearance permits one request to delete exactly one version of one target: a DeletePermit, with the receipts that its rule needs.
 // Only Clear makes one. The zero Clearance permits nothing.
 type Clearance struct {
 	permit  DeletePermit
 	target  Target
 	receipt Receipt
+	taken   SnapshotReceipt
 }
 
-// Clear returns the Clearance to delete a target by a permit. The error says that the permit does not name the target, or that the
-// rule archives and the receipt is not one of exactly this version in its archive. Rules that do not archive need no receipt.
-func Clear(w DeletePermit, t Target, r Receipt) (Clearance, error) {
+// Clear returns the Clearance to delete a target by a permit. It returns an error if the permit does not name the target. If the rule
+// archives, the Receipt must be one of exactly this version in its archive. If the rule makes snapshots, the SnapshotReceipt must cover
+// the intent. Other rules need no receipts.
+func Clear(w DeletePermit, t Target, r Receipt, s SnapshotReceipt) (Clearance, error) {
 	if err := w.Covers(t); err != nil {
 		return Clearance{}, err
 	}
 	if w.Rule().Archive != nil && !r.Covers(t, w.Rule().Archive) {
 		return Clearance{}, fmt.Errorf("RetentionArchive %q has no verified record of resourceVersion %s of %s", w.Rule().Archive.To, t.ResourceVersion, t)
 	}
-	return Clearance{permit: w, target: t, receipt: r}, nil
+	if w.Rule().Snapshot != nil && !s.Covers(w.Intent()) {
+		return Clearance{}, fmt.Errorf("no VolumeSnapshot of %s is ready to use", t)
+	}
+	return Clearance{permit: w, target: t, receipt: r, taken: s}, nil
 }
 
 // Permit is the permit; not valid for the zero Clearance.
@@ -85,6 +90,14 @@ func (c Clearance) Receipt() Receipt {
 		return Receipt{}
 	}
 	return c.receipt
+}
+
+// Snapshot is the receipt of the VolumeSnapshot; the zero SnapshotReceipt if the rule makes none.
+func (c Clearance) Snapshot() SnapshotReceipt {
+	if !c.permit.Valid() || c.permit.Rule().Snapshot == nil {
+		return SnapshotReceipt{}
+	}
+	return c.taken
 }
 
 // Permits reports whether the Clearance permits the deletion of exactly this version of a target.

@@ -64,7 +64,7 @@ func TestClear(t *testing.T) {
 		"no segment":                         {receipt(target, func(r *policy.Receipt) { r.Segment = "" }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := policy.Clear(w, target, test.receipt)
+			c, err := policy.Clear(w, target, test.receipt, policy.SnapshotReceipt{})
 			if (err == nil) != test.want || c.Permits(target) != test.want || c.Permit().Valid() != test.want {
 				t.Errorf("%v, permits it: %v", err, c.Permits(target))
 			}
@@ -78,7 +78,7 @@ func TestClear(t *testing.T) {
 func TestClearancePermitsOneTarget(t *testing.T) {
 	w := permitOf(t, version, archiving(history))
 	target := policy.TargetOf(w.Rule().Kind, version)
-	c, err := policy.Clear(w, target, receipt(target))
+	c, err := policy.Clear(w, target, receipt(target), policy.SnapshotReceipt{})
 	expect.NoError(t, err)
 	expect.Equal(t, "target", target, c.Target())
 	expect.Equal(t, "receipt", receipt(target), c.Receipt())
@@ -107,11 +107,11 @@ func TestClearRefusesWhatThePermitDoesNotName(t *testing.T) {
 		"no permit": {policy.DeletePermit{}, target}, "another target": {w, other}, "no target": {w, policy.Target{}},
 		"the subject instead of the owner": {permitOf(t, version, deletesOwner(job)), target},
 	} {
-		if c, err := policy.Clear(test.permit, test.target, receipt(test.target)); err == nil || c.Permits(test.target) {
+		if c, err := policy.Clear(test.permit, test.target, receipt(test.target), policy.SnapshotReceipt{}); err == nil || c.Permits(test.target) {
 			t.Errorf("%s: cleared", name)
 		}
 	}
-	if c, err := policy.Clear(w, target, receipt(other)); err != nil || !c.Permits(target) || c.Receipt() != (policy.Receipt{}) {
+	if c, err := policy.Clear(w, target, receipt(other), policy.SnapshotReceipt{}); err != nil || !c.Permits(target) || c.Receipt() != (policy.Receipt{}) {
 		t.Errorf("a rule that does not archive: %v", err)
 	}
 }
@@ -120,10 +120,10 @@ func TestClearRefusesWhatThePermitDoesNotName(t *testing.T) {
 func TestClearForAnOwner(t *testing.T) {
 	w := permitOf(t, version, deletesOwner(job), archiving(history))
 	target := policy.Target{Kind: job.Kind, Namespace: "team-a", Name: job.Name, UID: job.UID, ResourceVersion: "9"}
-	if _, err := policy.Clear(w, target, receipt(target)); err != nil {
+	if _, err := policy.Clear(w, target, receipt(target), policy.SnapshotReceipt{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := policy.Clear(w, target, receipt(policy.TargetOf(w.Rule().Kind, version))); err == nil {
+	if _, err := policy.Clear(w, target, receipt(policy.TargetOf(w.Rule().Kind, version)), policy.SnapshotReceipt{}); err == nil {
 		t.Error("the record of the subject is enough for its owner")
 	}
 }
@@ -150,7 +150,7 @@ func TestClearOnlyWithItsReceipt(t *testing.T) {
 		if !archive {
 			r.Archive = &policy.Archive{To: "history", Events: other, Redact: []string{"spec"}}
 		}
-		c, err := policy.Clear(w, target, r)
+		c, err := policy.Clear(w, target, r, policy.SnapshotReceipt{})
 		if err == nil {
 			cleared++
 		}

@@ -54,7 +54,7 @@ func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent,
 
 // intentOf is the deletion of a subject by one of the rules, with the verdict to delete it.
 func intentOf(s Subject, evaluations []Evaluation, rule *Rule, v Verdict) Intent {
-	i := Intent{Subject: s, Rule: rule, Due: v.Due, Reason: v.Reason}
+	i := Intent{Subject: s, Rule: rule, Start: v.Start, Due: v.Due, Reason: v.Reason}
 	for j := range evaluations {
 		if evaluations[j].Rule == rule {
 			i.Outcome, i.Size = evaluations[j].Facts.Outcome, evaluations[j].Facts.Size

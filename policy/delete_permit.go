@@ -18,10 +18,11 @@ type DeletePermit struct {
 // Intent describes the expected deletion of one version of one subject. It permits nothing: a deletion needs a DeletePermit.
 type Intent struct {
 	Subject Subject
-	Rule    *Rule  // that decides
-	Outcome string // result of the rule's outcome expression; empty without one
-	Size    Size   // of the subject, by that rule
-	Owner   *Owner // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
+	Rule    *Rule     // that decides
+	Outcome string    // result of the rule's outcome expression; empty without one
+	Size    Size      // of the subject, by that rule
+	Owner   *Owner    // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
+	Start   time.Time // of its time to live, by that rule
 	Due     time.Time
 	Reason  Reason // why it is due: Expired or OverCapacity
 }
@@ -97,5 +98,5 @@ func (w DeletePermit) Same(o DeletePermit) bool {
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&
 		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation &&
 		a.Owner.same(b.Owner) && a.Rule.AllowUnfinished == b.Rule.AllowUnfinished &&
-		a.Rule.AllowManaged == b.Rule.AllowManaged && a.Rule.Archive.Equal(b.Rule.Archive)
+		a.Rule.AllowManaged == b.Rule.AllowManaged && a.Rule.Archive.Equal(b.Rule.Archive) && a.Rule.Snapshot.Equal(b.Rule.Snapshot)
 }

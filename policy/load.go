@@ -221,6 +221,7 @@ func (r *Rule) loadRest(at report) {
 		r.loadDelete(at, r.Spec.Delete)
 	}
 	r.loadArchive(at)
+	r.loadSnapshot(at)
 }
 
 // LacksVariables reports whether the list of variables cannot be read, so that all variables are unknown.

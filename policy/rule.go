@@ -95,6 +95,9 @@ type Rule struct {
 	// Archive says where the rule archives what it deletes; nil if it does not archive.
 	Archive *Archive
 
+	// Snapshot says that a VolumeSnapshot of the claim must be ready before the rule deletes it; nil if the rule makes none.
+	Snapshot *ClaimSnapshot
+
 	// NodeSelector selects the nodes for a rule about images, and Images has its other settings. They are nil and zero for all
 	// other rules.
 	NodeSelector labels.Selector
@@ -202,7 +205,7 @@ func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }
 func (r *Rule) sameSettings(o *Rule) bool {
 	return r == o || r.ID == o.ID && r.PolicyUID == o.PolicyUID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
-		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Archive.Equal(o.Archive) && r.Events == o.Events &&
+		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Archive.Equal(o.Archive) && r.Snapshot.Equal(o.Snapshot) && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
 		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unwatched == o.Unwatched && r.Unapproved == o.Unapproved &&
 		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides) &&

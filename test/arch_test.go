@@ -80,7 +80,7 @@ var homes = map[string][]string{
 	"github.com/robfig/cron":              {"policy", "test/faults/checker"},
 	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster", "cmd/kubectl-sunset/terminal"},
 	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
-	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd"},
+	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd", "test/volumes"},
 	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},
 	"gocloud.dev":                         {"controllers/archives", "test"},
 	"github.com/aws":                      {"controllers/archives/store", "test/stores"},
@@ -93,6 +93,8 @@ var homes = map[string][]string{
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},
 	"github.com/chromedp":                 {"test/playground"},
+
+	"github.com/container-storage-interface": {"test/volumes"},
 }
 
 func TestModulesStayAtHome(t *testing.T) {

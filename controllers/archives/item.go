@@ -75,7 +75,7 @@ func (id identity) is(r *request) bool {
 func recordOf(i *item, intent policy.Intent, paths []redact.Path, cluster string, now time.Time) (archive.Record, error) {
 	r := archive.Record{
 		ArchivedAt: now, Cluster: cluster, Policy: intent.Rule.ID.Policy, PolicyUID: intent.Rule.PolicyUID, Rule: intent.Rule.ID.Rule,
-		Due: intent.Due, Reason: string(intent.Reason), Outcome: intent.Outcome, Events: i.events, Logs: i.logs,
+		Due: intent.Due, Reason: string(intent.Reason), Outcome: intent.Outcome, Snapshot: intent.SnapshotName(), Events: i.events, Logs: i.logs,
 	}
 	matched := map[string]bool{}
 	redacted := func(data []byte) (json.RawMessage, error) {

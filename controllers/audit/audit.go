@@ -91,6 +91,7 @@ func (w *Writer) record(r retention.Removal) audit.Record {
 	if a := r.Receipt.Archive; a != nil {
 		record.Archive = &audit.Receipt{Name: a.To, Segment: r.Receipt.Segment, Line: r.Receipt.Line}
 	}
+	record.Snapshot = r.Snapshot.Name
 	if p := r.Policy; p != nil {
 		approvals := sets.List(p.Approved)
 		record.Generation, record.Hash, record.Approvals = p.Generation, p.Hash, slices.Clip(approvals[:min(len(approvals), mostApprovals)])

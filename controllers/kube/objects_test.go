@@ -30,6 +30,8 @@ func mapper() meta.RESTMapper {
 	m.Add(fixture.Pods, meta.RESTScopeNamespace)
 	m.Add(fixture.Secrets, meta.RESTScopeNamespace)
 	m.Add(fixture.ConfigMaps, meta.RESTScopeNamespace)
+	m.Add(policy.ClaimKind, meta.RESTScopeNamespace)
+	m.Add(policy.VolumeSnapshotKind, meta.RESTScopeNamespace)
 	m.Add(clusters, meta.RESTScopeRoot)
 	return m
 }

@@ -93,7 +93,7 @@ func removeTarget(ctx context.Context, c *kube.Cluster, w policy.DeletePermit, t
 	if blocked != nil {
 		return *blocked
 	}
-	cleared, err := policy.Clear(w, target, policy.Receipt{})
+	cleared, err := policy.Clear(w, target, policy.Receipt{}, policy.SnapshotReceipt{})
 	if err != nil {
 		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
 	}

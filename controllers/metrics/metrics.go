@@ -103,6 +103,11 @@ var (
 		Help: "Days with objects older than retain that the store refuses to delete.",
 	}, []string{"archive"})
 
+	SnapshotsCreated = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sunset_volume_snapshots_created_total",
+		Help: "VolumeSnapshots that were created before the deletion of a PersistentVolumeClaim.",
+	}, []string{"policy", "rule"})
+
 	TraceErrors = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_trace_errors_total",
 		Help: "Errors that occurred while traces were exported. Each may concern many spans.",

@@ -60,16 +60,18 @@ func (p *pipeline) deferUnarchived(ctx context.Context, it item, i policy.Intent
 	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, Failed))
 }
 
-// clear returns the Clearance to delete the target of an attempt. If ok is false, its rule archives and the receipt is gone, or is
-// for something else: the subject is retried, and recorded again.
+// clear returns the Clearance to delete the target of an attempt. If ok is false, its rule archives or makes snapshots and a receipt
+// is gone, or is for something else: the subject is retried, and recorded again.
 func (f *attempt) clear(ctx context.Context, j index.Decision) (c policy.Clearance, ok bool) {
 	i := j.Permit.Intent()
 	var receipt policy.Receipt
 	if i.Rule.Archive != nil {
 		receipt, _ = f.reconciler.Archive.Lookup(i, f.target)
 	}
-	c, err := policy.Clear(j.Permit, f.target, receipt)
+	c, err := policy.Clear(j.Permit, f.target, receipt, f.taken)
 	switch {
+	case err != nil && f.needsSnapshot(j):
+		f.deferUnsnapshotted(ctx, f.it, i, err)
 	case err != nil && i.Rule.Archive != nil:
 		f.deferUnarchived(ctx, f.it, i, err)
 	case err != nil:

@@ -34,7 +34,8 @@ type attempt struct {
 	target policy.Target  // what it deletes; zero for a mark
 
 	prepared Prepared
-	blocked  *Outcome // why the target is missing or not prepared; nil otherwise
+	taken    policy.SnapshotReceipt // of the VolumeSnapshot of a claim; zero if the rule makes none
+	blocked  *Outcome               // why the target is missing or not prepared; nil otherwise
 }
 
 // reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides again:
@@ -90,12 +91,16 @@ func (f *attempt) preconditions() []preflight.Precondition {
 	if !f.likely.Permit.Valid() {
 		return []preflight.Precondition{f.permission, f.live}
 	}
-	return []preflight.Precondition{
+	all := []preflight.Precondition{
 		f.withSpan("permission", f.permission),            // the ServiceAccount of a RetentionPolicy may delete the subject
 		f.withSpan("owner permission", f.ownerPermission), // and the owner, if that is deleted instead
 		f.withSpan("prepare", f.prepare),                  // if an owner is deleted, the subject has not changed; if an image is deleted, containers do not use it
 		f.withSpan("live", f.live),                        // this process leads; policies, namespace and quotas are in force as they are; clocks agree
 	}
+	if f.likely.Permit.Rule().Snapshot != nil {
+		all = append(all, f.withSpan("snapshot", f.snapshot)) // the VolumeSnapshot of the claim is ready to use
+	}
+	return all
 }
 
 // run checks, decides, and sends the request. The Outcome is nil if no request was sent.
@@ -248,17 +253,17 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 		f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
 	}
 	f.settle(ctx, f.it, w.Intent(), outcome)
-	f.report(ctx, j, cleared.Receipt(), outcome)
+	f.report(ctx, j, cleared, outcome)
 	return &outcome
 }
 
 // report informs the observer and the audit of a deletion that happened, or may have happened.
-func (f *attempt) report(ctx context.Context, j index.Decision, r policy.Receipt, o Outcome) {
+func (f *attempt) report(ctx context.Context, j index.Decision, c policy.Clearance, o Outcome) {
 	w := j.Permit
 	removal := Removal{
 		Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
 		Outcome: w.Intent().Outcome, Size: w.Intent().Size, Due: w.Due(), At: f.reconciler.Clock.Now(),
-		Policy: j.Policy, Target: f.target, Receipt: r, Unsure: o.Result != Removed, TraceID: traceID(ctx),
+		Policy: j.Policy, Target: f.target, Receipt: c.Receipt(), Snapshot: c.Snapshot(), Unsure: o.Result != Removed, TraceID: traceID(ctx),
 	}
 	if f.reconciler.Audit != nil && (o.Result == Removed || o.Unsure) {
 		f.reconciler.Audit(removal)

@@ -236,6 +236,8 @@ type harness struct {
 	prepare       func(context.Context) *retention.Outcome
 	prepared      func(policy.DeletePermit) // called for each deletion that was prepared
 
+	storage *storage // makes snapshots; nil for none
+
 	marks  []string // NAME@VERSION ANNOTATION, in order
 	marked func(policy.EligibleSincePatch) retention.Outcome
 }
@@ -379,6 +381,7 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 			w.t.Errorf("sent without a clearance for %v", target)
 		}
 		w.mustBeArchived(cleared)
+		w.mustHaveSnapshot(cleared)
 		return w.remove(ctx, cleared.Permit(), target)
 	}}, nil
 }

@@ -69,7 +69,7 @@ func (c candidate) Ready() {
 }
 
 // reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one, and in the archive if the rule
-// archives. If ok is false, there is nothing to do now: recording is in progress, the recorded subject is not due yet, or it may
+// archives, and with a VolumeSnapshot if the rule makes one. If ok is false, there is nothing to do now: recording is in progress, the recorded subject is not due yet, or it may
 // not be deleted for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
@@ -78,10 +78,15 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 		return target, nil, true
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false
+	case expected && p.awaitsSnapshot(ctx, it, j.Permit):
+		return target, nil, false
 	case expected:
 		target, ok = p.reconciler.Ledger.Lookup(j.Expected)
 		if !ok {
 			p.reserve(ctx, it, j.Expected, before)
+		}
+		if ok && j.Expected.Rule.Snapshot != nil { // the claim changes when a snapshot is taken, so it is archived only after that
+			ok = j.Permit.Valid() && p.snapshotted(ctx, it, j.Permit)
 		}
 		ok = ok && p.archived(ctx, it, j.Expected, target, before)
 		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
@@ -89,6 +94,8 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 		}
 		return target, nil, ok && j.Permit.Valid()
 	case j.Permit.Valid() && !p.mayTakeOwner(ctx, it, j.Permit.Intent()):
+		return target, nil, false
+	case j.Permit.Valid() && !p.snapshotted(ctx, it, j.Permit):
 		return target, nil, false
 	case j.Permit.Valid():
 		target, blocked = p.resolveTarget(ctx, it, j.Permit.Intent())

@@ -27,6 +27,7 @@ type pipeline struct {
 	backoffs   *backoffs // to delete
 	marks      *backoffs // to mark
 	delays     delays
+	snapshots  snapshots
 	logs       logDedup
 	workers    sync.WaitGroup
 	ended      sync.Once

@@ -110,6 +110,8 @@ type Removal struct {
 	Target policy.Target
 	// Receipt is that of the archived Target; the zero Receipt if the rule does not archive.
 	Receipt policy.Receipt
+	// Snapshot is that of the VolumeSnapshot of a claim; the zero SnapshotReceipt if the rule makes none.
+	Snapshot policy.SnapshotReceipt
 	// Unsure: the request had no definite answer.
 	Unsure  bool
 	TraceID string // empty if the attempt is not traced

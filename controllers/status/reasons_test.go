@@ -202,7 +202,8 @@ var addresses = []address{
 	}},
 	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
-		"ArchiveUnavailable": delayed("ArchiveUnavailable"),
+		"ArchiveUnavailable": delayed("ArchiveUnavailable"), "SnapshotPending": delayed("SnapshotPending"),
+		"SnapshotFailed": delayed("SnapshotFailed"), "SnapshotUnavailable": delayed("SnapshotUnavailable"),
 	}},
 	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"OwnerWaits": delayed("OwnerWaits"),

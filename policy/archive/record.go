@@ -25,6 +25,7 @@ type Record struct {
 	Due        time.Time         `json:"dueTime"`
 	Reason     string            `json:"reason"`               // why the object is due, such as Expired
 	Outcome    string            `json:"outcome,omitempty"`    // result of the rule's outcome expression
+	Snapshot   string            `json:"snapshot,omitempty"`   // name of the VolumeSnapshot of a claim, in its namespace
 	Redacted   []string          `json:"redacted,omitempty"`   // paths whose values were replaced or removed; see package redact
 	Object     json.RawMessage   `json:"object"`               // as the API server sent it, after redaction
 	Dependents []json.RawMessage `json:"dependents,omitempty"` // objects that background deletion deletes as well, after redaction

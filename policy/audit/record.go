@@ -43,6 +43,7 @@ type Record struct {
 	DueTime        time.Time `json:"dueTime"`                  // since when it was due
 	Outcome        string    `json:"outcome,omitempty"`        // result of the rule's outcome expression
 	Archive        *Receipt  `json:"archive,omitempty"`        // the archived record of the version that the request named; nil if the rule does not archive
+	Snapshot       string    `json:"snapshot,omitempty"`       // name of the VolumeSnapshot of the claim, in its namespace
 	Controller     string    `json:"controller"`               // identity of the process, as in the Lease; an agent has the name of its node
 	Node           string    `json:"node,omitempty"`           // the node of an image
 	TraceID        string    `json:"traceID,omitempty"`        // of the trace of the deletion, if it is exported

@@ -50,7 +50,7 @@ func (m Missing) String() string {
 }
 
 // order is the order of verbs in a Permission.
-var order = []string{"list", "watch", "get", "delete", "patch"}
+var order = []string{"list", "watch", "get", "create", "delete", "patch"}
 
 // OfSunset is the permission that Sunset needs to enforce the policy, for a resource that serves a kind (see policy.StoredAs). It
 // has no verbs if no rule targets the kind. It does not include owners that rules delete, because only objects name their owners.
@@ -61,7 +61,8 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 		if !r.Owner {
 			permission = permission.And("delete")
 		}
-		if r.Owner || r.Ledger { // Sunset reads the object after the DELETE; a rule that archives has a ledger too
+		// With a ledger, which a rule that archives has too, Sunset reads the object after the DELETE; for a snapshot it reads the claim.
+		if r.Owner || r.Ledger || r.Snapshot != nil {
 			permission = permission.And("get")
 		}
 		if r.Mark != "" {
@@ -84,6 +85,24 @@ func OfArchive(p *policy.Policy, resource schema.GroupResource) Permission {
 	}
 	return on(p, resource).And("list")
 }
+
+// OfSnapshots are the permissions that rules of a policy need to make VolumeSnapshots: Sunset itself, and the ServiceAccount of a
+// RetentionPolicy. They are empty if no rule makes snapshots.
+func OfSnapshots(p *policy.Policy) (all []Permission) {
+	if !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Snapshot != nil && !r.Invalid() }) {
+		return nil
+	}
+	all = append(all, on(p, VolumeSnapshots).And("get", "create"))
+	if p.Namespace != "" {
+		own := on(p, VolumeSnapshots).And("create")
+		own.Namespace, own.Account = p.Namespace, p.ServiceAccount
+		all = append(all, own)
+	}
+	return all
+}
+
+// VolumeSnapshots is the resource of VolumeSnapshots.
+var VolumeSnapshots = schema.GroupResource{Group: policy.VolumeSnapshotKind.Group, Resource: "volumesnapshots"}
 
 // The resources that records may include.
 var (

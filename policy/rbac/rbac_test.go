@@ -43,6 +43,7 @@ func TestPolicyNeeds(t *testing.T) {
 	}{
 		"list, watch and delete":       {[]policy.Rule{{Kind: job}}, "list watch delete"},
 		"get for a ledger":             {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
+		"get for a snapshot":           {[]policy.Rule{{Kind: job, Snapshot: &policy.ClaimSnapshot{}}}, "list watch get delete"},
 		"get for owners":               {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
 		"patch for marks":              {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
 		"the verbs of all rules":       {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
@@ -145,5 +146,30 @@ func TestMissingString(t *testing.T) {
 	} {
 		missing := rbac.Missing{Permission: permission, Denied: []string{"watch", "delete"}}
 		expect.Equal(t, "missing", want, missing.String())
+	}
+}
+
+// TestSnapshotsNeed: rules with a snapshot need to read and create VolumeSnapshots; the ServiceAccount of a RetentionPolicy creates them.
+func TestSnapshotsNeed(t *testing.T) {
+	makes := policy.Rule{Kind: policy.ClaimKind, Snapshot: &policy.ClaimSnapshot{}}
+	invalid := makes
+	invalid.Problems = []policy.Problem{{}}
+	for name, test := range map[string]struct {
+		policy *policy.Policy
+		want   []string
+	}{
+		"no snapshot":       {of("p", policy.Rule{Kind: policy.ClaimKind}), nil},
+		"an invalid rule":   {of("p", invalid), nil},
+		"Sunset":            {of("p", makes), []string{" volumesnapshots.snapshot.storage.k8s.io get create"}},
+		"a ServiceAccount":  {of("team-a/p", makes), []string{" volumesnapshots.snapshot.storage.k8s.io get create", "cleaner volumesnapshots.snapshot.storage.k8s.io create"}},
+		"two rules are one": {of("p", makes, makes), []string{" volumesnapshots.snapshot.storage.k8s.io get create"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, right := range rbac.OfSnapshots(test.policy) {
+				got = append(got, strings.Join(append([]string{right.Account, right.For}, right.Verbs...), " "))
+			}
+			expect.Equal(t, "permissions", test.want, got)
+		})
 	}
 }

@@ -18,8 +18,8 @@ const (
 	// ResumeModeAnnotation is the mode that kubectl sunset resume sets on a suspended policy. kubectl sunset suspend writes it.
 	ResumeModeAnnotation = "sunset-k8s.io/resume-mode"
 
-	// RestoredFromAnnotation says which record an object was restored from: ARCHIVE/SEGMENT#LINE. kubectl sunset archive restore
-	// writes it.
+	// RestoredFromAnnotation says which record an object was restored from: ARCHIVE/SEGMENT#LINE, or VolumeSnapshot/NAME. kubectl
+	// sunset archive restore and kubectl sunset restore write it.
 	RestoredFromAnnotation = "sunset-k8s.io/restored-from"
 
 	// RestoredUIDAnnotation is the UID that a restored object had before it was deleted. kubectl sunset archive restore writes it.

@@ -23,6 +23,7 @@ type Variable struct {
 
 // Rule selects the objects of one kind that Sunset deletes, and sets when: at the start time plus the time to live.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || self.target.apiVersion == 'v1' && self.target.kind == 'PersistentVolumeClaim'",message="snapshot applies only to PersistentVolumeClaims: target apiVersion v1, kind PersistentVolumeClaim"
 // +kubebuilder:validation:XValidation:rule="!(has(self.ttl) && has(self.ttlExpression))",message="only one of ttl and ttlExpression can be set"
 // +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.ttlExpression) || has(self.capacity) || has(self.images) && has(self.images.highThresholdPercent)",message="one of ttl, ttlExpression, capacity and images.highThresholdPercent must be set"
 type Rule struct {
@@ -123,6 +124,11 @@ type Rule struct {
 	// archive writes a record of each object to an archive before the rule deletes it.
 	// +optional
 	Archive *ArchiveRule `json:"archive,omitempty"`
+
+	// snapshot makes a VolumeSnapshot of each PersistentVolumeClaim before the rule deletes it. Sunset keeps the claim until the
+	// snapshot is ready to use. The rule must target kind PersistentVolumeClaim.
+	// +optional
+	Snapshot *SnapshotRule `json:"snapshot,omitempty"`
 
 	// events sets which Events Sunset writes. With Aggregate, the default, Events on the policy summarize the deletions. With
 	// PerObject, Sunset also writes one Event for each object, at most 50 per second for all rules together.

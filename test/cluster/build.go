@@ -30,7 +30,7 @@ const assetsEnv = "KUBEBUILDER_ASSETS"
 // compiler's last lines.
 func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
 	if len(components) == 0 {
-		components = slices.Concat(Components(), NodeComponents(), StoreComponents(), []Component{Kubectl})
+		components = slices.Concat(Components(), VolumeComponents(), NodeComponents(), StoreComponents(), []Component{Kubectl})
 	}
 	paths := Paths{}
 	for _, c := range components {

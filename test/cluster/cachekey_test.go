@@ -5,6 +5,7 @@ package cluster
 import (
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestCacheKeyChangesWithEveryInput(t *testing.T) {
 
 func TestBuilderCacheIsNamedAfterItsHome(t *testing.T) {
 	t.Setenv(cacheEnv, t.TempDir())
-	for _, c := range append(Components(), NodeComponents()...) {
+	for _, c := range slices.Concat(Components(), VolumeComponents(), NodeComponents()) {
 		b, err := newBuilder(recipes[c].home, io.Discard)
 		if err != nil {
 			t.Fatalf("%s: %v", c, err)
@@ -57,6 +58,8 @@ func TestBuilderCacheIsNamedAfterItsHome(t *testing.T) {
 		switch c {
 		case Kueue:
 			want = "kueue-v"
+		case SnapshotController, CSISnapshotter, CSIProvisioner:
+			want = "snapshot-controller-v"
 		case Containerd, ContainerdShim, Ctr:
 			want = "containerd-v"
 		}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+
+	"github.com/sunset-k8s/sunset/test/volumes"
 )
 
 // Cluster is a running control plane. All methods are safe for concurrent use. After Stop only Stop may be called.
@@ -25,7 +27,8 @@ type Cluster struct {
 	admin   *rest.Config
 	relay   *Relay // nil without a second API server
 
-	kueueOpts KueueOptions // of the last StartKueue
+	kueueOpts KueueOptions    // of the last StartKueue
+	volumes   *volumes.Driver // nil before StartVolumes
 
 	life context.Context // ends when Stop begins
 	end  context.CancelFunc
@@ -134,7 +137,7 @@ func (c *Cluster) Stop() error {
 		c.err = c.crashes()
 		c.endAll()
 		c.relay.close()
-		c.err = errors.Join(c.err, c.scratch.Remove())
+		c.err = errors.Join(c.err, c.volumes.Close(), c.scratch.Remove())
 	})
 	return c.err
 }

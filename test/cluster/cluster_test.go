@@ -41,7 +41,7 @@ func TestCluster(t *testing.T) {
 	}
 	start := time.Now()
 	c, err := cluster.Start(t.Context(), cluster.Options{
-		Nodes: 2, Scheduler: true, LogDir: logs, AuditPolicy: cluster.AuditMetadata,
+		Nodes: 2, Scheduler: true, Controllers: cluster.VolumeControllers(), LogDir: logs, AuditPolicy: cluster.AuditMetadata,
 	})
 	expect.NoError(t, err)
 	defer func() { _ = c.Stop() }()
@@ -52,6 +52,7 @@ func TestCluster(t *testing.T) {
 	t.Run("pods of a deleted job are garbage collected", func(t *testing.T) { collected(t, client) })
 	t.Run("RBAC restricts a user", func(t *testing.T) { userDenied(t, c) })
 	t.Run("Kueue admits a job, even after a crash", func(t *testing.T) { kueueAdmits(t, c, client) })
+	t.Run("a snapshot outlives its claim, and a new claim has its data", func(t *testing.T) { snapshotOutlivesClaim(t, c, client) })
 	t.Run("data and watchers survive the API server", func(t *testing.T) { survives(t, c, client) })
 	t.Run("no process or file remains", func(t *testing.T) { nothingStays(t, c, logs) })
 }
@@ -154,7 +155,7 @@ func survives(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 
 func nothingStays(t *testing.T, c *cluster.Cluster, logs string) {
 	pids := map[cluster.Component]int{}
-	for _, component := range cluster.Components() {
+	for _, component := range append(cluster.Components(), cluster.VolumeComponents()...) {
 		pids[component] = c.PID(component)
 	}
 	start := time.Now()

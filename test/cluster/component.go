@@ -15,6 +15,11 @@ const (
 	Kwok              Component = "kwok"
 	Kueue             Component = "kueue" // runs only after StartKueue
 
+	// Components of volumes run only after StartVolumes.
+	SnapshotController Component = "snapshot-controller"
+	CSISnapshotter     Component = "csi-snapshotter"
+	CSIProvisioner     Component = "csi-provisioner"
+
 	// SecondAPIServer is the same program as APIServer, with Options.SecondAPIServer.
 	SecondAPIServer Component = "kube-apiserver-b"
 
@@ -50,7 +55,9 @@ var (
 	kubernetesHome = home{dir: ".", names: []Component{APIServer, Etcd, Kwok}, stamped: true}
 	// kueueHome is a separate module because Kueue uses older libraries of Kubernetes than the control plane.
 	kueueHome = home{dir: "kueue", names: []Component{Kueue}}
-	// containerdHome is a separate module for the same reason: containerd pins its own libraries.
+	// snapshotsHome is a separate module because kubernetes-csi uses newer libraries than the control plane.
+	snapshotsHome = home{dir: "snapshots", names: []Component{SnapshotController, CSIProvisioner}}
+	// containerdHome is a separate module because containerd pins its own libraries.
 	containerdHome = home{dir: "containerd", names: []Component{Containerd}}
 	// Each object store has its own module too.
 	versityHome = home{dir: "versitygw", names: []Component{VersityGW}}
@@ -65,7 +72,12 @@ type recipe struct {
 	cold   string // approximate duration of its first build on two cores
 }
 
-const containerdModule = "github.com/containerd/containerd/v2"
+const (
+	snapshotterModule       = "github.com/kubernetes-csi/external-snapshotter/v8"
+	snapshotterClientModule = "github.com/kubernetes-csi/external-snapshotter/client/v8"
+	provisionerModule       = "github.com/kubernetes-csi/external-provisioner/v6"
+	containerdModule        = "github.com/containerd/containerd/v2"
+)
 
 var recipes = map[Component]recipe{
 	Etcd:              {kubernetesHome, "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "1 minute"},
@@ -80,12 +92,22 @@ var recipes = map[Component]recipe{
 	Ctr:               {containerdHome, containerdModule, containerdModule + "/cmd/ctr", "10 seconds"},
 	VersityGW:         {versityHome, "github.com/versity/versitygw", "github.com/versity/versitygw/cmd/versitygw", "1 minute"},
 	FakeGCS:           {fakeGCSHome, "github.com/fsouza/fake-gcs-server", "github.com/fsouza/fake-gcs-server", "1 minute"},
+
+	SnapshotController: {snapshotsHome, snapshotterModule, snapshotterModule + "/cmd/snapshot-controller", "2 minutes"},
+	CSISnapshotter:     {snapshotsHome, snapshotterModule, snapshotterModule + "/cmd/csi-snapshotter", "10 seconds"},
+	CSIProvisioner:     {snapshotsHome, provisionerModule, provisionerModule + "/cmd/csi-provisioner", "30 seconds"},
 }
 
 // Components returns every component of the control plane, in the order in
 // which they are built and started. The slice is the caller's.
 func Components() []Component {
 	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kueue}
+}
+
+// VolumeComponents returns the components that StartVolumes adds to a control plane, in the order in which they are built and
+// started. The slice is the caller's.
+func VolumeComponents() []Component {
+	return []Component{SnapshotController, CSISnapshotter, CSIProvisioner}
 }
 
 // NodeComponents returns the components of a node, in the order in which they are built. The slice is the caller's.

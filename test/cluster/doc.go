@@ -4,7 +4,8 @@
 // machine, for tests, the demo and benchmarks.
 //
 // The programs are real: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (fake nodes that run Pods
-// until they end) and, after StartKueue, Kueue. Each is built once per machine from the Go module proxy and cached. Every
+// until they end) and, after StartKueue, Kueue and, after StartVolumes, the snapshot controller,
+// csi-snapshotter and csi-provisioner. Each is built once per machine from the Go module proxy and cached. Every
 // server listens on its own port of 127.0.0.1, so clusters run side by side. Stop leaves no process or file. On Linux, when
 // this process dies for any reason, the kernel ends its children.
 //

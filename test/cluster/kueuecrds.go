@@ -28,11 +28,11 @@ var kueueConverts = []string{
 // installKueueCRDs creates or updates Kueue's CRDs, so that the API server calls the webhook on a port of this machine for
 // versions that are not stored.
 func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) error {
-	dir, err := moduleDir(ctx, Kueue)
+	dir, err := moduleDir(ctx, kueueHome, recipes[Kueue].module)
 	if err != nil {
 		return err
 	}
-	crds, err := readCRDs(filepath.Join(dir, "config", "components", "crd", "bases"))
+	crds, err := readCRDs(filepath.Join(dir, "config", "components", "crd", "bases", "*.yaml"))
 	if err != nil {
 		return fmt.Errorf("CRDs of Kueue: %w", err)
 	}
@@ -45,10 +45,10 @@ func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) err
 	return err
 }
 
-func readCRDs(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+func readCRDs(pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("none in %s: %w", dir, err)
+		return nil, fmt.Errorf("no file %s: %w", pattern, err)
 	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, name := range names {
@@ -75,24 +75,24 @@ func conversion(url string, ca []byte) *apiextensionsv1.CustomResourceConversion
 	}
 }
 
-// moduleDir is the directory of a component's sources. It downloads them from the Go module proxy if necessary, because the
-// binary may come from the cache.
-func moduleDir(ctx context.Context, c Component) (string, error) {
-	source, err := recipes[c].home.source()
+// moduleDir is the directory of the sources of a module that h requires. It downloads them from the Go module proxy if
+// necessary, because the binary may come from the cache.
+func moduleDir(ctx context.Context, h home, name string) (string, error) {
+	source, err := h.source()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", recipes[c].module)
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", name)
 	cmd.Dir, cmd.Env = source, buildEnv(os.Environ())
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("sources of %s: %w\n%s%s", c, err, out, problems.Bytes())
+		return "", fmt.Errorf("sources of %s: %w\n%s%s", name, err, out, problems.Bytes())
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal(out, &module); err != nil {
-		return "", fmt.Errorf("sources of %s: %w", c, err)
+		return "", fmt.Errorf("sources of %s: %w", name, err)
 	}
 	return module.Dir, nil
 }

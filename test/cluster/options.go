@@ -14,6 +14,14 @@ func DefaultControllers() []string {
 	return []string{"clusterrole-aggregation-controller", "cronjob-controller", "garbage-collector-controller", "job-controller", "namespace-controller"}
 }
 
+// VolumeControllers returns DefaultControllers and the controllers that bind and protect claims and volumes, which
+// StartVolumes needs. Without the last two no claim or volume is ever removed, because the API server adds their finalizers.
+// The slice is the caller's.
+func VolumeControllers() []string {
+	return append(DefaultControllers(), "persistentvolume-binder-controller",
+		"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller")
+}
+
 // Options selects the components of a cluster. The zero value is etcd, an API server and a controller manager with
 // DefaultControllers, and no nodes.
 type Options struct {

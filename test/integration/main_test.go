@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
 	flag.Parse()
 	_ = flag.Set("test.parallel", "1000") // the number of control planes bounds the tests that run; tests that wait for one do not block others
-	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.DefaultControllers(), "deployment-controller", "replicaset-controller")}
+	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.VolumeControllers(), "deployment-controller", "replicaset-controller")}
 	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1], &planes.all[2]))
 }
 

@@ -29,6 +29,7 @@ var all = merged(
 	policyMutants,
 	throttleMutants,
 	archiveTable,
+	snapshotTable,
 	permissionsTable,
 	kubeTable,
 	policyTable,

@@ -211,11 +211,12 @@ func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []
 	return finder.ofAll(policies, notes{g.streams.ErrOut}, ": name the kinds of owners with --owners")
 }
 
-const rbacHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
-watch and delete. It also has get, if rules delete owners or the policy counts deletions exactly, and patch, if rules mark
-objects. ClusterRole sunset-kinds of the chart aggregates these roles. If rules read references, targets or selected,
-another ClusterRole has list and watch for the kinds that this needs. For a RetentionPolicy the command also prints a Role
-and a RoleBinding for its ServiceAccount.
+const rbacHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs
+list, watch and delete. It also has get, if rules delete owners or make snapshots, or the policy counts deletions
+exactly, and patch, if rules mark objects. For VolumeSnapshots that rules make, it has get and create. ClusterRole
+sunset-kinds of the chart aggregates these roles. If rules read references, targets or selected, another ClusterRole
+has list and watch for the kinds that this needs. For a RetentionPolicy the command also prints a Role and a
+RoleBinding for its ServiceAccount.
 
 The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
 and resource: if you apply it again or delete it with its policy, other policies keep their permissions.

@@ -81,6 +81,9 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 	for _, resource := range f.archived(p) {
 		all = join(all, rbac.OfArchive(p, resource))
 	}
+	for _, right := range rbac.OfSnapshots(p) {
+		all = join(all, right)
+	}
 	return addRight(all, rbac.OfReferences(p, f.referrers(p)...))
 }
 
@@ -113,10 +116,10 @@ func (f *roleFinder) archived(p *policy.Policy) (all []schema.GroupResource) {
 	return all
 }
 
-// join adds the verbs to the existing permission of Sunset for the same resource, or a new permission.
+// join adds the verbs to the existing permission of the same account for the same resource, or a new permission.
 func join(all []rbac.Permission, right rbac.Permission) []rbac.Permission {
 	for i, known := range all {
-		if known.Account == "" && known.For == right.For {
+		if known.Account == right.Account && known.For == right.For {
 			all[i] = known.And(right.Verbs...)
 			return all
 		}

@@ -62,7 +62,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	})
 	addLogFlags(root.PersistentFlags())
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newUnused(streams, now), newExplain(streams, now), newTest(streams),
-		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newArchive(streams, now), newVersion(streams), newCompletion(streams))
+		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newArchive(streams, now), newRestore(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
 		for _, c := range c.Commands() {
@@ -93,7 +93,7 @@ const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer nee
 check policies before they delete anything: validate them, preview what they would delete and when, explain why an
 object is deleted or kept, and run their tests. These commands change the cluster: approve creates an approval of a
 policy, suspend and resume set the mode of policies, hold and unhold set an annotation of objects, unmark removes the
-annotation that Sunset sets on objects, and archive restore creates archived objects again. Flags for the connection,
+annotation that Sunset sets on objects, and archive restore and restore create objects again. Flags for the connection,
 for the output format (-o) and for logs (-v) are those of kubectl. In JSON and YAML, results have apiVersion
 cli.sunset-k8s.io/v1alpha1 and a kind. On a terminal, text is in color, unless you set the environment variable NO_COLOR.
 

@@ -46,6 +46,9 @@ func (in *Input) blocks(owner *Owner) []step {
 			for _, b := range in.archiveBlocks(r.Rule) {
 				steps = append(steps, outside(b))
 			}
+			for _, b := range in.snapshotBlocks(r.Rule) {
+				steps = append(steps, outside(b))
+			}
 			for _, b := range in.recreatedBlocks(r.Rule) {
 				steps = append(steps, outside(b))
 			}

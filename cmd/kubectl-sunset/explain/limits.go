@@ -45,6 +45,21 @@ func (in *Input) archiveBlocks(r *policy.Rule) []Block {
 	return nil
 }
 
+// snapshotBlocks returns a block for a due claim that may be kept because its VolumeSnapshot is not ready. Only the controller reads
+// it; the status of the policy says whether some claims wait.
+func (in *Input) snapshotBlocks(r *policy.Rule) []Block {
+	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionDelayed)
+	if r.Snapshot == nil || in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil {
+		return nil
+	}
+	for _, reason := range []policy.Reason{"SnapshotPending", "SnapshotFailed", "SnapshotUnavailable"} {
+		if c.Reason == string(reason) || strings.Contains(c.Message, string(reason)) {
+			return []Block{{reason, "policy " + r.ID.Policy + ": " + c.Message, "the VolumeSnapshot of the claim is ready to use"}}
+		}
+	}
+	return nil
+}
+
 // archiveUnavailable is the reason of the conditions while objects cannot be archived.
 const archiveUnavailable = "ArchiveUnavailable"
 

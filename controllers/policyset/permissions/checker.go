@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,10 +86,16 @@ func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.R
 }
 
 // Check returns nil if the ServiceAccount of a rule may list and delete objects of the rule's kind, and patch them if the rule
-// sets marks. The answer is at most a second old; since is when it was requested. The error wraps ErrMissing if a permission is
+// sets marks, and create VolumeSnapshots if the rule makes them. The answer is at most a second old; since is when it was requested. The error wraps ErrMissing if a permission is
 // missing.
 func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
-	return c.check(ctx, questionOf(r), freshFor)
+	since, err = c.check(ctx, questionOf(r), freshFor)
+	if err != nil || r.Snapshot == nil {
+		return since, err
+	}
+	create := question{namespace: r.Namespace, account: r.ServiceAccount, kind: policy.VolumeSnapshotKind, verbs: "create"}
+	at, err := c.check(ctx, create, freshFor)
+	return slices.MinFunc([]time.Time{since, at}, time.Time.Compare), err
 }
 
 // CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second

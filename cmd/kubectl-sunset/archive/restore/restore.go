@@ -180,10 +180,18 @@ func (s *Step) setOrigin() {
 	if annotations[lastApplied] == redact.Redacted {
 		delete(annotations, lastApplied)
 	}
-	annotations[v1alpha1.HoldAnnotation] = "restored from an archive"
+	annotations[v1alpha1.HoldAnnotation] = "restored from " + s.source()
 	annotations[v1alpha1.RestoredFromAnnotation] = s.From
 	annotations[v1alpha1.RestoredUIDAnnotation] = string(s.Archived.GetUID())
 	s.Object.SetAnnotations(annotations)
+}
+
+// source says what a restored object comes from.
+func (s *Step) source() string {
+	if strings.HasPrefix(s.From, snapshotPrefix) {
+		return "a VolumeSnapshot"
+	}
+	return "an archive"
 }
 
 // Refuse says that an object is not restored after all.

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+)
+
+// restorer carries out the steps of a plan, for the commands that restore objects.
+type restorer struct {
+	out       genericiooptions.IOStreams
+	yes, diff bool
+
+	created     map[types.UID]types.UID   // by the UIDs of the archived objects
+	namespaces  map[string]bool           // that were created
+	definitions map[schema.GroupKind]bool // kinds whose CustomResourceDefinitions were created
+}
+
+// A new CustomResourceDefinition is served after a few seconds.
+const (
+	servedWithin = 30 * time.Second
+	servedPause  = 300 * time.Millisecond // between two attempts
+)
+
+func newRestorer(streams genericiooptions.IOStreams) restorer {
+	return restorer{out: streams, created: map[types.UID]types.UID{}, namespaces: map[string]bool{}, definitions: map[schema.GroupKind]bool{}}
+}
+
+// add adds the flags.
+func (r *restorer) add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&r.yes, "yes", "y", false, "create the objects; without it, the command only shows what it would create")
+	flags.BoolVar(&r.diff, "diff", false, "show how the objects to create differ from the archived ones")
+}
+
+// carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be
+// created, it continues with the others.
+func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
+	progress := terminal.StartProgress(r.out.ErrOut, "objects checked or restored")
+	defer progress.Stop()
+	for i, s := range steps {
+		if s.Object == nil {
+			continue
+		}
+		uid, err := r.create(ctx, c, s)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.Refuse(err.Error())
+			continue
+		}
+		r.created[s.Archived.GetUID()] = uid
+		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
+		r.definitions[s.Defines()] = true
+		progress.Set(i + 1)
+	}
+	return nil
+}
+
+// create creates one object with its status, and returns its UID. The API server checks it first.
+func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	object, err := s.Linked(r.created)
+	if err != nil {
+		return "", err
+	}
+	kind, answer, err := r.check(ctx, c, object)
+	if err == nil {
+		err = s.Confirm(answer)
+	}
+	if err == nil && r.yes {
+		answer.Object, err = c.Create(ctx, kind, object.Object, false)
+	}
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	case !r.yes && apierrors.IsNotFound(err) && r.namespaces[object.GetNamespace()],
+		!r.yes && isUnserved(err) && r.definitions[object.GroupVersionKind().GroupKind()]:
+		return s.Archived.GetUID(), nil // the API server can check it only when the namespace and the kind exist
+	case err != nil:
+		return "", err
+	case !r.yes:
+		return answer.GetUID(), nil
+	}
+	s.Object = answer
+	if s.Status != nil {
+		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
+			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
+		}
+	}
+	return answer.GetUID(), nil
+}
+
+// check has the API server check an object. If the CustomResourceDefinition of its kind was created before, it waits until the API
+// server serves the kind.
+func (r *restorer) check(ctx context.Context, c *cluster.Cluster, object *unstructured.Unstructured) (kind cluster.Kind, answer *unstructured.Unstructured, err error) {
+	of, end := object.GroupVersionKind(), time.Now().Add(servedWithin)
+	answer = &unstructured.Unstructured{}
+	for {
+		if kind, err = c.Serving(of); err == nil {
+			answer.Object, err = c.Create(ctx, kind, object.Object, true)
+		}
+		isNew := r.yes && r.definitions[of.GroupKind()]
+		if !isNew || !isUnserved(err) || time.Now().After(end) {
+			if r.yes {
+				delete(r.definitions, of.GroupKind())
+			}
+			return kind, answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return kind, answer, ctx.Err()
+		case <-time.After(servedPause):
+			c.Rediscover()
+		}
+	}
+}
+
+// isUnserved reports whether an error may say that the API server does not serve the kind of an object.
+func isUnserved(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// print prints the plan or, with --yes, what was created. Differences follow the text.
+func (r *restorer) print(steps []*restore.Step) error {
+	if err := restore.Write(r.out.Out, steps, r.yes); err != nil {
+		return err
+	}
+	isWhole := true
+	for _, s := range steps {
+		isWhole = isWhole && s.Object != nil
+		if !r.diff || s.Object == nil {
+			continue
+		}
+		if _, err := writeDifference(r.out.Out, "restored", s.Archived, s.Object); err != nil {
+			return err
+		}
+	}
+	if !isWhole {
+		return errFindings
+	}
+	return nil
+}

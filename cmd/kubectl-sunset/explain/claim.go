@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// claimSettings says what happens to the data of a claim when a rule deletes it: first the snapshot, if the rule makes one.
+func claimSettings(object map[string]any, s policy.Subject, r policy.Evaluation) (all []Setting) {
+	if policy.StoredAs(r.Rule.Kind) != policy.ClaimKind.GroupKind() || !r.Facts.Eligible || r.Facts.Err != nil {
+		return nil
+	}
+	if r.Rule.Snapshot != nil {
+		snapshot := Setting{Name: "snapshot", Value: "none yet", From: theRule, Note: "Sunset makes a VolumeSnapshot when the claim is due, and deletes the claim when it is ready"}
+		if start := policy.Latest(r.Facts.Start, s.Created); !r.Facts.Start.IsZero() && !r.Facts.Estimated {
+			snapshot.Value = "VolumeSnapshot/" + policy.Intent{Subject: s, Rule: r.Rule, Start: start}.SnapshotName()
+		}
+		all = append(all, snapshot)
+	}
+	volume, _, _ := unstructured.NestedString(object, "spec", "volumeName")
+	if volume == "" {
+		return all
+	}
+	return append(all, Setting{Name: "data", Value: fmt.Sprintf("PersistentVolume/%s", volume),
+		Note: "if its persistentVolumeReclaimPolicy is Delete, the data of the volume is deleted with the claim; if it is Retain, the volume stays"})
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// The reasons of a Delay of a claim whose rule makes a snapshot first.
+const (
+	SnapshotPending     = "SnapshotPending"     // the VolumeSnapshot is not ready to use yet
+	SnapshotFailed      = "SnapshotFailed"      // it cannot be used
+	SnapshotUnavailable = "SnapshotUnavailable" // it cannot be created or read
+)
+
+// MaxSnapshots is how many VolumeSnapshots of one policy may be in progress, or have failed, at the same time.
+const MaxSnapshots = 10
+
+// snapshotForgotten is how long a VolumeSnapshot counts as in progress since an attempt has last read it. Attempts come more often.
+const snapshotForgotten = 2 * time.Minute
+
+// ErrNoSnapshot says that the VolumeSnapshot of a deletion does not exist.
+var ErrNoSnapshot = errors.New("the VolumeSnapshot does not exist")
+
+// Snapshotter is a Remover that can make VolumeSnapshots of claims. Without it, rules with a snapshot delete nothing.
+type Snapshotter interface {
+	// ReadSnapshot reads the VolumeSnapshot of a deletion live. It returns ErrNoSnapshot if there is none. Any other error says why the
+	// deletion must not rely on it, and what to do; it wraps policy.ErrSnapshotPending or policy.ErrSnapshotFailed if it was read.
+	ReadSnapshot(ctx context.Context, i policy.Intent) (policy.SnapshotReceipt, error)
+	// CreateSnapshot sends a request to create the VolumeSnapshot of a deletion. It returns no error if there is one already.
+	CreateSnapshot(ctx context.Context, w policy.DeletePermit) error
+}
+
+var errNoSnapshotter = errors.New("this process cannot make snapshots; no claim of the rule is deleted")
+
+// snapshots counts the VolumeSnapshots in progress of a pipeline. The zero value is ready.
+type snapshots struct {
+	mu   sync.Mutex
+	open map[item]openSnapshot
+}
+
+type openSnapshot struct {
+	policy string
+	at     time.Time // when an attempt last read or created it
+}
+
+// acquire reports whether a subject may have a VolumeSnapshot in progress, and then counts it.
+func (s *snapshots) acquire(it item, by string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.others(it, by, now) >= MaxSnapshots {
+		return false
+	}
+	s.count(it, by, now)
+	return true
+}
+
+// add counts a VolumeSnapshot that exists.
+func (s *snapshots) add(it item, by string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(it, by, now)
+}
+
+// waits reports whether a subject has a VolumeSnapshot in progress, or cannot have one yet.
+func (s *snapshots) waits(it item, by string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, has := s.open[it]
+	return has || s.others(it, by, now) >= MaxSnapshots
+}
+
+// count counts a VolumeSnapshot. mu must be held.
+func (s *snapshots) count(it item, by string, now time.Time) {
+	if s.open == nil {
+		s.open = map[item]openSnapshot{}
+	}
+	s.open[it] = openSnapshot{by, now}
+}
+
+// others returns how many VolumeSnapshots of other subjects are in progress for a policy. mu must be held.
+func (s *snapshots) others(it item, by string, now time.Time) (n int) {
+	for other, o := range s.open {
+		switch {
+		case now.Sub(o.at) > snapshotForgotten:
+			delete(s.open, other)
+		case other != it && o.policy == by:
+			n++
+		}
+	}
+	return n
+}
+
+func (s *snapshots) release(it item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, it)
+}
+
+// snapshotted reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
+// one created, and the subject is retried.
+func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePermit) bool {
+	if w.Rule().Snapshot == nil {
+		return true
+	}
+	_, err := p.readSnapshot(ctx, it, w.Intent())
+	if errors.Is(err, ErrNoSnapshot) {
+		if _, failed := p.reconciler.Live.Check(ctx, it.namespace); failed != nil {
+			p.holdBack(ctx, it, failed)
+			return false
+		}
+		if err = p.createSnapshot(ctx, it, w); err == nil {
+			err = fmt.Errorf("VolumeSnapshot %s/%s %w", it.namespace, w.Intent().SnapshotName(), policy.ErrSnapshotPending)
+		}
+	}
+	if err != nil {
+		p.deferUnsnapshotted(ctx, it, w.Intent(), err)
+	}
+	return err == nil
+}
+
+// createSnapshot has a VolumeSnapshot created, if the deletion is still permitted and not too many are in progress.
+func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeletePermit) error {
+	now := p.reconciler.Clock.Now()
+	if j, known := p.kind.index.Peek(it.uid, now); !known || !j.Permit.Same(w) {
+		return errors.New("the claim has changed")
+	}
+	if by := w.Rule().ID.Policy; !p.snapshots.acquire(it, by, now) {
+		return tooManySnapshots(by)
+	}
+	return p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w)
+}
+
+func tooManySnapshots(by string) error {
+	return fmt.Errorf("VolumeSnapshot %w: %d others of policy %s are in progress or have failed", policy.ErrSnapshotPending, MaxSnapshots, by)
+}
+
+// awaitsSnapshot reports whether a claim has a VolumeSnapshot in progress, or cannot have one yet, so that its deletion need not be
+// reserved. The claim is then retried.
+func (p *pipeline) awaitsSnapshot(ctx context.Context, it item, w policy.DeletePermit) bool {
+	if !w.Valid() || w.Rule().Snapshot == nil || !p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()) {
+		return false
+	}
+	_, err := p.readSnapshot(ctx, it, w.Intent())
+	if errors.Is(err, ErrNoSnapshot) && p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()) {
+		err = tooManySnapshots(w.Rule().ID.Policy)
+	}
+	if err == nil || errors.Is(err, ErrNoSnapshot) {
+		return false
+	}
+	p.deferUnsnapshotted(ctx, it, w.Intent(), err)
+	return true
+}
+
+// readSnapshot reads the VolumeSnapshot of a deletion live, and counts it if it is in progress or has failed.
+func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (policy.SnapshotReceipt, error) {
+	s, ok := p.reconciler.Remover.(Snapshotter)
+	if !ok {
+		return policy.SnapshotReceipt{}, errNoSnapshotter
+	}
+	r, err := s.ReadSnapshot(ctx, i)
+	if err == nil || delayOf(err).Reason == SnapshotUnavailable {
+		p.snapshots.release(it)
+	} else {
+		p.snapshots.add(it, i.Rule.ID.Policy, p.reconciler.Clock.Now())
+	}
+	return r, err
+}
+
+// snapshot is the precondition of a deletion that needs a VolumeSnapshot.
+func (f *attempt) snapshot(ctx context.Context) (since time.Time, obstacle func()) {
+	i := f.likely.Permit.Intent()
+	var err error
+	if f.taken, err = f.readSnapshot(ctx, f.it, i); err != nil {
+		return time.Time{}, func() { f.deferUnsnapshotted(ctx, f.it, i, err) }
+	}
+	return f.reconciler.Clock.Now(), nil
+}
+
+// delayOf is the Delay for an error about a VolumeSnapshot.
+func delayOf(err error) Delay {
+	switch {
+	case errors.Is(err, policy.ErrSnapshotPending):
+		return Delay{Reason: SnapshotPending, Message: short(err)}
+	case errors.Is(err, policy.ErrSnapshotFailed):
+		return Delay{Reason: SnapshotFailed, Message: short(err)}
+	default:
+		return Delay{Reason: SnapshotUnavailable, Message: short(err)}
+	}
+}
+
+// deferUnsnapshotted has a claim retried with backoff whose VolumeSnapshot is not ready.
+func (p *pipeline) deferUnsnapshotted(ctx context.Context, it item, i policy.Intent, why error) {
+	setCause(ctx, why)
+	now, delay := p.reconciler.Clock.Now(), delayOf(why)
+	log.FromContext(ctx).V(p.logs.level("claim kept without a snapshot", delay.Reason, now)).Info("claim has no snapshot that is ready to use, so it is kept",
+		"namespace", it.namespace, "name", i.Subject.Name, "rule", i.Rule.ID.String(), "reason", delay.Reason, "why", why.Error())
+	p.delays.addObstacle(it, delay, now)
+	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, Failed))
+}
+
+// needsSnapshot reports whether a decision needs a receipt of a VolumeSnapshot that it does not have.
+func (f *attempt) needsSnapshot(j index.Decision) bool {
+	return j.Permit.Rule().Snapshot != nil && !f.taken.Covers(j.Permit.Intent())
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
+)
+
+// storage makes VolumeSnapshots. The zero value makes each in no time.
+type storage struct {
+	mu      sync.Mutex
+	takes   time.Duration
+	down    error // result of all requests; nil for none
+	fails   error // result of reads of existing VolumeSnapshots
+	made    map[string]time.Time
+	created []string // names, in order
+	reads   int
+	shift   time.Duration // of the time of the snapshots
+}
+
+// ReadSnapshot implements retention.Snapshotter.
+func (w *harness) ReadSnapshot(_ context.Context, i policy.Intent) (policy.SnapshotReceipt, error) {
+	s := w.storage
+	if s == nil {
+		return policy.SnapshotReceipt{}, errors.New("no storage")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	at, exists := s.made[i.SnapshotName()]
+	switch {
+	case s.down != nil:
+		return policy.SnapshotReceipt{}, s.down
+	case !exists:
+		return policy.SnapshotReceipt{}, retention.ErrNoSnapshot
+	case s.fails != nil:
+		return policy.SnapshotReceipt{}, s.fails
+	case w.clock.Now().Sub(at) < s.takes:
+		return policy.SnapshotReceipt{}, fmt.Errorf("it %w", policy.ErrSnapshotPending)
+	}
+	return policy.SnapshotReceipt{Claim: i.Subject.UID, Name: i.SnapshotName(), Created: at.Add(s.shift)}, nil
+}
+
+// CreateSnapshot implements retention.Snapshotter.
+func (w *harness) CreateSnapshot(_ context.Context, permit policy.DeletePermit) error {
+	s, name := w.storage, permit.Intent().SnapshotName()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made == nil {
+		s.made = map[string]time.Time{}
+	}
+	if _, exists := s.made[name]; !exists {
+		s.made[name], s.created = w.clock.Now(), append(s.created, permit.Subject().Name)
+	}
+	return nil
+}
+
+// mustHaveSnapshot fails the test if the rule makes snapshots and there is none of the claim.
+func (w *harness) mustHaveSnapshot(c policy.Clearance) {
+	if c.Permit().Rule().Snapshot == nil {
+		return
+	}
+	w.storage.mu.Lock()
+	defer w.storage.mu.Unlock()
+	if at, ok := w.storage.made[c.Snapshot().Name]; !ok || w.clock.Now().Sub(at) < w.storage.takes {
+		w.t.Errorf("%v is deleted without its snapshot", c.Target())
+	}
+}
+
+func snapshotting(r *policy.Rule) {
+	r.Kind, r.Snapshot = policy.ClaimKind, &policy.ClaimSnapshot{}
+}
+
+func withStorage(t *testing.T, s *storage, test func(t *testing.T, w *harness)) {
+	t.Helper()
+	inBubble(t, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
+		w.storage = s
+		test(t, w)
+	})
+}
+
+// TestSnapshotComesFirst: a claim is deleted once its snapshot is ready, which is made when the claim is due and not earlier.
+func TestSnapshotComesFirst(t *testing.T) {
+	for name, counted := range map[string]func(*policy.Rule){"without a ledger": func(*policy.Rule) {}, "with a ledger": fixture.Counted} {
+		t.Run(name, func(t *testing.T) {
+			withStorage(t, &storage{takes: 3 * time.Minute}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("claims", snapshotting, counted))
+				w.source(0).list(row("data", w.began))
+				bubble.Pass(time.Hour - time.Second)
+				expect.Equal(t, "created before it is due", 0, len(w.storage.created))
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "created", []string{"data"}, w.storage.created)
+				expect.Equal(t, "removed before it is ready", []string{}, w.removed())
+				expect.Equal(t, "delays", map[string]string{"claims": "SnapshotPending: VolumeSnapshot team-a/sunset-uid-data-" + start(w) + " is not ready to use yet"}, w.reasons())
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "removed", []string{"data"}, w.removed())
+				expect.Equal(t, "created in total", 1, len(w.storage.created))
+				expect.Equal(t, "delays at the end", map[string]string{}, w.reasons())
+				if w.storage.reads > 50 {
+					t.Errorf("the snapshot was read %d times", w.storage.reads)
+				}
+			})
+		})
+	}
+}
+
+// start is the part of the names of snapshots for the start of the test.
+func start(w *harness) string {
+	i := policy.Intent{Rule: &policy.Rule{Snapshot: &policy.ClaimSnapshot{}}, Start: w.began}
+	return i.SnapshotName()[len("sunset--"):]
+}
+
+// TestSnapshotThatIsMissingKeepsTheClaim: the claim stays with the reason, and other rules go on.
+func TestSnapshotThatIsMissingKeepsTheClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*storage)
+		want   string
+	}{
+		"not readable":           {func(s *storage) { s.down = errors.New("no CRD") }, "SnapshotUnavailable: no CRD"},
+		"failed":                 {func(s *storage) { s.fails = fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed) }, "SnapshotFailed: it cannot be used: no space"},
+		"taken before the start": {func(s *storage) { s.shift = -48 * time.Hour }, "SnapshotUnavailable: no VolumeSnapshot of PersistentVolumeClaim team-a/data is ready to use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &storage{}
+			test.change(s)
+			withStorage(t, s, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("claims", snapshotting), fixture.Rule("free", fixture.About(fixture.Pods)))
+				w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+				w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour)))
+				bubble.Pass(24 * time.Hour)
+				expect.Equal(t, "removed", []string{"pod"}, w.removed())
+				expect.Equal(t, "delays", map[string]string{"claims": test.want}, w.reasons())
+				s.mu.Lock()
+				s.down, s.fails, s.shift = nil, nil, 0
+				s.mu.Unlock()
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "removed at the end", 2, len(w.removed()))
+			})
+		})
+	}
+}
+
+// TestNoSnapshotWithoutPermission: nothing is created by a dry run, for a claim in a namespace in doubt, or without the permission.
+func TestNoSnapshotWithoutPermission(t *testing.T) {
+	for name, prevent := range map[string]func(*harness, *policy.Rule){
+		"dry run":            func(_ *harness, r *policy.Rule) { r.Mode = v1alpha1.DryRun },
+		"suspended":          func(_ *harness, r *policy.Rule) { r.Suspended = true },
+		"unapproved":         func(_ *harness, r *policy.Rule) { r.Unapproved = true },
+		"checks that fail":   func(w *harness, _ *policy.Rule) { w.check = func(string) error { return errors.New("another leader") } },
+		"missing permission": func(w *harness, _ *policy.Rule) { w.permit = func(*policy.Rule) error { return errors.New("denied") } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withStorage(t, &storage{}, func(t *testing.T, w *harness) {
+				rule := fixture.Rule("claims", snapshotting)
+				prevent(w, rule)
+				w.use(rule)
+				w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "created", 0, len(w.storage.created))
+				expect.Equal(t, "removed", []string{}, w.removed())
+			})
+		})
+	}
+}
+
+// TestSnapshotsInProgressAreBounded: at most MaxSnapshots of a policy are in progress, and all claims are deleted in the end.
+func TestSnapshotsInProgressAreBounded(t *testing.T) {
+	withStorage(t, &storage{takes: 10 * time.Minute}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting))
+		w.sourceOf(policy.ClaimKind).list(rows("data-", 3*retention.MaxSnapshots, w.began.Add(-time.Hour))...)
+		bubble.Pass(5 * time.Minute)
+		expect.Equal(t, "created", retention.MaxSnapshots, len(w.storage.created))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", 3*retention.MaxSnapshots, len(w.removed()))
+		expect.Equal(t, "created at the end", 3*retention.MaxSnapshots, len(w.storage.created))
+	})
+}
+
+// TestSnapshotIsReadRightBeforeTheDeletion: a snapshot that is deleted after the first check keeps the claim, and is made again.
+func TestSnapshotIsReadRightBeforeTheDeletion(t *testing.T) {
+	withStorage(t, &storage{}, func(t *testing.T, w *harness) {
+		lost := 0
+		w.prepared = func(policy.DeletePermit) {
+			w.storage.mu.Lock()
+			defer w.storage.mu.Unlock()
+			if lost++; lost == 1 {
+				clear(w.storage.made)
+			}
+		}
+		w.use(fixture.Rule("claims", snapshotting))
+		w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "created", []string{"data", "data"}, w.storage.created)
+		expect.Equal(t, "removed", []string{"data"}, w.removed())
+	})
+}
+
+// TestSnapshotComesBeforeTheRecord: the version that is archived and deleted is the one after the snapshot.
+func TestSnapshotComesBeforeTheRecord(t *testing.T) {
+	withArchive(t, func(t *testing.T, w *harness, a *archiveFake) {
+		w.storage = &storage{takes: time.Minute}
+		w.use(fixture.Rule("claims", fixture.Archiving, snapshotting))
+		claims := w.sourceOf(policy.ClaimKind)
+		claims.list(row("data", w.began.Add(-time.Hour)))
+		bubble.Pass(30 * time.Second)
+		expect.Equal(t, "records before the snapshot", 0, len(a.recorded))
+		claims.apply(row("data", w.began.Add(-time.Hour), version(2))) // the snapshot controller adds its finalizer
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "results", []string{"data@2 removed"}, a.finished)
+		expect.Equal(t, "created", []string{"data"}, w.storage.created)
+	})
+}

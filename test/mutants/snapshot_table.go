@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutants
+
+// snapshotTable changes what permits the deletion of claims by rules that make snapshots.
+var snapshotTable = map[string]Mutant{
+	"snapshot: a rule with a snapshot needs no receipt": {
+		File: "policy/archive.go", Test: "./policy TestClearNeedsTheSnapshot",
+		Old: "if w.Rule().Snapshot != nil && !s.Covers(w.Intent()) {",
+		New: "if w.Rule().Snapshot != nil && s.Name == \"\" {",
+	},
+	"snapshot: one of another claim counts": {
+		File: "policy/volume_snapshot.go", Test: "./policy TestClearNeedsTheSnapshot",
+		Old: "r.Claim != \"\" && r.Claim == i.Subject.UID &&",
+		New: "r.Claim != \"\" &&",
+	},
+	"snapshot: one from before the start counts": {
+		File: "policy/volume_snapshot.go", Test: "./policy TestClearNeedsTheSnapshot",
+		Old: "!r.Created.IsZero() && !r.Created.Before(i.Start)",
+		New: "!r.Created.IsZero()",
+	},
+	"snapshot: one that is not ready counts": {
+		File: "policy/volume_snapshot.go", Test: "./policy TestVolumeSnapshotReceipt",
+		Old: "case !s.Status.ReadyToUse || s.Status.Content",
+		New: "case s.Status.Content",
+	},
+	"snapshot: one that is being deleted counts": {
+		File: "policy/volume_snapshot.go", Test: "./policy TestVolumeSnapshotReceipt",
+		Old: "case s.DeletionTimestamp != nil:",
+		New: "case s.DeletionTimestamp != nil && s.Name == \"\":",
+	},
+	"snapshot: one whose source is another claim counts": {
+		File: "policy/volume_snapshot.go", Test: "./policy TestVolumeSnapshotReceipt",
+		Old: ", s.Spec.Source.ClaimName != i.Subject.Name:",
+		New: ":",
+	},
+	"snapshot: it is not read right before the request": {
+		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestSnapshotIsReadRightBeforeTheDeletion",
+		Old: "all = append(all, f.withSpan(\"snapshot\", f.snapshot))",
+		New: "f.taken, _ = f.readSnapshot(context.Background(), f.it, f.likely.Permit.Intent())",
+	},
+	"snapshot: a deletion that is counted does not wait for it": {
+		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestSnapshotComesBeforeTheRecord",
+		Old: "ok = j.Permit.Valid() && p.snapshotted(ctx, it, j.Permit)",
+		New: "ok = j.Permit.Valid()",
+	},
+	"snapshot: it is created without the live checks": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestNoSnapshotWithoutPermission",
+		Old: "failed != nil {\n\t\t\tp.holdBack",
+		New: "failed != nil && it.uid == \"\" {\n\t\t\tp.holdBack",
+	},
+	"snapshot: any number is in progress": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotsInProgressAreBounded",
+		Old: "if s.others(it, by, now) >= MaxSnapshots {",
+		New: "if s.others(it, by, now) < 0 {",
+	},
+	"snapshot: the manifest is of another claim": {
+		File: "controllers/kube/snapshot.go", Test: "./controllers/kube TestCreateSnapshot",
+		Old: "uid != string(i.Subject.UID) {",
+		New: "uid == \"\" {",
+	},
+}

@@ -169,7 +169,7 @@ func TestShape(t *testing.T) {
 	}
 	spec := root(t).Properties["spec"]
 	rule := spec.Properties["rules"].Items.Schema
-	if len(rule.XValidations) != 2 || rule.XValidations[0].Rule != "!(has(self.ttl) && has(self.ttlExpression))" {
+	if len(rule.XValidations) != 3 || rule.XValidations[1].Rule != "!(has(self.ttl) && has(self.ttlExpression))" {
 		t.Errorf("validations of a rule: %v", rule.XValidations)
 	}
 	for name, test := range map[string]struct {

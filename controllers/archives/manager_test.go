@@ -5,7 +5,6 @@ package archives_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,23 +86,6 @@ func TestListingStopsIfSingleReadsAreCheaper(t *testing.T) {
 		if n := h.server.count("list Job"); n > 700 {
 			t.Errorf("%d pages", n)
 		}
-	})
-}
-
-// TestListingThatHasFoundAll: a page that has all objects that wait costs less than requests for each, also the next time.
-func TestListingThatHasFoundAll(t *testing.T) {
-	inBubble(t, func(h *harness) {
-		for _, name := range numbered("z", 2000) { // on the later pages
-			h.server.put(jobs, "a/z"+strings.TrimPrefix(name, "z/"), "")
-		}
-		r, names := h.rule("p"), numbered("a", 100)
-		for batch := range slices.Chunk(names, 20) {
-			h.add(r, batch...)
-			bubble.Pass(2 * time.Second)
-		}
-		expect.Equal(t, "deleted", baseNames(names), h.names())
-		expect.Equal(t, "single reads", 0, h.server.count("get Job"))
-		expect.Equal(t, "pages", 5, h.server.count("list Job"))
 	})
 }
 

@@ -28,7 +28,6 @@ const (
 func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*request) {
 	err := w.mayRead(key)
 	q, complete, skipped := Query{Kind: key.kind, Namespace: key.namespace}, false, false
-	pages, recorded := 0, 0
 	for err == nil && !complete {
 		var page Page
 		found := &found{worker: w, key: key, lease: l}
@@ -40,11 +39,8 @@ func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*r
 		}
 		w.recordAll(ctx, key, l, found.items)
 		q.Continue, complete, skipped = page.Continue, page.Continue == "", skipped || found.skipped
-		pages, recorded = pages+1, recorded+len(found.items)
 		if left := len(w.stillWaiting(waiting)); !complete && !worthwhile(page, left, found) {
-			if left > 0 || recorded < pages*pageCost { // otherwise the next listing is as cheap
-				w.getInstead(key)
-			}
+			w.getInstead(key)
 			return
 		}
 	}

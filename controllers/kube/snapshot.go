@@ -66,7 +66,7 @@ func (c *Cluster) CreateSnapshot(ctx context.Context, w policy.DeletePermit) err
 	case err != nil:
 		return fmt.Errorf("create VolumeSnapshot %s/%s: %w", i.Subject.Namespace, i.SnapshotName(), err)
 	}
-	metrics.SnapshotsCreated.WithLabelValues(i.Rule.ID.Policy, i.Rule.ID.Rule).Inc()
+	metrics.SnapshotCreated(i.Rule.ID)
 	return nil
 }
 

@@ -103,7 +103,7 @@ var (
 		Help: "Days with objects older than retain that the store refuses to delete.",
 	}, []string{"archive"})
 
-	SnapshotsCreated = prometheus.NewCounterVec(prometheus.CounterOpts{
+	snapshotsCreated = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_volume_snapshots_created_total",
 		Help: "VolumeSnapshots that were created before the deletion of a PersistentVolumeClaim.",
 	}, []string{"policy", "rule"})
@@ -236,7 +236,7 @@ func Forget(gone func(policy.RuleID) bool) {
 	defer counted.Unlock()
 	for id := range counted.rules {
 		if gone(id) {
-			for _, c := range []*prometheus.CounterVec{Deletions, DeletedBytes, DeletedCost} {
+			for _, c := range []*prometheus.CounterVec{Deletions, DeletedBytes, DeletedCost, snapshotsCreated} {
 				c.DeletePartialMatch(prometheus.Labels{"policy": id.Policy, "rule": id.Rule})
 			}
 			delete(counted.rules, id)
@@ -248,8 +248,16 @@ func init() {
 	for _, m := range OfArchives {
 		metrics.Registry.MustRegister(m)
 	}
-	metrics.Registry.MustRegister(ArchiveWriteSeconds, Deletions, DeletedBytes, DeletedCost, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, AuditErrors, Counted, Conditions, Build, Features)
+	metrics.Registry.MustRegister(ArchiveWriteSeconds, Deletions, DeletedBytes, DeletedCost, snapshotsCreated, Lateness, Attempts, Skew, DigestAttempts, DigestFailing, ReportWrites, TraceErrors, AuditErrors, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
+}
+
+// SnapshotCreated counts a VolumeSnapshot that a rule has created.
+func SnapshotCreated(id policy.RuleID) {
+	counted.Lock()
+	defer counted.Unlock()
+	counted.rules[id] = true
+	snapshotsCreated.WithLabelValues(id.Policy, id.Rule).Inc()
 }
 
 // Observer counts the deletions and attempts of the reconciler, and passes them to Next.

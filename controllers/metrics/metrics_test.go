@@ -145,6 +145,8 @@ func TestPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
 	w.Removed(removal("gone", "a", fixture.Jobs, 0))
 	w.Removed(removal("gone", "b", fixture.Pods, 0))
+	metrics.SnapshotCreated(policy.RuleID{Policy: "gone", Rule: "c"})
+	expect.Equal(t, "snapshots", 1, gather(t)["sunset_volume_snapshots_created_total policy=gone rule=c"])
 	w.Removed(removal("stays", "a", fixture.Jobs, 0))
 	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "gone" })
 	left := gather(t)

@@ -71,6 +71,9 @@ func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem)
 		}
 		if compiled[i] = program; program != nil {
 			r.Relations = program.Relations()
+			if problem, ok := r.SnapshotWithoutReferences(); ok {
+				problems = append(problems, problem)
+			}
 		}
 	}
 	return compiled, problems

@@ -116,3 +116,19 @@ func TestBlankNamesAreSaidOnce(t *testing.T) {
 		t.Errorf("problems %v", p.Problems)
 	}
 }
+
+// TestSnapshotNeedsReferences: a rule that makes snapshots of claims must ask whether something uses them.
+func TestSnapshotNeedsReferences(t *testing.T) {
+	for eligible, invalid := range map[string]bool{"references.count == 0": false, "variables.unused": false, "true": true} {
+		d := &policy.Document{Spec: policy.Spec{
+			Variables: []v1alpha1.Variable{{Name: "unused", Expression: "references.count == 0"}},
+			Rules: []v1alpha1.Rule{{Name: "claims", Target: v1alpha1.Target{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, Eligible: eligible, TTL: "1d",
+				Snapshot: &v1alpha1.SnapshotRule{}}},
+		}}
+		p := d.Load(policy.Protection{}.Allow("PersistentVolumeClaim"))
+		fixture.Compiler(t).Load(p)
+		if got := p.Rules[0].Invalid(); got != invalid {
+			t.Errorf("%s: invalid is %v, problems %v", eligible, got, p.Problems)
+		}
+	}
+}

@@ -23,8 +23,11 @@ type Intent struct {
 	Size    Size      // of the subject, by that rule
 	Owner   *Owner    // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
 	Start   time.Time // of its time to live, by that rule
-	Due     time.Time
-	Reason  Reason // why it is due: Expired or OverCapacity
+	// Observed is since when the process that decides has seen that the subject is due, without a gap. Only rules that make
+	// snapshots have it; zero otherwise.
+	Observed time.Time
+	Due      time.Time
+	Reason   Reason // why it is due: Expired or OverCapacity
 }
 
 // Valid reports whether the permit permits a deletion.
@@ -44,6 +47,12 @@ func (w DeletePermit) Reason() Reason { return w.intent.Reason }
 
 // Intent is the deletion that the permit permits.
 func (w DeletePermit) Intent() Intent { return w.intent }
+
+// WithObserved returns the same permit with the Observed of its Intent.
+func (w DeletePermit) WithObserved(since time.Time) DeletePermit {
+	w.intent.Observed = since
+	return w
+}
 
 // Owner is deleted instead of the subject, which garbage collection then deletes. It is nil if the subject itself is deleted.
 func (w DeletePermit) Owner() *Owner { return w.intent.Owner }

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,20 +43,23 @@ type SnapshotReceipt struct {
 	Created time.Time // when the storage system took the snapshot
 }
 
-// Covers reports whether the snapshot is of the claim of an intent, and was taken since the start of its time to live: an earlier
-// one may lack data that was written when the claim was in use.
+// Covers reports whether the snapshot is of the claim of an intent, and was taken since this process has seen that the claim is due.
+// An earlier one may lack data: a Pod may have used the claim while no process looked.
 func (r SnapshotReceipt) Covers(i Intent) bool {
 	return r.Name != "" && r.Name == i.SnapshotName() && r.Claim != "" && r.Claim == i.Subject.UID &&
-		!i.Start.IsZero() && !r.Created.IsZero() && !r.Created.Before(i.Start)
+		!i.Observed.IsZero() && !r.Created.IsZero() && !r.Created.Before(i.takenFrom())
 }
 
-// SnapshotName is the name of the VolumeSnapshot that the deletion needs; empty if the rule makes none. It depends only on the UID
-// of the claim and the start of its time to live, so that two processes never make two.
+// takenFrom is the earliest time at which the storage system may have taken the snapshot. A VolumeSnapshot has whole seconds.
+func (i Intent) takenFrom() time.Time { return Latest(i.Start, i.Observed).Truncate(time.Second) }
+
+// SnapshotName is the name of the VolumeSnapshot that the deletion needs; empty if the rule makes none. It has the UID of the claim
+// and since when the process has seen that the claim is due, so each process takes its own.
 func (i Intent) SnapshotName() string {
 	if i.Rule == nil || i.Rule.Snapshot == nil {
 		return ""
 	}
-	return fmt.Sprintf("sunset-%s-%s", i.Subject.UID, strconv.FormatInt(i.Start.UnixMilli(), 36))
+	return fmt.Sprintf("sunset-%s-%s", i.Subject.UID, strconv.FormatInt(Latest(i.Start, i.Observed).UnixMilli(), 36))
 }
 
 // VolumeSnapshot has the fields of a VolumeSnapshot that Sunset reads and writes.
@@ -115,8 +119,8 @@ var (
 // Receipt returns the receipt for an intent. The error wraps ErrSnapshotPending or ErrSnapshotFailed, and says why the deletion
 // must not rely on the snapshot.
 //
-// The source of a VolumeSnapshot is the name of a claim. It cannot change, and a snapshot that was taken since the start of the
-// time to live, which is never before the creation of the claim, is of the claim that had the name then.
+// The source of a VolumeSnapshot is the name of a claim. It cannot change, and a snapshot that was taken since the claim was seen
+// to be due is of the claim that had the name then.
 func (s *VolumeSnapshot) Receipt(i Intent, now time.Time) (SnapshotReceipt, error) {
 	r := SnapshotReceipt{Claim: types.UID(s.Labels[v1alpha1.ClaimUIDLabel]), Name: s.Name}
 	if t := s.Status.CreationTime; t != nil {
@@ -131,6 +135,12 @@ func (s *VolumeSnapshot) Receipt(i Intent, now time.Time) (SnapshotReceipt, erro
 		return fails("it is being deleted", "Sunset creates another one later")
 	case s.Name != i.SnapshotName() || s.Namespace != i.Subject.Namespace, r.Claim != i.Subject.UID, s.Spec.Source.ClaimName != i.Subject.Name:
 		return fails("it is not a snapshot of this PersistentVolumeClaim", again)
+	case i.Rule.Snapshot.ClassName != "" && s.Spec.ClassName != i.Rule.Snapshot.ClassName:
+		return fails("its VolumeSnapshotClass is not "+i.Rule.Snapshot.ClassName, again)
+	case !s.hasManifest(i.Subject.UID):
+		return fails("annotation "+v1alpha1.SnapshotClaimAnnotation+" does not have the claim, which a restore needs", again)
+	case s.leavesEarly(i):
+		return fails("the time in annotation "+v1alpha1.DeleteAfterAnnotation+" is before the end of snapshot.retain", again)
 	case s.expired(now):
 		return fails("the time in annotation "+v1alpha1.DeleteAfterAnnotation+" has passed or cannot be read", again)
 	case s.Status.Error != nil:
@@ -138,9 +148,24 @@ func (s *VolumeSnapshot) Receipt(i Intent, now time.Time) (SnapshotReceipt, erro
 	case !s.Status.ReadyToUse || s.Status.Content == "" || r.Created.IsZero():
 		return SnapshotReceipt{}, fmt.Errorf("VolumeSnapshot %s/%s %w", s.Namespace, s.Name, ErrSnapshotPending)
 	case !r.Covers(i):
-		return fails("it was taken before the start of the time to live, "+i.Start.UTC().Format(time.RFC3339), again)
+		return fails("it was taken before "+i.takenFrom().UTC().Format(time.RFC3339)+", when Sunset saw that the claim is due", again)
 	}
 	return r, nil
+}
+
+// hasManifest reports whether the VolumeSnapshot has what a restore needs of a claim.
+func (s *VolumeSnapshot) hasManifest(claim types.UID) bool {
+	var manifest struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	err := json.Unmarshal([]byte(s.Annotations[v1alpha1.SnapshotClaimAnnotation]), &manifest)
+	return err == nil && manifest.Metadata.UID == claim
+}
+
+// leavesEarly reports whether a rule may delete the VolumeSnapshot before the end of retain.
+func (s *VolumeSnapshot) leavesEarly(i Intent) bool {
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.DeleteAfterAnnotation])
+	return err == nil && at.Before(addTime(i.takenFrom(), i.Rule.Snapshot.Retain))
 }
 
 // expired reports whether a rule may delete the VolumeSnapshot now. A time that cannot be read counts as passed.

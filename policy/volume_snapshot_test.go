@@ -21,34 +21,47 @@ func snapshotting(s *policy.ClaimSnapshot) func(*policy.Evaluation) {
 	return func(e *policy.Evaluation) { e.Rule.Kind, e.Rule.Snapshot = policy.ClaimKind, s }
 }
 
+// observed is the time since which a process has seen that a claim is due.
+var observed = now.Add(-time.Minute)
+
+// claimIntent is the intent of a deletion with a snapshot.
+func claimIntent(t *testing.T, s *policy.ClaimSnapshot) policy.Intent {
+	return permitOf(t, version, snapshotting(s)).WithObserved(observed).Intent()
+}
+
 // ready is a VolumeSnapshot for an intent, as the snapshot controller completes it.
 func ready(i policy.Intent) *policy.VolumeSnapshot {
-	s := policy.NewVolumeSnapshot(i, "{}", now)
+	s := policy.NewVolumeSnapshot(i, `{"metadata": {"uid": "u"}}`, now)
 	s.Status = policy.VolumeSnapshotStatus{Content: "content", ReadyToUse: true, CreationTime: &metav1.Time{Time: now}}
 	return s
 }
 
 func TestVolumeSnapshotReceipt(t *testing.T) {
-	i := permitOf(t, version, snapshotting(&policy.ClaimSnapshot{Retain: time.Hour})).Intent()
+	i := claimIntent(t, &policy.ClaimSnapshot{ClassName: "fast", Retain: time.Hour})
 	for name, test := range map[string]struct {
 		change func(*policy.VolumeSnapshot)
 		err    error
 		says   string
 	}{
-		"ready":                  {func(*policy.VolumeSnapshot) {}, nil, ""},
-		"taken at the start":     {func(s *policy.VolumeSnapshot) { s.Status.CreationTime.Time = i.Start }, nil, ""},
-		"taken before the start": {func(s *policy.VolumeSnapshot) { s.Status.CreationTime.Time = i.Start.Add(-1) }, policy.ErrSnapshotFailed, "before the start"},
-		"without the time":       {func(s *policy.VolumeSnapshot) { s.Status.CreationTime = nil }, policy.ErrSnapshotPending, ""},
-		"not ready":              {func(s *policy.VolumeSnapshot) { s.Status.ReadyToUse = false }, policy.ErrSnapshotPending, ""},
-		"not bound":              {func(s *policy.VolumeSnapshot) { s.Status.Content = "" }, policy.ErrSnapshotPending, ""},
-		"without a status":       {func(s *policy.VolumeSnapshot) { s.Status = policy.VolumeSnapshotStatus{} }, policy.ErrSnapshotPending, ""},
-		"being deleted":          {func(s *policy.VolumeSnapshot) { s.DeletionTimestamp = &metav1.Time{Time: now} }, policy.ErrSnapshotFailed, "being deleted"},
-		"of another claim":       {func(s *policy.VolumeSnapshot) { s.Spec.Source.ClaimName = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
-		"of an earlier claim":    {func(s *policy.VolumeSnapshot) { s.Labels[v1alpha1.ClaimUIDLabel] = "earlier" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
-		"in another namespace":   {func(s *policy.VolumeSnapshot) { s.Namespace = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
-		"of another name":        {func(s *policy.VolumeSnapshot) { s.Name = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
+		"ready":                 {func(*policy.VolumeSnapshot) {}, nil, ""},
+		"taken when it was due": {func(s *policy.VolumeSnapshot) { s.Status.CreationTime.Time = observed.Truncate(time.Second) }, nil, ""},
+		"taken before that":     {func(s *policy.VolumeSnapshot) { s.Status.CreationTime.Time = observed.Add(-time.Second) }, policy.ErrSnapshotFailed, "saw that the claim is due"},
+		"of another class":      {func(s *policy.VolumeSnapshot) { s.Spec.ClassName = "slow" }, policy.ErrSnapshotFailed, "VolumeSnapshotClass is not fast"},
+		"without a manifest":    {func(s *policy.VolumeSnapshot) { delete(s.Annotations, v1alpha1.SnapshotClaimAnnotation) }, policy.ErrSnapshotFailed, "which a restore needs"},
+		"that may go too early": {func(s *policy.VolumeSnapshot) {
+			s.Annotations[v1alpha1.DeleteAfterAnnotation] = now.Add(time.Minute).Format(time.RFC3339)
+		}, policy.ErrSnapshotFailed, "before the end of snapshot.retain"},
+		"without the time":     {func(s *policy.VolumeSnapshot) { s.Status.CreationTime = nil }, policy.ErrSnapshotPending, ""},
+		"not ready":            {func(s *policy.VolumeSnapshot) { s.Status.ReadyToUse = false }, policy.ErrSnapshotPending, ""},
+		"not bound":            {func(s *policy.VolumeSnapshot) { s.Status.Content = "" }, policy.ErrSnapshotPending, ""},
+		"without a status":     {func(s *policy.VolumeSnapshot) { s.Status = policy.VolumeSnapshotStatus{} }, policy.ErrSnapshotPending, ""},
+		"being deleted":        {func(s *policy.VolumeSnapshot) { s.DeletionTimestamp = &metav1.Time{Time: now} }, policy.ErrSnapshotFailed, "being deleted"},
+		"of another claim":     {func(s *policy.VolumeSnapshot) { s.Spec.Source.ClaimName = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
+		"of an earlier claim":  {func(s *policy.VolumeSnapshot) { s.Labels[v1alpha1.ClaimUIDLabel] = "earlier" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
+		"in another namespace": {func(s *policy.VolumeSnapshot) { s.Namespace = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
+		"of another name":      {func(s *policy.VolumeSnapshot) { s.Name = "other" }, policy.ErrSnapshotFailed, "not a snapshot of this"},
 		"that a rule may delete now": {func(s *policy.VolumeSnapshot) {
-			s.Annotations[v1alpha1.DeleteAfterAnnotation] = now.Format(time.RFC3339)
+			s.Annotations[v1alpha1.DeleteAfterAnnotation] = now.Add(2 * time.Hour).Format(time.RFC3339)
 		}, policy.ErrSnapshotFailed, "has passed"},
 		"with an unreadable time":     {func(s *policy.VolumeSnapshot) { s.Annotations[v1alpha1.DeleteAfterAnnotation] = "tomorrow" }, policy.ErrSnapshotFailed, "cannot be read"},
 		"that nothing deletes":        {func(s *policy.VolumeSnapshot) { delete(s.Annotations, v1alpha1.DeleteAfterAnnotation) }, nil, ""},
@@ -61,7 +74,11 @@ func TestVolumeSnapshotReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := ready(i)
 			test.change(s)
-			r, err := s.Receipt(i, now)
+			at := now
+			if strings.Contains(name, "may delete now") {
+				at = now.Add(2 * time.Hour)
+			}
+			r, err := s.Receipt(i, at)
 			expect.Equal(t, "covers", test.err == nil, r.Covers(i))
 			if !errors.Is(err, test.err) || err != nil && !strings.Contains(err.Error(), test.says) {
 				t.Error(err)
@@ -78,18 +95,18 @@ func failWith(s *policy.VolumeSnapshot, message string) {
 
 // TestClearNeedsTheSnapshot: a rule with a snapshot deletes nothing without the receipt of its own snapshot.
 func TestClearNeedsTheSnapshot(t *testing.T) {
-	w := permitOf(t, version, snapshotting(&policy.ClaimSnapshot{}))
+	w := permitOf(t, version, snapshotting(&policy.ClaimSnapshot{})).WithObserved(observed)
 	target, valid := policy.TargetOf(w.Rule().Kind, version), policy.SnapshotReceipt{Claim: version.UID, Name: w.Intent().SnapshotName(), Created: now}
 	for name, test := range map[string]struct {
 		change func(*policy.SnapshotReceipt)
 		want   bool
 	}{
-		"its receipt":            {func(*policy.SnapshotReceipt) {}, true},
-		"no receipt":             {func(r *policy.SnapshotReceipt) { *r = policy.SnapshotReceipt{} }, false},
-		"of another claim":       {func(r *policy.SnapshotReceipt) { r.Claim = "v" }, false},
-		"of an earlier period":   {func(r *policy.SnapshotReceipt) { r.Name = "sunset-u-earlier" }, false},
-		"taken before the start": {func(r *policy.SnapshotReceipt) { r.Created = w.Intent().Start.Add(-1) }, false},
-		"without a time":         {func(r *policy.SnapshotReceipt) { r.Created = time.Time{} }, false},
+		"its receipt":             {func(*policy.SnapshotReceipt) {}, true},
+		"no receipt":              {func(r *policy.SnapshotReceipt) { *r = policy.SnapshotReceipt{} }, false},
+		"of another claim":        {func(r *policy.SnapshotReceipt) { r.Claim = "v" }, false},
+		"of an earlier period":    {func(r *policy.SnapshotReceipt) { r.Name = "sunset-u-earlier" }, false},
+		"taken before it was due": {func(r *policy.SnapshotReceipt) { r.Created = observed.Add(-time.Second) }, false},
+		"without a time":          {func(r *policy.SnapshotReceipt) { r.Created = time.Time{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := valid
@@ -106,15 +123,15 @@ func TestClearNeedsTheSnapshot(t *testing.T) {
 	expect.Equal(t, "receipt for a rule without a snapshot", policy.SnapshotReceipt{}, c.Snapshot())
 }
 
-// TestSnapshotName: the name has the UID of the claim and the start, and nothing else changes it.
+// TestSnapshotName: the name has the UID of the claim and since when it was seen to be due, and nothing else changes it.
 func TestSnapshotName(t *testing.T) {
-	base := permitOf(t, version, snapshotting(&policy.ClaimSnapshot{})).Intent()
+	base := claimIntent(t, &policy.ClaimSnapshot{})
 	later := version
 	later.ResourceVersion = "8"
-	expect.Equal(t, "another version", base.SnapshotName(), permitOf(t, later, snapshotting(&policy.ClaimSnapshot{ClassName: "c"})).Intent().SnapshotName())
+	expect.Equal(t, "another version", base.SnapshotName(), permitOf(t, later, snapshotting(&policy.ClaimSnapshot{ClassName: "c"})).WithObserved(observed).Intent().SnapshotName())
 	later.UID = "v"
-	other, again := permitOf(t, later, snapshotting(&policy.ClaimSnapshot{})).Intent(), base
-	again.Start = base.Start.Add(time.Second)
+	other, again := permitOf(t, later, snapshotting(&policy.ClaimSnapshot{})).WithObserved(observed).Intent(), base
+	again.Observed = observed.Add(time.Millisecond)
 	for _, name := range []string{other.SnapshotName(), again.SnapshotName(), permitOf(t, version).Intent().SnapshotName(), policy.Intent{}.SnapshotName()} {
 		if name == base.SnapshotName() {
 			t.Errorf("both are named %s", name)
@@ -162,14 +179,16 @@ func TestLoadSnapshot(t *testing.T) {
 		want    *policy.ClaimSnapshot
 		problem string // path and message
 	}{
-		"the default class":   {claims + "  snapshot: {}", &policy.ClaimSnapshot{}, ""},
-		"a class and retain":  {claims + "  snapshot: {className: fast, retain: 90d}", &policy.ClaimSnapshot{ClassName: "fast", Retain: 90 * 24 * time.Hour}, ""},
-		"retain of zero":      {claims + "  snapshot: {retain: 0s}", &policy.ClaimSnapshot{}, ""},
-		"retain with a typo":  {claims + "  snapshot: {retain: 90x}", nil, "spec.rules[0].snapshot.retain: "},
-		"class with a space":  {claims + "  snapshot: {className: a b}", nil, "spec.rules[0].snapshot.className: "},
-		"another kind":        {"target: {apiVersion: batch/v1, kind: Job}\n  ttl: 1d\n  snapshot: {}", nil, "spec.rules[0].snapshot: only PersistentVolumeClaims have snapshots"},
-		"the owner":           {claims + "  delete: {target: Owner}\n  snapshot: {}", nil, "spec.rules[0].snapshot: the rule deletes the owner"},
-		"a field with a typo": {claims + "  snapshot: {class: fast}", nil, "spec.rules[0].snapshot.class: "},
+		"the default class":    {claims + "  snapshot: {}", &policy.ClaimSnapshot{}, ""},
+		"a class and retain":   {claims + "  snapshot: {className: fast, retain: 90d}", &policy.ClaimSnapshot{ClassName: "fast", Retain: 90 * 24 * time.Hour}, ""},
+		"retain of zero":       {claims + "  snapshot: {retain: 0s}", &policy.ClaimSnapshot{}, ""},
+		"retain that is short": {claims + "  snapshot: {retain: 59m}", nil, "spec.rules[0].snapshot.retain: 59m is too short"},
+		"a startTime":          {claims + "  startTime: object.metadata.creationTimestamp\n  snapshot: {}", nil, "spec.rules[0].snapshot: the rule has a startTime"},
+		"retain with a typo":   {claims + "  snapshot: {retain: 90x}", nil, "spec.rules[0].snapshot.retain: "},
+		"class with a space":   {claims + "  snapshot: {className: a b}", nil, "spec.rules[0].snapshot.className: "},
+		"another kind":         {"target: {apiVersion: batch/v1, kind: Job}\n  ttl: 1d\n  snapshot: {}", nil, "spec.rules[0].snapshot: only PersistentVolumeClaims have snapshots"},
+		"the owner":            {claims + "  delete: {target: Owner}\n  snapshot: {}", nil, "spec.rules[0].snapshot: the rule deletes the owner"},
+		"a field with a typo":  {claims + "  snapshot: {class: fast}", nil, "spec.rules[0].snapshot.class: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := yaml.YAMLToJSON([]byte("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: a\n    " +

@@ -27,11 +27,11 @@ func claimPermit(t *testing.T) policy.DeletePermit {
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: policy.ClaimKind, Mode: v1alpha1.Enforce, Snapshot: &policy.ClaimSnapshot{ClassName: "fast"}}
 	snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now}
-	_, w := policy.Decide(data, []policy.Evaluation{{Rule: snapshot.Rules(policy.ClaimKind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
-	if !w.Valid() {
+	_, permit := policy.Decide(data, []policy.Evaluation{{Rule: snapshot.Rules(policy.ClaimKind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
+	if !permit.Valid() {
 		t.Fatal("no permit")
 	}
-	return w
+	return permit.WithObserved(now.Add(time.Hour))
 }
 
 // respond responds to requests by method and kind, with a code and a body.
@@ -59,7 +59,7 @@ const (
 
 func TestReadSnapshot(t *testing.T) {
 	i := claimPermit(t).Intent()
-	made := policy.NewVolumeSnapshot(i, "{}", now)
+	made := policy.NewVolumeSnapshot(i, `{"metadata": {"uid": "u"}}`, now)
 	pending, err := json.Marshal(made)
 	expect.NoError(t, err)
 	made.Status.Content, made.Status.ReadyToUse = "content", true

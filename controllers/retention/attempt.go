@@ -73,7 +73,7 @@ func (f *attempt) try(ctx context.Context) *Outcome {
 func (f *attempt) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
-	if f.likely, known = f.kind.index.Peek(f.it.uid, f.reconciler.Clock.Now()); !known { // it was deleted: the checks may never succeed again
+	if f.likely, known = f.peek(f.it); !known { // it was deleted: the checks may never succeed again
 		f.kind.index.Reconsider(f.it.uid, f.reconciler.Clock.Now())
 		f.backoffs.forget(f.it)
 		f.marks.forget(f.it)
@@ -213,6 +213,7 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	}
 	now := f.reconciler.Clock.Now()
 	j, known := f.kind.index.Claim(f.it.uid, now)
+	f.observe(f.it, &j)
 	switch {
 	case !known || len(j.Rules()) == 0: // no longer due
 		f.kind.index.Reconsider(f.it.uid, now)

@@ -19,7 +19,7 @@ func (r *Reconciler) Expected(kind schema.GroupVersionKind, uid types.UID) (poli
 		return policy.Intent{}, false
 	}
 	j, known := w.index.Peek(uid, r.Clock.Now())
-	if !known || j.Expected.Rule == nil {
+	if !known || j.Expected.Rule == nil || j.Expected.Rule.Snapshot != nil { // a snapshot changes the claim
 		return policy.Intent{}, false
 	}
 	p := snapshot.Policy(j.Expected.Rule.ID.Policy)

@@ -54,7 +54,7 @@ type candidate struct {
 }
 
 func (c candidate) Intent() (policy.Intent, bool) {
-	j, _ := c.pipeline.kind.index.Peek(c.item.uid, c.pipeline.reconciler.Clock.Now())
+	j, _ := c.pipeline.peek(c.item)
 	return j.Expected, j.Expected.Rule != nil
 }
 
@@ -69,8 +69,8 @@ func (c candidate) Ready() {
 }
 
 // reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one, and in the archive if the rule
-// archives, and with a VolumeSnapshot if the rule makes one. If ok is false, there is nothing to do now: recording is in progress, the recorded subject is not due yet, or it may
-// not be deleted for now.
+// archives, and with a VolumeSnapshot if the rule makes one. If ok is false, there is nothing to do now: recording is in progress, the
+// recorded subject is not due yet, or it may not be deleted for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 	SnapshotUnavailable = "SnapshotUnavailable" // it cannot be created or read
 )
 
-// MaxSnapshots is how many VolumeSnapshots of one policy may be in progress, or have failed, at the same time.
+// MaxSnapshots is how many VolumeSnapshots of one policy may be in progress, or have failed within two minutes, at the same time.
 const MaxSnapshots = 10
 
 // snapshotForgotten is how long a VolumeSnapshot counts as in progress since an attempt has last read it. Attempts come more often.
@@ -42,10 +43,60 @@ type Snapshotter interface {
 
 var errNoSnapshotter = errors.New("this process cannot make snapshots; no claim of the rule is deleted")
 
-// snapshots counts the VolumeSnapshots in progress of a pipeline. The zero value is ready.
+// snapshots counts the VolumeSnapshots in progress of a pipeline, and knows since when claims are due. The zero value is ready.
 type snapshots struct {
-	mu   sync.Mutex
-	open map[item]openSnapshot
+	mu    sync.Mutex
+	open  map[item]openSnapshot
+	due   map[item]dueClaim
+	swept time.Time // when due was last swept
+}
+
+// dueClaim is a claim that this process has seen to be due.
+type dueClaim struct {
+	start time.Time // of its time to live
+	since time.Time // when it was first seen to be due, or when it needed a new VolumeSnapshot
+	used  time.Time // when it was last decided about
+	ready bool      // its VolumeSnapshot was ready to use
+}
+
+// dueForgotten is how long a claim is remembered since it was last decided about. One that is forgotten gets another snapshot.
+const dueForgotten = time.Hour
+
+// since returns since when this process has seen that the claim of an intent is due. When half of retain has passed, the claim needs
+// another VolumeSnapshot, so that each exists for the other half after the deletion.
+func (s *snapshots) since(it item, i policy.Intent, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.swept) > dueForgotten {
+		s.swept = now
+		maps.DeleteFunc(s.due, func(_ item, d dueClaim) bool { return now.Sub(d.used) > dueForgotten })
+	}
+	if s.due == nil {
+		s.due = map[item]dueClaim{}
+	}
+	d, known := s.due[it]
+	if retain := i.Rule.Snapshot.Retain; !known || !d.start.Equal(i.Start) || retain > 0 && now.Sub(d.since) > retain/2 {
+		d = dueClaim{start: i.Start, since: now}
+	}
+	d.used = now
+	s.due[it] = d
+	return d.since
+}
+
+// observe adds to a decision since when this process has seen that the claim is due, if its rule makes snapshots.
+func (p *pipeline) observe(it item, j *index.Decision) {
+	if !j.Permit.Valid() || j.Permit.Rule().Snapshot == nil {
+		return
+	}
+	since := p.snapshots.since(it, j.Permit.Intent(), p.reconciler.Clock.Now())
+	j.Permit, j.Expected.Observed = j.Permit.WithObserved(since), since
+}
+
+// peek returns the decision about a subject now; see index.Index.Peek.
+func (p *pipeline) peek(it item) (index.Decision, bool) {
+	j, known := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
+	p.observe(it, &j)
+	return j, known
 }
 
 type openSnapshot struct {
@@ -71,12 +122,12 @@ func (s *snapshots) add(it item, by string, now time.Time) {
 	s.count(it, by, now)
 }
 
-// waits reports whether a subject has a VolumeSnapshot in progress, or cannot have one yet.
-func (s *snapshots) waits(it item, by string, now time.Time) bool {
+// waits reports whether a subject has a VolumeSnapshot in progress, and whether it cannot have one yet.
+func (s *snapshots) waits(it item, by string, now time.Time) (inProgress, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, has := s.open[it]
-	return has || s.others(it, by, now) >= MaxSnapshots
+	_, inProgress = s.open[it]
+	return inProgress, !inProgress && !s.due[it].ready && s.others(it, by, now) >= MaxSnapshots
 }
 
 // count counts a VolumeSnapshot. mu must be held.
@@ -100,10 +151,15 @@ func (s *snapshots) others(it item, by string, now time.Time) (n int) {
 	return n
 }
 
-func (s *snapshots) release(it item) {
+// release no longer counts the VolumeSnapshot of a subject; ready says whether it is ready to use.
+func (s *snapshots) release(it item, ready bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, it)
+	if d, ok := s.due[it]; ok {
+		d.ready = ready
+		s.due[it] = d
+	}
 }
 
 // snapshotted reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
@@ -112,7 +168,10 @@ func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePerm
 	if w.Rule().Snapshot == nil {
 		return true
 	}
-	_, err := p.readSnapshot(ctx, it, w.Intent())
+	err := tooManySnapshots(w.Rule().ID.Policy)
+	if _, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()); !full {
+		_, err = p.readSnapshot(ctx, it, w.Intent())
+	}
 	if errors.Is(err, ErrNoSnapshot) {
 		if _, failed := p.reconciler.Live.Check(ctx, it.namespace); failed != nil {
 			p.holdBack(ctx, it, failed)
@@ -137,22 +196,29 @@ func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeleteP
 	if by := w.Rule().ID.Policy; !p.snapshots.acquire(it, by, now) {
 		return tooManySnapshots(by)
 	}
-	return p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w)
+	err := p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w)
+	if err != nil {
+		p.snapshots.release(it, false)
+	}
+	return err
 }
 
 func tooManySnapshots(by string) error {
-	return fmt.Errorf("VolumeSnapshot %w: %d others of policy %s are in progress or have failed", policy.ErrSnapshotPending, MaxSnapshots, by)
+	return fmt.Errorf("VolumeSnapshot %w: %d others of policy %s are in progress or have just failed", policy.ErrSnapshotPending, MaxSnapshots, by)
 }
 
 // awaitsSnapshot reports whether a claim has a VolumeSnapshot in progress, or cannot have one yet, so that its deletion need not be
 // reserved. The claim is then retried.
 func (p *pipeline) awaitsSnapshot(ctx context.Context, it item, w policy.DeletePermit) bool {
-	if !w.Valid() || w.Rule().Snapshot == nil || !p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()) {
+	if !w.Valid() || w.Rule().Snapshot == nil {
 		return false
 	}
-	_, err := p.readSnapshot(ctx, it, w.Intent())
-	if errors.Is(err, ErrNoSnapshot) && p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()) {
+	var err error
+	switch inProgress, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()); {
+	case full:
 		err = tooManySnapshots(w.Rule().ID.Policy)
+	case inProgress:
+		_, err = p.readSnapshot(ctx, it, w.Intent())
 	}
 	if err == nil || errors.Is(err, ErrNoSnapshot) {
 		return false
@@ -161,16 +227,18 @@ func (p *pipeline) awaitsSnapshot(ctx context.Context, it item, w policy.DeleteP
 	return true
 }
 
-// readSnapshot reads the VolumeSnapshot of a deletion live, and counts it if it is in progress or has failed.
+// readSnapshot reads the VolumeSnapshot of a deletion live, and counts it if it is in progress. One that has failed counts no longer
+// than snapshotForgotten, so that it makes room for others.
 func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (policy.SnapshotReceipt, error) {
 	s, ok := p.reconciler.Remover.(Snapshotter)
 	if !ok {
 		return policy.SnapshotReceipt{}, errNoSnapshotter
 	}
 	r, err := s.ReadSnapshot(ctx, i)
-	if err == nil || delayOf(err).Reason == SnapshotUnavailable {
-		p.snapshots.release(it)
-	} else {
+	switch {
+	case err == nil, errors.Is(err, ErrNoSnapshot):
+		p.snapshots.release(it, err == nil)
+	case errors.Is(err, policy.ErrSnapshotPending):
 		p.snapshots.add(it, i.Rule.ID.Policy, p.reconciler.Clock.Now())
 	}
 	return r, err

@@ -25,7 +25,8 @@ type storage struct {
 	down    error // result of all requests; nil for none
 	fails   error // result of reads of existing VolumeSnapshots
 	made    map[string]time.Time
-	created []string // names, in order
+	created []string // names of claims, in order
+	names   []string // of their VolumeSnapshots
 	reads   int
 	shift   time.Duration // of the time of the snapshots
 }
@@ -62,7 +63,7 @@ func (w *harness) CreateSnapshot(_ context.Context, permit policy.DeletePermit) 
 		s.made = map[string]time.Time{}
 	}
 	if _, exists := s.made[name]; !exists {
-		s.made[name], s.created = w.clock.Now(), append(s.created, permit.Subject().Name)
+		s.made[name], s.created, s.names = w.clock.Now(), append(s.created, permit.Subject().Name), append(s.names, name)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func TestSnapshotComesFirst(t *testing.T) {
 				bubble.Pass(2 * time.Minute)
 				expect.Equal(t, "created", []string{"data"}, w.storage.created)
 				expect.Equal(t, "removed before it is ready", []string{}, w.removed())
-				expect.Equal(t, "delays", map[string]string{"claims": "SnapshotPending: VolumeSnapshot team-a/sunset-uid-data-" + start(w) + " is not ready to use yet"}, w.reasons())
+				expect.Equal(t, "delays", map[string]string{"claims": "SnapshotPending: VolumeSnapshot team-a/" + w.storage.names[0] + " is not ready to use yet"}, w.reasons())
 				bubble.Pass(2 * time.Minute)
 				expect.Equal(t, "removed", []string{"data"}, w.removed())
 				expect.Equal(t, "created in total", 1, len(w.storage.created))
@@ -116,21 +117,15 @@ func TestSnapshotComesFirst(t *testing.T) {
 	}
 }
 
-// start is the part of the names of snapshots for the start of the test.
-func start(w *harness) string {
-	i := policy.Intent{Rule: &policy.Rule{Snapshot: &policy.ClaimSnapshot{}}, Start: w.began}
-	return i.SnapshotName()[len("sunset--"):]
-}
-
 // TestSnapshotThatIsMissingKeepsTheClaim: the claim stays with the reason, and other rules go on.
 func TestSnapshotThatIsMissingKeepsTheClaim(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*storage)
 		want   string
 	}{
-		"not readable":           {func(s *storage) { s.down = errors.New("no CRD") }, "SnapshotUnavailable: no CRD"},
-		"failed":                 {func(s *storage) { s.fails = fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed) }, "SnapshotFailed: it cannot be used: no space"},
-		"taken before the start": {func(s *storage) { s.shift = -48 * time.Hour }, "SnapshotUnavailable: no VolumeSnapshot of PersistentVolumeClaim team-a/data is ready to use"},
+		"not readable":                   {func(s *storage) { s.down = errors.New("no CRD") }, "SnapshotUnavailable: no CRD"},
+		"failed":                         {func(s *storage) { s.fails = fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed) }, "SnapshotFailed: it cannot be used: no space"},
+		"taken before the claim was due": {func(s *storage) { s.shift = -48 * time.Hour }, "SnapshotUnavailable: no VolumeSnapshot of PersistentVolumeClaim team-a/data is ready to use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &storage{}
@@ -220,5 +215,45 @@ func TestSnapshotComesBeforeTheRecord(t *testing.T) {
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "results", []string{"data@2 removed"}, a.finished)
 		expect.Equal(t, "created", []string{"data"}, w.storage.created)
+	})
+}
+
+// TestSnapshotOfAnotherProcessDoesNotCount: a Pod may have used the claim while no process looked, so each process takes its own.
+func TestSnapshotOfAnotherProcessDoesNotCount(t *testing.T) {
+	made := &storage{}
+	for _, want := range []int{1, 2} {
+		withStorage(t, made, func(t *testing.T, w *harness) {
+			if made.fails = nil; want == 1 {
+				made.fails = fmt.Errorf("it %w", policy.ErrSnapshotPending)
+			} else {
+				bubble.Pass(time.Minute) // the next process begins later
+			}
+			w.use(fixture.Rule("claims", snapshotting))
+			w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+			bubble.Pass(30 * time.Second)
+			expect.Equal(t, "created", want, len(made.created))
+			expect.Equal(t, "removed", want-1, len(w.removed()))
+		})
+	}
+}
+
+// TestSnapshotThatIsOldIsMadeAgain: at the deletion, half of retain is left.
+func TestSnapshotThatIsOldIsMadeAgain(t *testing.T) {
+	withStorage(t, &storage{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting, func(r *policy.Rule) { r.Snapshot.Retain = 2 * time.Hour }))
+		w.check = func(string) error {
+			if len(w.storage.created) > 0 && w.clock.Now().Sub(w.began) < 3*time.Hour {
+				return errors.New("closed")
+			}
+			return nil
+		}
+		w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+		bubble.Pass(30 * time.Minute)
+		expect.Equal(t, "created", 1, len(w.storage.created))
+		bubble.Pass(4 * time.Hour)
+		expect.Equal(t, "removed", []string{"data"}, w.removed())
+		if n := len(w.storage.created); n < 2 {
+			t.Errorf("%d snapshots were made", n)
+		}
 	})
 }

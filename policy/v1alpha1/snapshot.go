@@ -26,7 +26,7 @@ type SnapshotRule struct {
 	ClassName string `json:"className,omitempty"`
 	// retain is how long the VolumeSnapshot is needed after its creation, in Go units plus d (24h) and w (7d). Sunset writes the end
 	// as annotation sunset-k8s.io/delete-after; a rule about VolumeSnapshots, such as that of sample claim-snapshots, deletes it then.
-	// Absent and "0s" mean no end.
+	// At least 1h: when half of it has passed, a claim that still waits gets another VolumeSnapshot. Absent and "0s" mean no end.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -14,9 +14,9 @@ var snapshotTable = map[string]Mutant{
 		Old: "r.Claim != \"\" && r.Claim == i.Subject.UID &&",
 		New: "r.Claim != \"\" &&",
 	},
-	"snapshot: one from before the start counts": {
+	"snapshot: one from before the claim was seen to be due counts": {
 		File: "policy/volume_snapshot.go", Test: "./policy TestClearNeedsTheSnapshot",
-		Old: "!r.Created.IsZero() && !r.Created.Before(i.Start)",
+		Old: "!r.Created.IsZero() && !r.Created.Before(i.takenFrom())",
 		New: "!r.Created.IsZero()",
 	},
 	"snapshot: one that is not ready counts": {
@@ -53,6 +53,21 @@ var snapshotTable = map[string]Mutant{
 		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotsInProgressAreBounded",
 		Old: "if s.others(it, by, now) >= MaxSnapshots {",
 		New: "if s.others(it, by, now) < 0 {",
+	},
+	"snapshot: one of an earlier process counts": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotOfAnotherProcessDoesNotCount",
+		Old: "d = dueClaim{start: i.Start, since: now}",
+		New: "d = dueClaim{start: i.Start, since: i.Start}",
+	},
+	"snapshot: one that a rule may delete soon counts": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotThatIsOldIsMadeAgain",
+		Old: "retain > 0 && now.Sub(d.since) > retain/2",
+		New: "retain < 0",
+	},
+	"snapshot: nothing asks whether the claim is used": {
+		File: "policy/load_snapshot.go", Test: "./engine TestSnapshotNeedsReferences",
+		Old: "r.Snapshot != nil && !r.Relations.Has(AsksReferences)",
+		New: "r.Snapshot != nil && r.Relations.Has(AsksReferences)",
 	},
 	"snapshot: the manifest is of another claim": {
 		File: "controllers/kube/snapshot.go", Test: "./controllers/kube TestCreateSnapshot",

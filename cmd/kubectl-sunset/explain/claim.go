@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // claimSettings says what happens to the data of a claim when a rule deletes it: first the snapshot, if the rule makes one.
@@ -16,11 +17,8 @@ func claimSettings(object map[string]any, s policy.Subject, r policy.Evaluation)
 		return nil
 	}
 	if r.Rule.Snapshot != nil {
-		snapshot := Setting{Name: "snapshot", Value: "none yet", From: theRule, Note: "Sunset makes a VolumeSnapshot when the claim is due, and deletes the claim when it is ready"}
-		if start := policy.Latest(r.Facts.Start, s.Created); !r.Facts.Start.IsZero() && !r.Facts.Estimated {
-			snapshot.Value = "VolumeSnapshot/" + policy.Intent{Subject: s, Rule: r.Rule, Start: start}.SnapshotName()
-		}
-		all = append(all, snapshot)
+		all = append(all, Setting{Name: "snapshot", Value: "when it is due", From: theRule,
+			Note: fmt.Sprintf("Sunset makes a VolumeSnapshot then, and deletes the claim when it is ready to use: kubectl get volumesnapshots -n %s -l %s=%s", s.Namespace, v1alpha1.ClaimUIDLabel, s.UID)})
 	}
 	volume, _, _ := unstructured.NestedString(object, "spec", "volumeName")
 	if volume == "" {

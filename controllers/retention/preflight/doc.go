@@ -34,8 +34,8 @@
 //  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
 //  13. If the rule archives, the archive has a verified record of exactly this version: attempt.clear of package retention, which
 //     calls Archive.Lookup and policy.Clear. The sender takes only the Clearance that Clear returns.
-//  14. If the rule makes snapshots, the VolumeSnapshot of the claim is ready to use, and was taken since the start of its time to
-//     live: attempt.snapshot of package retention, which reads it from the API server as 1 to 8, and policy.Clear. attempt.begin
+//  14. If the rule makes snapshots, the VolumeSnapshot of the claim is ready to use, and was taken since this process saw that it is
+//     due: attempt.snapshot of package retention, which reads it from the API server as 1 to 8, and policy.Clear. attempt.begin
 //     has it created before, by pipeline.snapshotted, after 4 to 8 and as far as the limits permit.
 //  15. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
 //

@@ -30,6 +30,9 @@ var explored = map[string]bounds{
 	"one leader, a budget":                   {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
 	"two leaders that were standbys":         {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2, standby: true},
 	"two leaders, a budget, a slow clock":    {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
+	"one leader, an archive":                 {things: 1, finalizers: 1, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 2, archives: true, lies: 1},
+	"one leader, an archive, RequestLife":    {things: 1, leaders: 1, losses: 2, edits: 1, opens: 2, lapses: 1, archives: true},
+	"two leaders, an archive":                {things: 1, leaders: 2, losses: 1, removals: 1, opens: 1, archives: true},
 	"two leaders, a budget, a fast clock":    {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
 }
 
@@ -45,6 +48,11 @@ var exploredLong = map[string]bounds{
 	"two leaders, a budget, a lost response":  {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
 	"three leaders":                           {things: 1, leaders: 3, opens: 2},
 	"three leaders that were standbys":        {things: 1, leaders: 3, opens: 2, standby: true},
+	"one leader, an archive, larger bounds":   {things: 1, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 2, archives: true, lies: 1},
+	"one leader, an archive, two objects":     {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3, archives: true, lies: 1},
+	"two leaders, an archive, a change":       {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, removals: 1, opens: 2, archives: true},
+	"three leaders, an archive":               {things: 1, leaders: 3, opens: 1, archives: true},
+	"two standbys, an archive":                {things: 1, leaders: 2, losses: 1, removals: 1, opens: 1, archives: true, standby: true},
 	"two standbys, another object, an edit":   {things: 1, leaders: 2, losses: 1, edits: 1, removals: 1, births: 1, opens: 2, standby: true},
 }
 

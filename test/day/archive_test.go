@@ -35,13 +35,22 @@ var history = &v1alpha1.RetentionArchive{
 	ObjectMeta: metav1.ObjectMeta{Name: "history", UID: "uid-history", Generation: 1}, Spec: v1alpha1.ArchiveSpec{URL: "mem://history"},
 }
 
-// onlyHistory is a cache of RetentionArchives. It spares the conversions of the fake client.
-type onlyHistory struct{ client.Reader }
+// onlyHistory is a client of RetentionArchives, whose status nobody reads. A fake client would take most of the time of the test.
+type onlyHistory struct{ client.Client }
 
 func (onlyHistory) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(history)
 	l.(*unstructured.UnstructuredList).Items = []unstructured.Unstructured{{Object: object}}
 	return err
+}
+
+func (onlyHistory) Status() client.SubResourceWriter { return noStatus{} }
+
+// noStatus forgets each status.
+type noStatus struct{ client.SubResourceWriter }
+
+func (noStatus) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	return nil
 }
 
 // bucket is the store of the archive, in memory. All processes share it.

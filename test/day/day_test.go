@@ -118,8 +118,8 @@ func newDay(t *testing.T, seed uint64) *day {
 	d.model = &model{open: d.open, recorded: d.bucket.has, removals: map[version]bool{}, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, known: map[opening][]span{}, things: func(kind schema.GroupVersionKind) []*thing {
 		return d.server.all[kind]
 	}}
-	d.stored = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ClusterRetentionPolicy{}, history).
-		WithObjects(history.DeepCopy(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-cluster"}}, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "snapshots", UID: snapshotsUID}}).Build()
+	d.stored = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ClusterRetentionPolicy{}).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-cluster"}}, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "snapshots", UID: snapshotsUID}}).Build()
 	return d
 }
 

@@ -74,7 +74,7 @@ func (d *day) start(skew time.Duration) *process {
 		Client: own, Live: own, Objects: cluster, Leadership: p, Clock: p.clock, Identity: fmt.Sprintf("sunset-%d", d.processes),
 	})
 	p.archives = archives.New(archives.Options{
-		Cache: onlyHistory{}, Client: own, Live: own, Objects: objects, Leadership: leading{p}, Clock: p.clock, Open: p.open,
+		Cache: onlyHistory{}, Client: onlyHistory{}, Live: own, Objects: objects, Leadership: leading{p}, Clock: p.clock, Open: p.open,
 	})
 	p.reconciler = retention.New(retention.Options{
 		Sources: cluster, Remover: cluster, Live: preflightLive{p}, Ledger: p.ledgers, Archive: p.archives, Clock: p.clock, MaxInFlight: 8,

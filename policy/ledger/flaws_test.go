@@ -40,6 +40,16 @@ const (
 	endsUnread      flaw = "ends a doubt with a read that began before its time"
 	agesOnRetry     flaw = "counts the time of a doubt from its first DELETE"
 
+	acceptsOther     flaw = "deletes a version after a record of another version"
+	readsNothingBack flaw = "deletes before the record was read back"
+	countsFirst      flaw = "counts a deletion before the index has its result"
+	endsUnsettled    flaw = "ends a doubt before the index has its result"
+	absentInDoubt    flaw = "has the result absent although an earlier DELETE may have had an effect"
+	lastResultWins   flaw = "takes the last result of a version, not the strongest"
+	confirmsLater    flaw = "takes a write of the index for one of later results too"
+	formerWrites     flaw = "writes the index after another leader has started"
+	confirmsLost     flaw = "takes a write of the index without a response for done"
+
 	spendsNothing  flaw = "forgets spent deletions"
 	chargesOwnOnly flaw = "does not charge inherited entries"
 	ignoresSkew    flaw = "trusts the clock of the previous leader"

@@ -48,12 +48,39 @@ var exploredLong = map[string]bounds{
 	"two standbys, another object, an edit":   {things: 1, leaders: 2, losses: 1, edits: 1, removals: 1, births: 1, opens: 2, standby: true},
 }
 
+// exploredArchives are explorations of rules that archive.
+var exploredArchives = map[string]bounds{
+	"one leader":              {things: 1, finalizers: 1, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 2, archives: true, lies: 1},
+	"one leader, RequestLife": {things: 1, leaders: 1, losses: 2, edits: 1, opens: 2, lapses: 1, archives: true},
+	"two leaders":             {things: 1, leaders: 2, losses: 1, removals: 1, opens: 1, archives: true},
+}
+
+// exploredArchivesLong are more of them with SUNSET_LONG=1.
+var exploredArchivesLong = map[string]bounds{
+	"one leader, larger bounds": {things: 1, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 2, archives: true, lies: 1},
+	"one leader, two objects":   {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3, archives: true, lies: 1},
+	"two leaders, a change":     {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, removals: 1, opens: 2, archives: true},
+	"three leaders":             {things: 1, leaders: 3, opens: 1, archives: true},
+	"two standbys":              {things: 1, leaders: 2, losses: 1, removals: 1, opens: 1, archives: true, standby: true},
+}
+
 // TestInterleavings explores every order of events within the bounds. Requests have their effect late or never, and responses are
 // lost. Former leaders continue, or have stopped. Other clients change, delete and create objects at any time.
 func TestInterleavings(t *testing.T) {
-	all := maps.Clone(explored)
+	exploreAll(t, explored, exploredLong)
+}
+
+// TestInterleavingsWithArchives explores the same with rules that archive. Records are lost although the store claims to have them, and
+// the index is written late or never.
+func TestInterleavingsWithArchives(t *testing.T) {
+	exploreAll(t, exploredArchives, exploredArchivesLong)
+}
+
+// exploreAll explores within the bounds of short and, with SUNSET_LONG=1, of long.
+func exploreAll(t *testing.T, short, long map[string]bounds) {
+	all := maps.Clone(short)
 	if os.Getenv("SUNSET_LONG") != "" {
-		maps.Copy(all, exploredLong)
+		maps.Copy(all, long)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (w *modelState) settled() error {
 			return fmt.Errorf("the entry of object %s stays open, but the object is %v", t.UID, now)
 		}
 	}
-	return nil
+	return w.agree()
 }
 
 // isSettled reports whether the last leader has nothing left to read or to write.
@@ -90,7 +90,7 @@ func (w *modelState) isSettled() bool {
 	}
 	of := len(w.leaders) - 1
 	l := w.leaders[of]
-	if l.blind || !l.sealed || !w.isCurrent(&l) || len(l.looks) > 0 || len(l.machine.Unsent()) > 0 {
+	if l.blind || !l.sealed || !w.isCurrent(&l) || len(l.looks) > 0 || len(l.findings) > 0 || len(l.machine.Unsent()) > 0 {
 		return false
 	}
 	for _, r := range w.requests {
@@ -112,7 +112,7 @@ func (w *modelState) mustHappen(m move) bool {
 	last := len(w.leaders) - 1
 	switch {
 	case m.leader >= 0:
-		return m.leader == last && m.step != whim
+		return m.leader == last && m.step != whim && m.step != lie
 	case m.step == execute || m.step == answer:
 		return w.requests[m.about].from == last && !w.requests[m.about].orphan
 	case m.step == election:

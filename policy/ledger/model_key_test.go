@@ -23,13 +23,19 @@ func (w *modelState) key() key {
 
 func (w *modelState) appendKey(b []byte) []byte {
 	n := w.left
-	for _, v := range []int{n.leaders, n.losses, n.refusals, n.edits, n.removals, n.births, n.whims, n.opens, n.lapses, w.clock % lapse, w.holders, w.touched} {
+	for _, v := range []int{n.leaders, n.losses, n.refusals, n.edits, n.removals, n.births, n.whims, n.opens, n.lapses, n.lies, w.clock % lapse, w.holders, w.touched} {
 		b = append(b, byte(v))
 	}
 	b = appendThings(b, w.things)
 	for i := range w.born {
 		f := w.fates[i]
 		b = append(b, flags(f.ours, f.others, f.doubted), byte(f.at%lapse), byte(f.at/lapse))
+		if w.archives {
+			b = append(b, f.version)
+		}
+	}
+	if w.archives {
+		b = w.archived.appendKey(b)
 	}
 	b = appendLedger(b, w.ledger)
 	for _, l := range w.leaders {
@@ -91,7 +97,7 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	looks := make([]string, 0, len(l.looks))
 	for _, k := range l.looks {
 		looks = append(looks, string(k.entry.UID)+k.entry.ResourceVersion+string(k.sight.UID)+k.sight.ResourceVersion+
-			string(rune(flags(k.sight.Absent, k.sight.Terminating))))
+			string(rune(flags(k.sight.Absent, k.sight.Terminating, k.settling, k.settled))))
 	}
 	slices.Sort(looks)
 	for _, k := range looks {
@@ -100,6 +106,7 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	for _, e := range l.ended {
 		b = append(b, e.UID...)
 	}
+	b = l.archiver.appendKey(b)
 	return append(b, '!')
 }
 
@@ -107,9 +114,11 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 func (w *modelState) appendRequests(b []byte) []byte {
 	all := make([]string, 0, len(w.requests))
 	for _, r := range w.requests {
-		one := []byte{byte(r.from), flags(r.orphan, r.done, r.isWrite())}
+		one := []byte{byte(r.from), flags(r.orphan, r.done, r.isWrite(), r.isIndex())}
 		switch {
-		case !r.isWrite():
+		case r.isIndex():
+			one = appendFindings(one, r.findings)
+		case r.isDelete():
 			one = append(append(append(one, byte(r.name), byte(r.answer)), r.target.UID...), r.target.ResourceVersion...)
 		case r.done && r.stored == nil, !r.done && r.object.ResourceVersion != w.ledger.ResourceVersion && r.object.ResourceVersion != "":
 			one = append(one, 'x')

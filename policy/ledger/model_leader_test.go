@@ -65,10 +65,12 @@ func (w *modelState) act(m move, l *leader) error {
 		l.machine.EndVoid(l.machine.Doubtful()[m.about].Target)
 	case send:
 		return w.send(m, l)
+	case recording, lie, verify, settle, flush:
+		return w.archive(m, l)
 	case glance:
 		began := w.now(m.leader)
 		e := l.machine.BeginReads(began)[m.about]
-		l.looks = append(l.looks, look{e, w.things[nameOf(e)].sight(), began})
+		l.looks = append(l.looks, look{entry: e, sight: w.things[nameOf(e)].sight(), began: began})
 	case take:
 		k := l.looks[m.about]
 		l.looks = slices.Delete(l.looks, m.about, m.about+1)
@@ -128,6 +130,9 @@ func (w *modelState) write(m move, l *leader) error {
 
 func (w *modelState) send(m move, l *leader) error {
 	e := l.known[m.about].entry(m.about)
+	if !w.hasReceipt(l, e.Target) {
+		return errNothing
+	}
 	sending := l.machine.MarkSent
 	if w.flaw == agesOnRetry {
 		sending = l.machine.SendingAged
@@ -136,7 +141,7 @@ func (w *modelState) send(m move, l *leader) error {
 		return errNothing
 	}
 	w.requests = append(w.requests, request{from: m.leader, name: m.about, target: e.Target})
-	return nil
+	return w.wasRecorded(e.Target)
 }
 
 // like is an object of the version in an entry.
@@ -166,9 +171,12 @@ func (w *modelState) handle(m move) error {
 func (w *modelState) execute(m move, r *request) error {
 	r.done = true
 	var err error
-	if r.isWrite() {
+	switch {
+	case r.isWrite():
 		err = w.store(r)
-	} else {
+	case r.isIndex():
+		err = w.index(r.findings)
+	default:
 		err = w.delete(m, r)
 	}
 	if r.orphan {
@@ -189,7 +197,10 @@ func (w *modelState) store(r *request) error {
 	stored := *r.object
 	stored.ResourceVersion = strconv.Itoa(version + 1)
 	w.ledger, r.stored = &stored, &stored
-	return w.countedOnce()
+	if err := w.countedOnce(); err != nil {
+		return err
+	}
+	return w.countedInIndex()
 }
 
 // doubtAll marks the open entries as inherited by another holder.
@@ -212,7 +223,7 @@ func (w *modelState) delete(m move, r *request) error {
 	default:
 		r.answer = ledger.Deleted
 		f := w.fate(r.target.UID)
-		f.ours, f.at = true, w.clock
+		f.ours, f.at, f.version = true, w.clock, t.version
 		w.remove(r.name)
 		return w.wasCovered(r)
 	}
@@ -225,8 +236,10 @@ func (w *modelState) answer(i int) error {
 	w.requests = slices.Delete(w.requests, i, i+1)
 	l := w.own(r.from)
 	switch {
-	case !r.isWrite():
-		w.flaw.answered(l, r)
+	case r.isIndex():
+		w.flushed(l, r)
+	case r.isDelete():
+		w.deleteAnswered(l, r)
 	case r.stored == nil:
 		l.machine.Lost()
 		l.blind = true
@@ -241,11 +254,14 @@ func (w *modelState) answer(i int) error {
 func (w *modelState) lose(i int) {
 	r := w.requests[i]
 	l := w.own(r.from)
-	if r.isWrite() {
+	switch {
+	case r.isWrite():
 		w.flaw.lost(l)
 		l.machine.Lost()
 		l.blind = true
-	} else {
+	case r.isIndex():
+		w.unflushed(l, r)
+	default:
 		w.fate(r.target.UID).doubted = true
 		r.answer = ledger.Unknown
 		w.flaw.answered(l, r)

@@ -34,6 +34,12 @@ const (
 	glance    // it reads an object
 	take      // it uses the result
 
+	recording // it writes a record of an object to the archive
+	lie       // the same, but the store only claims to have the record
+	verify    // it reads the record back
+	settle    // it has to write to the index what a read shows
+	flush     // it writes the index
+
 	execute // the API server handles a request
 	vague   // the same, with a 409 that does not distinguish UID and version
 	refuse  // it refuses a request
@@ -47,6 +53,7 @@ var steps = map[step]string{
 	lapsed: "RequestLife passes until",
 	read:   "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists", see: "reads before it opens an entry",
 	watch: "receives from its watch object", whim: "no longer wants to delete", withdraw: "withdraws", drop: "drops", send: "sends a DELETE of",
+	recording: "records", lie: "records, in a store that lies,", verify: "reads the record back of", settle: "finds a result by read", flush: "writes the index",
 	glance: "reads", take: "uses the result of read", execute: "the API server handles request", vague: "the API server answers with a vague 409 request",
 	refuse: "the API server refuses request", answer: "the response arrives for request", lose: "the response is lost for request",
 }
@@ -93,8 +100,8 @@ func (w *modelState) moves() []move {
 	}
 	for i, r := range w.requests {
 		add(execute, -1, i, !r.done)
-		add(vague, -1, i, !r.done && !r.isWrite() && w.things[r.name].exists() && uidOf(w.things[r.name].uid) != r.target.UID)
-		add(refuse, -1, i, !r.done && !r.orphan && !r.isWrite() && w.left.refusals > 0)
+		add(vague, -1, i, !r.done && r.isDelete() && w.things[r.name].exists() && uidOf(w.things[r.name].uid) != r.target.UID)
+		add(refuse, -1, i, !r.done && !r.orphan && r.isDelete() && w.left.refusals > 0)
 		add(answer, -1, i, r.done)
 		add(lose, -1, i, !r.orphan && w.left.losses > 0)
 	}
@@ -107,14 +114,14 @@ func (w *modelState) moves() []move {
 // touches reports whether a move reads or changes an object.
 func (w *modelState) touches(m move, name int) bool {
 	switch m.step {
-	case edit, removal, finalize, birth, watch, see:
+	case edit, removal, finalize, birth, watch, see, recording, lie:
 		return m.about == name
 	case glance:
 		return nameOf(w.leaders[m.leader].machine.Doubtful()[m.about]) == name
 	case list:
 		return true
 	case execute, vague:
-		return !w.requests[m.about].isWrite() && w.requests[m.about].name == name
+		return w.requests[m.about].isDelete() && w.requests[m.about].name == name
 	default:
 		return false
 	}
@@ -141,9 +148,10 @@ func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bo
 		add(glance, of, i, !looks && (w.hasNews(e) || w.flaw == sameIsVoid || w.bounds.lapses > 0))
 		add(drop, of, i, w.flaw == voidsSent)
 	}
-	for i := range l.looks {
-		add(take, of, i, true)
+	for i, k := range l.looks {
+		add(take, of, i, w.mayTake(l, k))
 	}
+	w.movesOfArchiver(of, add)
 }
 
 // opens reports whether a leader may open entries.
@@ -206,11 +214,11 @@ func (w *modelState) lapse() {
 	w.left.lapses--
 	w.clock += lapse
 	for i := len(w.requests) - 1; i >= 0; i-- {
-		if r := w.requests[i]; !r.isWrite() && !r.orphan {
+		if r := w.requests[i]; r.isDelete() && !r.orphan {
 			w.lose(i)
 		}
 	}
-	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return !r.isWrite() })
+	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return r.isDelete() })
 	for i := range len(w.leaders) - 1 {
 		w.bury(i)
 	}
@@ -223,6 +231,9 @@ func (w *modelState) isVain(r request) bool {
 	}
 	if r.isWrite() {
 		return r.object.ResourceVersion != w.ledger.ResourceVersion && r.object.ResourceVersion != ""
+	}
+	if r.isIndex() {
+		return !w.isNews(r)
 	}
 	t := w.things[r.name]
 	return uidOf(t.uid) != r.target.UID || versionOf(t) != r.target.ResourceVersion

@@ -32,6 +32,8 @@ type bounds struct {
 	budget     *ledger.Budget
 	skew       time.Duration // how far the clock of every second leader is behind
 	standby    bool          // leaders watch objects before they lead
+	archives   bool          // the rule archives
+	lies       int           // records that the store claims to have and has not
 	flaw       flaw
 }
 
@@ -47,6 +49,7 @@ type modelState struct {
 	*bounds
 	left     bounds // what may still happen
 	ledger   *v1alpha1.RetentionLedger
+	archived archive
 	things   [maxThings]thing
 	born     byte // number of objects created so far
 	fates    [maxUIDs]fate
@@ -89,6 +92,7 @@ type fate struct {
 	others  bool // another client removed it
 	doubted bool // an entry of it may have been doubtful
 	at      int  // time of our DELETE
+	version byte // that it removed
 }
 
 // leader is a leader, current or former.
@@ -104,6 +108,7 @@ type leader struct {
 	whims   [maxThings]bool  // objects that it no longer wants to delete
 	looks   []look
 	ended   []ledger.Entry // see countsLostAgain
+	archiver
 }
 
 // own gives a leader its own copy of its machine.
@@ -122,6 +127,9 @@ type look struct {
 	entry ledger.Entry
 	sight ledger.Observation
 	began time.Time
+
+	settling bool // the leader has to write to the index what the read shows
+	settled  bool // it has
 }
 
 // request is a request without a response so far.
@@ -137,9 +145,16 @@ type request struct {
 	name   int                 // of a DELETE
 	target policy.Target       // of a DELETE
 	answer ledger.DeleteResult // of a DELETE
+
+	findings []finding // of a write of the index
 }
 
+// isWrite reports whether a request writes the ledger.
 func (r request) isWrite() bool { return r.object != nil }
+
+func (r request) isIndex() bool { return len(r.findings) > 0 }
+
+func (r request) isDelete() bool { return !r.isWrite() && !r.isIndex() }
 
 func newWorld(b bounds) *modelState {
 	w := &modelState{bounds: &b, left: b, ledger: &v1alpha1.RetentionLedger{}}

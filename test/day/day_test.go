@@ -14,11 +14,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	_ "time/tzdata" // for systems without time zone data
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +42,9 @@ type day struct {
 	stored    client.Client // ledgers, and statuses of policies
 	compiler  *engine.Compiler
 	users     *rand.Rand
+	bucket    *bucket
 	processes int
+	latest    atomic.Pointer[process] // the one that leads
 	named     int
 	now       *process // nil while no process runs
 	settle    func()   // waits until all goroutines in the bubble are blocked
@@ -108,13 +112,14 @@ func live(t *testing.T, seed uint64) {
 func newDay(t *testing.T, seed uint64) *day {
 	scheme := runtime.NewScheme()
 	expect.NoError(t, v1alpha1.AddToScheme(scheme))
-	d := &day{T: t, settle: func() {}, compiler: fixture.Compiler(t), users: rand.New(rand.NewPCG(seed, 1))}
+	expect.NoError(t, corev1.AddToScheme(scheme))
+	d := &day{T: t, settle: func() {}, bucket: newBucket(), compiler: fixture.Compiler(t), users: rand.New(rand.NewPCG(seed, 1))}
 	d.server = &server{random: rand.New(rand.NewPCG(seed, 2)), things: map[string]*thing{}, all: map[schema.GroupVersionKind][]*thing{}, watches: map[*watch]struct{}{}}
-	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, known: map[opening][]span{}, things: func(kind schema.GroupVersionKind) []*thing {
+	d.model = &model{open: d.open, recorded: d.bucket.has, removals: map[version]bool{}, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, known: map[opening][]span{}, things: func(kind schema.GroupVersionKind) []*thing {
 		return d.server.all[kind]
 	}}
 	d.stored = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ClusterRetentionPolicy{}).
-		WithObjects(&v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "snapshots", UID: snapshotsUID}}).Build()
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "uid-cluster"}}, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "snapshots", UID: snapshotsUID}}).Build()
 	return d
 }
 
@@ -188,7 +193,10 @@ func (d *day) evening() {
 		d.settle()
 		d.locked(d.check)
 	}
+	d.locked(func() { d.calm = true })
+	time.Sleep(2 * time.Minute) // for reads of the objects of doubtful entries
 	d.end((*process).stop)
+	time.Sleep(time.Second) // for watches to end
 	d.counts()
 }
 
@@ -216,4 +224,5 @@ func (d *day) counts() {
 	if l.Total.Deleted > went || extra < 0 || extra > int64(len(d.taken)) || went == 0 {
 		d.Errorf("Sunset deleted %d Snapshots and users deleted %d; the ledger has total %+v and open %v", went, len(d.taken), l.Total, l.Open)
 	}
+	d.agree(l)
 }

@@ -34,6 +34,9 @@ type model struct {
 	things func(schema.GroupVersionKind) []*thing
 	open   func() int // number of open entries in the ledger of Snapshots
 
+	recorded func(*thing) bool // whether the archive has a record of the current version of a Snapshot
+	removals map[version]bool  // the versions of Snapshots that Sunset has deleted
+
 	up        time.Time // since when a process has seen everything; zero if none has
 	disturbed time.Time // time of the last error of a watch, a request or preflight
 	doubted   time.Time // since when preflight fails; zero if it succeeds
@@ -109,6 +112,9 @@ func (m *model) removed(p *process, o *thing) {
 	}
 	if o.kind == snapshots {
 		m.spend(now)
+		if m.removals[versionOf(o)] = true; !m.recorded(o) {
+			m.fault("%s is deleted without a record", o)
+		}
 	}
 	m.recordDeletion(o)
 }

@@ -93,6 +93,7 @@ spec:
     ttl: 15m
     keepNewest: {count: 2, groupBy: object.metadata.labels.app}
     outcome: object.metadata.labels.app
+    archive: {to: history}
 `
 
 const snapshotsUID = types.UID("uid-snapshots")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/archives"
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -27,12 +28,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// process is one Sunset with the real reconciler and ledgers. The test is its manager: it sets the policies, and records ledgers
+// process is one Sunset with the real reconciler, ledgers and archives. The test is its manager: it sets the policies, and records ledgers
 // in statuses.
 type process struct {
 	*day
 	reconciler *retention.Reconciler
 	ledgers    *ledgers.Manager
+	archives   *archives.Manager
 	began      time.Time
 	clock      skewed
 	dead       atomic.Bool // its requests do not arrive any more
@@ -56,9 +58,13 @@ func (c skewed) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // start starts a process.
 func (d *day) start(skew time.Duration) *process {
 	p := &process{day: d, began: time.Now(), clock: skewed{by: skew}, changed: make(chan struct{}, 1)}
-	cluster, err := kube.New(kube.Options{
-		Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: p}, Mapper: mapper(), Clock: p.clock, Compiler: d.compiler,
-	})
+	d.latest.Store(p)
+	config, requests := &rest.Config{Host: "http://server"}, &http.Client{Transport: p}
+	cluster, err := kube.New(kube.Options{Config: config, HTTP: requests, Mapper: mapper(), Clock: p.clock, Compiler: d.compiler})
+	if err != nil {
+		panic(err)
+	}
+	objects, err := archives.NewCluster(config, requests, mapper())
 	if err != nil {
 		panic(err)
 	}
@@ -67,16 +73,22 @@ func (d *day) start(skew time.Duration) *process {
 	p.ledgers = ledgers.New(ledgers.Options{
 		Client: own, Live: own, Objects: cluster, Leadership: p, Clock: p.clock, Identity: fmt.Sprintf("sunset-%d", d.processes),
 	})
-	p.reconciler = retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Live: preflightLive{p}, Ledger: p.ledgers, Clock: p.clock, MaxInFlight: 8,
+	p.archives = archives.New(archives.Options{
+		Cache: onlyHistory{}, Client: onlyHistory{}, Live: own, Objects: objects, Leadership: leading{p}, Clock: p.clock, Open: p.open,
 	})
+	p.reconciler = retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Live: preflightLive{p}, Ledger: p.ledgers, Archive: p.archives, Clock: p.clock, MaxInFlight: 8,
+	})
+	check := func(context.Context) error { return p.preflightError() }
 	p.ledgers.Decider = ledgers.Decider{
-		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.reconciler.Done(), Check: func(context.Context) error { return p.preflightError() },
+		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.archives.Done(), Check: check, Archives: p.archives,
 	}
+	p.archives.Decider = archives.Decider{Expected: p.reconciler.Expected, Stopped: p.reconciler.Done(), Check: check}
 	ctx, cancel := context.WithCancel(log.IntoContext(d.Context(), logr.Discard()))
 	p.cancel = cancel
 	p.use()
 	p.ended.Go(func() { _ = p.reconciler.Start(ctx) })
+	p.ended.Go(func() { _ = p.archives.Start(ctx) })
 	p.ended.Go(func() {
 		if err := p.ledgers.Start(ctx); err != nil && !errors.Is(err, ledger.ErrDeposed) {
 			d.Errorf("the ledgers ended with %v", err)
@@ -108,6 +120,7 @@ func (p *process) use() {
 		r.MarksSince = since
 	}
 	p.ledgers.Use(snapshot)
+	p.archives.Use(snapshot)
 	p.reconciler.Use(snapshot, programs)
 	p.nudge()
 }

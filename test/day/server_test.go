@@ -37,6 +37,7 @@ type server struct {
 	kept        int // the version before the first event in the log
 	watches     map[*watch]struct{}
 	failsWrites bool // writes fail
+	calm        bool // no request fails by chance
 }
 
 // event is one change of a thing.
@@ -94,7 +95,7 @@ func (s *server) forgetEvents() {
 func (s *server) chance(perMille int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.random.IntN(1000) < perMille
+	return s.random.IntN(1000) < perMille && !s.calm
 }
 
 func (s *server) wait(most time.Duration) {
@@ -149,8 +150,8 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 		return answer.Status(422)
 	case query.Get("watch") == "true":
 		return s.watch(r)
-	case !strings.Contains(r.URL.Path, "/namespaces/"):
-		return s.list(kindAt(r.URL.Path))
+	case strings.HasSuffix(r.URL.Path, "s"):
+		return s.list(r.URL.Path)
 	}
 	o := s.things[r.URL.Path]
 	switch {
@@ -184,10 +185,13 @@ func missing(path string) *http.Response {
 	return answer.Text(404, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":"NotFound","details":{"name":%q},"code":404,"message":"not found"}`, name))
 }
 
-func (s *server) list(kind schema.GroupVersionKind) *http.Response {
+// list answers with the objects of a kind, all or those of a namespace.
+func (s *server) list(path string) *http.Response {
 	var items []string
-	for _, o := range s.all[kind] {
-		items = append(items, string(o.json()))
+	for _, o := range s.all[kindAt(path)] {
+		if !strings.Contains(path, "/namespaces/") || strings.HasPrefix(o.path, path+"/") {
+			items = append(items, string(o.json()))
+		}
 	}
 	return answer.Text(200, fmt.Sprintf(`{"kind":"List","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(items, ",")))
 }

@@ -246,16 +246,21 @@ func (d *day) breakWatches() {
 	d.locked(func() { d.forgetEvents(); d.disturbed = time.Now() })
 }
 
-// fail makes all writes, or preflight, fail for a while.
+// fail makes all writes, preflight, or the store of the archive fail for a while.
 func (d *day) fail() {
-	isDoubt := d.dice(2)
+	what := d.users.IntN(3)
 	d.locked(func() {
-		d.failsWrites = !isDoubt
-		if isDoubt {
+		switch what {
+		case 0:
+			d.failsWrites = true
+		case 1:
 			d.doubted = time.Now()
+		case 2:
+			d.bucket.setFails(true)
 		}
 	})
 	time.Sleep(time.Duration(1+d.users.IntN(60)) * time.Second)
+	d.bucket.setFails(false)
 	d.locked(func() { d.failsWrites, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
 }
 

@@ -114,4 +114,24 @@ var archiveTable = map[string]Mutant{
 		Old: "len(problems) > 0 {",
 		New: "len(problems) > 0 && problems[0].Path == \"\" {",
 	},
+	"archive: a read that ends an entry is not written to the index": {
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestInterleavingsWithArchives",
+		Old: "return k.endBy(e, s, began) != none",
+		New: "return k.endBy(e, s, began) == void",
+	},
+	"archive: an object that an earlier request may have deleted is absent": {
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestInterleavingsWithArchives",
+		Old: "return s != nil && s.doubtful\n",
+		New: "return s != nil && s.doubtful && s.stopped\n",
+	},
+	"archive: a terminating object is not gone": {
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestInterleavingsWithArchives",
+		Old: "{ return s.end(t) == gone }",
+		New: "{ return s.end(t) == gone && !s.Terminating }",
+	},
+	"archive: what the ledger reads as gone is kept": {
+		File: "controllers/archives/index.go", Test: "./test/day TestDay",
+		Old: "result := archive.Kept\n\tif gone {",
+		New: "result := archive.Kept\n\tif !gone {",
+	},
 }

@@ -88,7 +88,7 @@ var homes = map[string][]string{
 	"google.golang.org/api":               {"controllers/archives/store"},
 	"golang.org/x/oauth2":                 {"controllers/archives/store"},
 	"filippo.io/age":                      {"policy/archive", "controllers/archives", "cmd/kubectl-sunset/command", "cmd/kubectl-sunset/archive", "test"},
-	"github.com/klauspost/compress":       {"policy/archive", "test/faults/history"},
+	"github.com/klauspost/compress":       {"policy/archive", "test/day", "test/faults/history"},
 	"github.com/parquet-go":               {"cmd/kubectl-sunset/archive/compact"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},

@@ -35,7 +35,7 @@ var history = &v1alpha1.RetentionArchive{
 	ObjectMeta: metav1.ObjectMeta{Name: "history", UID: "uid-history", Generation: 1}, Spec: v1alpha1.ArchiveSpec{URL: "mem://history"},
 }
 
-// onlyHistory is a client of RetentionArchives, whose status nobody reads. A fake client would take most of the time of the test.
+// onlyHistory is a client of RetentionArchives, whose status no test reads. A fake client would take most of the time of the test.
 type onlyHistory struct{ client.Client }
 
 func (onlyHistory) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {

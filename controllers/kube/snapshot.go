@@ -61,7 +61,7 @@ func (c *Cluster) CreateSnapshot(ctx context.Context, w policy.DeletePermit) err
 	err = c.rest.Post().AbsPath(collection(mapping, i.Subject.Namespace)...).
 		SetHeader("Accept", listwatch.AcceptMetadata+","+listwatch.AcceptJSON).SetHeader("Content-Type", listwatch.AcceptJSON).Body(body).Do(ctx).Error()
 	switch {
-	case apierrors.IsAlreadyExists(err): // another leader has created it
+	case apierrors.IsAlreadyExists(err): // a request whose response was lost has created it
 		return nil
 	case err != nil:
 		return fmt.Errorf("create VolumeSnapshot %s/%s: %w", i.Subject.Namespace, i.SnapshotName(), err)

@@ -102,7 +102,7 @@ func TestCreateSnapshot(t *testing.T) {
 		says          string // the error; empty for none
 	}{
 		"created":                     {claim, "201 {}", 2, ""},
-		"another leader was first":    {claim, exists, 2, ""},
+		"a response was lost":         {claim, exists, 2, ""},
 		"no permission":               {claim, forbidden, 2, "is forbidden"},
 		"another claim of the name":   {strings.Replace(claim, `"u"`, `"v"`, 1), "201 {}", 1, "is another one now"},
 		"the claim does not exist":    {missing, "201 {}", 1, "not found"},

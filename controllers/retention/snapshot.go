@@ -26,7 +26,8 @@ const (
 // MaxSnapshots is how many VolumeSnapshots of one policy may be in progress, or have failed within two minutes, at the same time.
 const MaxSnapshots = 10
 
-// snapshotForgotten is how long a VolumeSnapshot counts as in progress since an attempt has last read it. Attempts come more often.
+// snapshotForgotten is how long a VolumeSnapshot counts as in progress since its creation, or since an attempt has last seen it in
+// progress. Attempts come more often.
 const snapshotForgotten = 2 * time.Minute
 
 // ErrNoSnapshot says that the VolumeSnapshot of a deletion does not exist.
@@ -51,16 +52,23 @@ type snapshots struct {
 	swept time.Time // when due was last swept
 }
 
+// openSnapshot is a VolumeSnapshot in progress.
+type openSnapshot struct {
+	policy string
+	at     time.Time // of its creation, or when an attempt last saw it in progress
+}
+
 // dueClaim is a claim that this process has seen to be due.
 type dueClaim struct {
 	start time.Time // of its time to live
 	since time.Time // when it was first seen to be due, or when it needed a new VolumeSnapshot
-	used  time.Time // when it was last decided about
+	used  time.Time // when it was last seen to be due
 	ready bool      // its VolumeSnapshot was ready to use
 }
 
-// dueForgotten is how long a claim is remembered since it was last decided about. One that is forgotten gets another snapshot.
-const dueForgotten = time.Hour
+// dueForgotten is how long a claim is remembered since it was last seen to be due. One that is forgotten gets another snapshot. It is
+// longer than a day, so that a snapshot may take longer than a nightly window.
+const dueForgotten = 25 * time.Hour
 
 // since returns since when this process has seen that the claim of an intent is due. When half of retain has passed, the claim needs
 // another VolumeSnapshot, so that each exists for the other half after the deletion.
@@ -97,11 +105,6 @@ func (p *pipeline) peek(it item) (index.Decision, bool) {
 	j, known := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
 	p.observe(it, &j)
 	return j, known
-}
-
-type openSnapshot struct {
-	policy string
-	at     time.Time // when an attempt last read or created it
 }
 
 // acquire reports whether a subject may have a VolumeSnapshot in progress, and then counts it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command forecast shows which objects in files a policy would delete, and when. It prints what kubectl sunset preview prints for
-// the same files. It links no client library, so that a new machine compiles it in less than a minute:
+// the same files. It links no client library, because those take most of the first compilation:
 //
 //	go run ./cmd/forecast -f FILE|DIRECTORY... [--at TIME]
 package main

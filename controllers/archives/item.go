@@ -107,14 +107,11 @@ func recordOf(i *item, intent policy.Intent, paths []redact.Path, cluster string
 	return r, nil
 }
 
-// copies are fields with copies of the values to redact: managedFields has the values of sets and the keys of lists.
-var copies = []string{"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']", "metadata.managedFields"}
-
-// pathsOf parses the paths of fields to redact.
+// pathsOf parses the paths of fields to redact. If there are any, redact.Copies are among them.
 func pathsOf(texts []string) ([]redact.Path, error) {
 	var paths []redact.Path
 	if len(texts) > 0 {
-		texts = slices.Concat(copies, texts)
+		texts = slices.Concat(redact.Copies, texts)
 	}
 	for _, text := range texts {
 		path, err := redact.Parse(text)

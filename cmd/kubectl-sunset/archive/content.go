@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/archive/redact"
 )
 
 // Content is an entry with its record.
@@ -116,15 +117,11 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	return nil
 }
 
-// lastApplied is the path of kubectl's copy of an object. Where a rule redacts anything, the copy is redacted as a whole; a restored
-// object does not need it.
-const lastApplied = "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
-
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
-// archive is its name.
+// archive is its name. A restored object needs none of redact.Copies, so it does not lack them.
 func (c Content) ToRestore(archive string) ([]restore.Record, error) {
 	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt}
-	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return path == lastApplied })
+	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
 	var err error
 	if r.Archived, err = c.Manifest(); err != nil || c.Dependent != "" {
 		return []restore.Record{r}, err

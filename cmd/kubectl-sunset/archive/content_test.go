@@ -4,10 +4,12 @@ package archive_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	records "github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/archive/redact"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -22,7 +24,7 @@ func content(dependent string) archive.Content {
 				json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`),
 				json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"}}`),
 			},
-			Redacted: []string{"spec.token", "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},
+			Redacted: append(slices.Clone(redact.Copies), "spec.token"),
 		},
 	}
 }

@@ -23,6 +23,10 @@ type step struct {
 // identity are the fields without which a record does not say of which object it is.
 var identity = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
+// Copies are the paths of fields with copies of the values of others: managedFields has the values of sets and the keys of lists. If
+// anything is redacted, they are too. Do not change it.
+var Copies = []string{"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']", "metadata.managedFields"}
+
 // steps match the forms of a step: .NAME, .*, [*], [N], ['NAME'] and ["NAME"].
 var steps = regexp.MustCompile(`^(?:\.([^.\[\]*?@$()"'{}\\]+)|(\.\*|\[\*\])|(\[\d+\])|\['([^']+)'\]|\["([^"]+)"\])`)
 

@@ -213,8 +213,8 @@ var mutants = map[string][]overlay.Patch{
 	// A record has copies of what is redacted: managedFields, and the annotation of kubectl apply.
 	"copies-not-redacted": {{
 		File: "controllers/archives/item.go",
-		Old:  "texts = slices.Concat(copies, texts)",
-		New:  "texts = slices.Concat(copies[:0], texts)",
+		Old:  "texts = slices.Concat(redact.Copies, texts)",
+		New:  "texts = slices.Concat(redact.Copies[:0], texts)",
 	}},
 	// The dependents in a record are not redacted.
 	"dependents-not-redacted": {{

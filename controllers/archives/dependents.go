@@ -3,7 +3,6 @@
 package archives
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -173,7 +172,7 @@ func (w *worker) readDependents(ctx context.Context, l *lease, q dependentsQuery
 // withKind returns a copy of an object of a listing, with apiVersion and kind.
 func withKind(kind schema.GroupVersionKind, data []byte) ([]byte, error) {
 	apiVersion, name := kind.ToAPIVersionAndKind()
-	return archive.WithKind(bytes.Clone(data), apiVersion, name)
+	return archive.WithKind(data, apiVersion, name)
 }
 
 // has reports whether an item has a dependent, or is it.

@@ -36,10 +36,15 @@ func newEncoder() *zstd.Encoder {
 // marshal writes a value as a line of JSON without white space, and with <, > and & as they are.
 func marshal(v any) ([]byte, error) {
 	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := marshalTo(&line, v)
 	return line.Bytes(), err
+}
+
+// marshalTo is marshal. After an error it has written nothing.
+func marshalTo(to *bytes.Buffer, v any) error {
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // encrypt encrypts data for recipients. Without recipients it returns data.

@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -68,8 +69,7 @@ func (x *Indexer) Use(recipients ...age.Recipient) {
 func (x *Indexer) Add(s Segment) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n, _ := parseName(s.Name)
-	d := x.day(n.day)
+	d := x.day(dayIn(s.Name))
 	for _, m := range s.Meta {
 		d.add(m)
 	}
@@ -79,8 +79,7 @@ func (x *Indexer) Add(s Segment) {
 func (x *Indexer) Finish(segment string, line int, r Result, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n, _ := parseName(segment)
-	d, of := x.day(n.day), finishing{segment: segment, result: r}
+	d, of := x.day(dayIn(segment)), finishing{segment: segment, result: r}
 	if d.finished[of] == nil {
 		d.finished[of] = &Finished{Result: r, Of: segment}
 	}
@@ -105,8 +104,9 @@ func (x *Indexer) day(day string) *dayIndex {
 
 // add adds a line.
 func (d *dayIndex) add(line any) {
-	text, _ := marshal(line) // Meta and Finished are always valid
-	d.lines = append(d.lines, text...)
+	lines := bytes.NewBuffer(d.lines)
+	_ = marshalTo(lines, line) // Meta and Finished are always valid
+	d.lines = lines.Bytes()
 }
 
 // Flush writes what was added. After an error, the next Flush writes what was not written. A deletion that the store refuses is not

@@ -15,14 +15,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
-// WithKind returns an object with apiVersion and kind: those that it has, or these if it has no kind, as in the items of a list. All
-// other bytes stay.
+// WithKind returns a copy of an object with apiVersion and kind: those that it has, or these if it has no kind, as in the items of a
+// list. All other bytes stay.
 func WithKind(object json.RawMessage, apiVersion, kind string) (json.RawMessage, error) {
 	h, err := readHeader(object)
 	if err != nil {
 		return nil, err
 	}
-	return h.complete(object, apiVersion, kind), nil
+	begin, rest := h.complete(object, apiVersion, kind)
+	return append(begin, rest...), nil
 }
 
 // header is what the metadata of a record has of an object.
@@ -45,14 +46,14 @@ func readHeader(object json.RawMessage) (h header, err error) {
 	return h, nil
 }
 
-// complete adds apiVersion and kind to an object and its header if it has no kind.
-func (h *header) complete(object json.RawMessage, apiVersion, kind string) json.RawMessage {
+// complete adds apiVersion and kind to a header if its object has no kind. It returns the object with them in two parts.
+func (h *header) complete(object json.RawMessage, apiVersion, kind string) (begin, rest []byte) {
 	_, fields, _ := bytes.Cut(object, []byte("{"))
 	if fields = bytes.TrimSpace(fields); h.Kind != "" || len(fields) < 2 { // null and {} have no fields
-		return object
+		return nil, bytes.TrimSpace(object)
 	}
 	h.APIVersion, h.Kind = apiVersion, kind
-	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,`, apiVersion, kind), fields...)
+	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,`, apiVersion, kind), fields
 }
 
 func (h header) object() (audit.Object, error) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,12 @@ func nameOf(prefix, day string, at time.Time, data []byte, encrypted bool) strin
 		n += ".age"
 	}
 	return n
+}
+
+// dayIn is the day in the name of a segment that nameOf has made. It is called for each record, unlike parseName.
+func dayIn(segment string) string {
+	rest := strings.TrimPrefix(segment, SegmentPrefix)
+	return rest[:min(len(rest), len(dayLayout))]
 }
 
 // startOfDay is the start of the day in the name of any object with records. ok is false for names of another form.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"filippo.io/age"
@@ -30,6 +31,7 @@ type Builder struct {
 	data       *bytes.Buffer // compressed
 	bytes      int           // of the lines
 	meta       []Meta
+	rest, line bytes.Buffer // of the last record: without its object, and with it
 }
 
 // NewBuilder makes an empty Builder. With recipients, the segments are encrypted for them. Package settings reads recipients.
@@ -43,7 +45,8 @@ func NewBuilder(recipients ...age.Recipient) *Builder {
 // It is an error if r.Object does not have the kind, namespace, name, UID and resourceVersion of version, or if the record is longer
 // than MaxRecord. The segment then is as before.
 func (b *Builder) Add(version audit.Object, r Record) (line int, err error) {
-	m, text, err := encode(version, r)
+	defer b.trim()
+	m, err := b.encode(version, r)
 	if err != nil {
 		return 0, fmt.Errorf("archive %s: %w", version, err)
 	}
@@ -51,53 +54,69 @@ func (b *Builder) Add(version audit.Object, r Record) (line int, err error) {
 		b.data = &bytes.Buffer{}
 		b.encoder.Reset(b.data)
 	}
-	if _, err := b.encoder.Write(text); err != nil {
+	if _, err := b.encoder.Write(b.line.Bytes()); err != nil {
 		return 0, err
 	}
-	m.Line, m.Bytes = len(b.meta), len(text)-1
+	m.Line, m.Bytes = len(b.meta), b.line.Len()-1
 	b.meta = append(b.meta, m)
-	b.bytes += len(text)
+	b.bytes += b.line.Len()
 	return m.Line, nil
 }
 
-// encode makes the line of a record, and its metadata. It keeps the bytes of objects except white space between tokens.
-func encode(version audit.Object, r Record) (m Meta, line []byte, err error) {
+// trim frees the memory of a long line.
+func (b *Builder) trim() {
+	if b.line.Cap()+b.rest.Cap() > linesMost {
+		b.line, b.rest = bytes.Buffer{}, bytes.Buffer{}
+	}
+}
+
+// encode writes the line of a record, and returns its metadata.
+func (b *Builder) encode(version audit.Object, r Record) (m Meta, err error) {
 	r.Version = Version
 	r.ArchivedAt, r.Due = r.ArchivedAt.UTC(), r.Due.UTC()
-	h, err := readHeader(r.Object)
+	h, err := readHeader(r.Object) // it reads all of the object
 	if err != nil {
-		return m, nil, err
+		return m, err
 	}
-	r.Object = h.complete(r.Object, version.APIVersion, version.Kind)
+	begin, object := h.complete(r.Object, version.APIVersion, version.Kind)
 	if m, err = metaOf(r, h); err != nil {
-		return m, nil, err
+		return m, err
 	}
 	if got := m.Object; !same(got, version) {
-		return m, nil, fmt.Errorf("the content is of %s with UID %s and resourceVersion %s, and not of UID %s and resourceVersion %s",
+		return m, fmt.Errorf("the content is of %s with UID %s and resourceVersion %s, and not of UID %s and resourceVersion %s",
 			got, got.UID, got.ResourceVersion, version.UID, version.ResourceVersion)
 	}
-	line, err = lineOf(r)
-	if n := len(line); n > MaxRecord {
+	err = b.write(r, begin, object)
+	if n := b.line.Len(); n > MaxRecord {
 		err = fmt.Errorf("the record has %d bytes, and at most %d are possible; lower logs.tailBytes, or do not include dependents or Events",
 			n, MaxRecord)
 	}
-	return m, line, err
+	return m, err
 }
 
-// lineOf is marshal for a record whose object is valid JSON. It reads and copies the object once, and writes the same.
-func lineOf(r Record) ([]byte, error) {
-	object := r.Object
+// write writes the line of a record whose object, in two parts, is valid JSON. It keeps the bytes of the object, except white space
+// between tokens if there are line breaks.
+func (b *Builder) write(r Record, begin, object []byte) error {
 	r.Object = nil
-	rest, err := marshal(r)
-	if err != nil {
-		return nil, err
+	b.rest.Reset()
+	b.line.Reset()
+	if err := marshalTo(&b.rest, r); err != nil {
+		return err
 	}
 	const key = `"object":` // in a string, its quotation marks would be escaped
-	before, after, _ := bytes.Cut(rest, []byte(key+"null"))
-	line := append(make([]byte, 0, len(rest)+len(object)), before...)
-	line, err = jsontext.AppendFormat(append(line, key...), object,
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
-	return append(line, after...), err
+	before, after, _ := bytes.Cut(b.rest.Bytes(), []byte(key+"null"))
+	if bytes.IndexByte(object, '\n') >= 0 {
+		var err error
+		begin, err = jsontext.AppendFormat(nil, slices.Concat(begin, object),
+			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+		if object = nil; err != nil {
+			return err
+		}
+	}
+	for _, part := range [][]byte{before, []byte(key), begin, object, after} {
+		b.line.Write(part)
+	}
+	return nil
 }
 
 // same reports whether a and b are one version of one object. API versions may differ, since UID and resourceVersion are the same in

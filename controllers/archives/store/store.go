@@ -70,7 +70,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[archive.Entry
 func (s *Store) Write(ctx context.Context, name string, data []byte) error {
 	ctx, cancel := context.WithCancel(ctx) // ends a writer that did not end
 	defer cancel()
-	written := s.bucket.WriteAll(ctx, name, data, &blob.WriterOptions{
+	written := s.bucket.Upload(ctx, name, bytes.NewReader(data), &blob.WriterOptions{ // unlike WriteAll, it computes no MD5
 		ContentType: "application/octet-stream", DisableContentTypeDetection: true, IfNotExist: true, MaxConcurrency: 1,
 	})
 	err := s.sync(name)
@@ -106,7 +106,7 @@ func (s *Store) compare(ctx context.Context, name string, data []byte) error {
 
 // hasBytes reports whether r has exactly these bytes.
 func hasBytes(r io.Reader, data []byte) (bool, error) {
-	buffer := make([]byte, 32<<10)
+	buffer := make([]byte, min(32<<10, len(data)+1))
 	for {
 		n, err := r.Read(buffer)
 		rest, same := bytes.CutPrefix(data, buffer[:n])

@@ -28,7 +28,7 @@ const (
 type groupKey struct {
 	kind      schema.GroupVersionKind
 	namespace string
-	settings  *policy.Archive // one pointer for equal settings; see keyOf
+	settings  *policy.Archive // one pointer for equal settings
 }
 
 // group has the waiting requests of a groupKey. Only one goroutine reads objects of a group.
@@ -40,21 +40,35 @@ type group struct {
 	getUntil time.Time // until when single requests read the objects, because a listing has too many others
 }
 
-// settingsMost is how many settings keyOf remembers. Rules that are edited have new ones.
+// settingsMost is how many settings a worker remembers. Rules that are edited have new ones.
 const settingsMost = 1000
+
+// settingsOf has one pointer for equal settings of groups.
+type settingsOf struct {
+	by           map[string]*policy.Archive // by their text
+	asked, known *policy.Archive            // at the last call of of: most targets in a row have the same
+}
+
+// of returns the pointer for settings.
+func (s *settingsOf) of(a *policy.Archive) *policy.Archive {
+	if s.asked == a {
+		return s.known
+	}
+	text := fmt.Sprintf("%+v %q %t %q", a.Logs, a.Dependents, a.Events, a.Redact)
+	known := s.by[text]
+	if !known.Equal(a) {
+		if known = a; s.by == nil || len(s.by) >= settingsMost {
+			s.by = map[string]*policy.Archive{}
+		}
+		s.by[text] = a
+	}
+	s.asked, s.known = a, known
+	return known
+}
 
 // keyOf returns the group of a target. The caller holds mu.
 func (w *worker) keyOf(t policy.Target, a *policy.Archive) groupKey {
-	text := fmt.Sprintf("%+v %q %t %q", a.Logs, a.Dependents, a.Events, a.Redact)
-	if known := w.settings[text]; known.Equal(a) {
-		a = known
-	} else {
-		if len(w.settings) >= settingsMost {
-			clear(w.settings)
-		}
-		w.settings[text] = a
-	}
-	return groupKey{kind: t.Kind, namespace: t.Namespace, settings: a}
+	return groupKey{kind: t.Kind, namespace: t.Namespace, settings: w.settings.of(a)}
 }
 
 // dispatch starts to record what waits, and returns how long nothing more can start.

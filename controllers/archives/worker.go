@@ -52,7 +52,7 @@ type worker struct {
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
-	settings map[string]*policy.Archive // of groups; see keyOf
+	settings settingsOf
 	history  history
 	written  written
 }
@@ -60,8 +60,7 @@ type worker struct {
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
 		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: make(chan struct{}, 1),
-		settings: map[string]*policy.Archive{}, history: newHistory(),
-		requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
+		history: newHistory(), requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})
 	w.index.Indexer = archive.NewIndexer(w)

@@ -38,7 +38,7 @@ func (p *pipeline) archived(ctx context.Context, it item, i policy.Intent, t pol
 	if _, ok := p.reconciler.Archive.Lookup(i, t); ok {
 		return true
 	}
-	switch o := p.reconciler.Archive.Record(i, t, candidate{p, it, before.archive(p.reconciler.Clock.Now())}); {
+	switch o := p.reconciler.Archive.Record(i, t, p.candidateOf(it, before.archive(p.reconciler.Clock.Now()))); {
 	case o == nil:
 		p.delays.renew(it, p.reconciler.Clock.Now())
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))

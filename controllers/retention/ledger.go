@@ -5,6 +5,8 @@ package retention
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -29,7 +31,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 		if i.Rule.Archive != nil {
 			p.delays.renew(it, p.reconciler.Clock.Now())
 		}
-		p.reconciler.Ledger.Reserve(i, target, candidate{p, it, before.reserve(p.reconciler.Clock.Now())})
+		p.reconciler.Ledger.Reserve(i, target, p.candidateOf(it, before.reserve(p.reconciler.Clock.Now())))
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
 }
@@ -46,11 +48,20 @@ func (p *pipeline) withdraw(it item) {
 	}
 }
 
-// candidate is an item of a pipeline. It implements Candidate.
+// candidate is an item of a pipeline. It implements Candidate. It is small: each subject of a backlog that is to be recorded has one.
 type candidate struct {
 	pipeline *pipeline
 	item     item
-	waited   waited
+	waited   *waited // nil without tracing
+}
+
+func (p *pipeline) candidateOf(it item, before waited) candidate {
+	c := candidate{pipeline: p, item: it}
+	if p.queueTimes != nil {
+		kept := before
+		c.waited = &kept
+	}
+	return c
 }
 
 func (c candidate) Intent() (policy.Intent, bool) {
@@ -59,7 +70,7 @@ func (c candidate) Intent() (policy.Intent, bool) {
 }
 
 func (c candidate) Ready() {
-	c.pipeline.queueTimes.join(c.item, c.pipeline.reconciler.Clock.Now(), c.waited)
+	c.pipeline.queueTimes.join(c.item, c.pipeline.reconciler.Clock.Now(), ptr.Deref(c.waited, waited{}))
 	i, expected := c.Intent()
 	if !expected {
 		c.pipeline.add(c.item, 0, queueKey{namespace: c.item.namespace, retries: true})

@@ -71,7 +71,7 @@ type Store interface {
 
 // Decider connects a Manager to the reconciler. It is set before Start.
 type Decider struct {
-	// Expected returns the deletion of an object that is expected soon and that no limit delays. See Reconciler.Expected.
+	// Expected returns the deletion of an object that is expected soon and that limits do not delay for long. See Reconciler.Expected.
 	Expected func(schema.GroupVersionKind, types.UID) (policy.Intent, bool)
 	Stopped  <-chan struct{} // closed when no more deletions are sent
 	// Check returns why nothing may be deleted now. It is called before anything is recorded or deleted from an archive: with a wrong

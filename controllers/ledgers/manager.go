@@ -301,6 +301,12 @@ func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidat
 	}
 }
 
+// Fits implements retention.Ledger.
+func (m *Manager) Fits(i policy.Intent, more int) bool {
+	w := m.worker(i.Rule.PolicyUID)
+	return w != nil && w.fits(more)
+}
+
 // MarkSent implements retention.Ledger.
 func (m *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
 	w := m.worker(i.Rule.PolicyUID)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -212,6 +214,29 @@ func TestDeniedEntriesMakeRoomForOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFits: limits must have room for what counts against them, for what waits and for more.
+func TestFits(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		fits := func(policyUID types.UID) (more int) {
+			for more = -1; more < 10 && w.Fits(policy.Intent{Rule: &policy.Rule{PolicyUID: policyUID}}, more+1); more++ {
+			}
+			return more
+		}
+		w.use(policyOf("p", limited(5)))
+		expect.Equal(t, "before the first deletion", 5, fits("uid-p"))
+		w.add("team-a", "job-", 3, 0)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "after three deletions", 2, fits("uid-p"))
+		w.add("team-a", "more-", 4, 0)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "while two wait", -1, fits("uid-p"))
+		w.use(policyOf("p", nil))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "without limits", 10, fits("uid-p"))
+		expect.Equal(t, "a policy without a ledger", -1, fits("uid-other"))
+	})
 }
 
 func TestLimitsWaitAndGoOn(t *testing.T) {

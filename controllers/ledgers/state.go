@@ -17,6 +17,14 @@ func (w *worker) budget() *ledger.Budget {
 	return &ledger.Budget{Max: w.policy.Limits.Max, Window: w.policy.Limits.Window}
 }
 
+// fits reports whether limits permit all deletions that wait to be recorded, and some more.
+func (w *worker) fits(more int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	budget := w.budget()
+	return budget == nil || w.machine.Charged(w.manager.Clock.Now(), budget)+int64(w.queue.len+len(w.parked)+more) <= budget.Max
+}
+
 // State is the state of a policy's ledger.
 type State struct {
 	Ledger     *v1alpha1.RetentionLedger // as last read or written; nil if none exists. Do not change it

@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Expected returns the deletion of an object that is expected within index.Ahead; false if none is, or if limits of its policy may
-// delay it for long. It is safe for concurrent use.
+// Expected returns the deletion of an object that is expected within index.AheadArchived; false if none is, or if limits of its policy
+// may delay it for long: a record that is made ahead is wasted then. It is safe for concurrent use.
 func (r *Reconciler) Expected(kind schema.GroupVersionKind, uid types.UID) (policy.Intent, bool) {
 	r.mu.Lock()
 	w, snapshot := r.kinds[policy.StoredAs(kind)], r.snapshot
@@ -23,5 +23,5 @@ func (r *Reconciler) Expected(kind schema.GroupVersionKind, uid types.UID) (poli
 		return policy.Intent{}, false
 	}
 	p := snapshot.Policy(j.Expected.Rule.ID.Policy)
-	return j.Expected, p != nil && p.Limits == nil
+	return j.Expected, p != nil && (p.Limits == nil || r.Ledger.Fits(j.Expected, w.pipeline.queue.Len()))
 }

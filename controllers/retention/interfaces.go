@@ -159,6 +159,8 @@ type Ledger interface {
 	Lookup(i policy.Intent) (policy.Target, bool)
 	// Reserve records the target of an intent as soon as limits permit.
 	Reserve(i policy.Intent, t policy.Target, c Candidate)
+	// Fits reports whether limits permit all deletions of the policy of an intent that wait to be recorded, and some more.
+	Fits(i policy.Intent, more int) bool
 	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Finish.
 	MarkSent(i policy.Intent, t policy.Target) bool
 	// Withdraw is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is in flight.

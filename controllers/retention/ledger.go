@@ -17,6 +17,7 @@ type noLedger struct{}
 func (noLedger) Open(context.Context) error                            { return nil }
 func (noLedger) Lookup(policy.Intent) (target policy.Target, ok bool)  { return target, false }
 func (noLedger) Reserve(_ policy.Intent, _ policy.Target, _ Candidate) {}
+func (noLedger) Fits(policy.Intent, int) bool                          { return false }
 func (noLedger) MarkSent(policy.Intent, policy.Target) bool            { return false }
 func (noLedger) Withdraw(policy.Intent)                                {}
 func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}

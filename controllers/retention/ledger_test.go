@@ -47,6 +47,7 @@ type ledgerFake struct {
 	writes   int
 	wrote    func() // called before a candidate is ready; nil for none
 	limits   bool   // limits permit no more requests
+	fits     bool   // limits permit all that waits
 	ended    []retention.Result
 }
 
@@ -71,6 +72,8 @@ func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candi
 	}
 	c.Ready()
 }
+
+func (b *ledgerFake) Fits(policy.Intent, int) bool { return b.fits }
 
 func (b *ledgerFake) MarkSent(policy.Intent, policy.Target) bool {
 	b.mu.Lock()

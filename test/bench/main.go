@@ -46,6 +46,8 @@ type sizes struct {
 	spares    int // ConfigMaps that nothing uses
 	races     int // ConfigMaps that become due when a Pod is created
 
+	archived int // records in scenario archive-search
+
 	million     int // Jobs in scenario million
 	millionDue  int // of these Jobs that are drained
 	millionPods int
@@ -62,14 +64,14 @@ var (
 		kueue: 50_000, kueueDue: 300, kueueAhead: 15 * time.Second, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
 		images: 2_000, imageRounds: 3,
 		referred: 10_000, referring: 50_000, spares: 400, races: 400,
-		million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000,
+		archived: 1_000_000, million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000,
 		growth: []int{1_000, 10_000, 100_000, 1_000_000}, policied: 12_000, growthBy: []int{1, 10, 100, 1_000}}
 	short = sizes{drain: 200, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 100, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
 		kueue: 300, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
 		images: 40, imageRounds: 1,
 		referred: 20, referring: 100, spares: 10, races: 5,
-		million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40,
+		archived: 5_000, million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40,
 		growth: []int{100, 1_000}, policied: 200, growthBy: []int{1, 10}}
 )
 
@@ -144,6 +146,7 @@ var scenarios = []scenario{
 	{name: "ledger", run: (*environment).ledger},
 	{name: "archive-drain", run: (*environment).archiveDrain},
 	{name: "archive-lateness", run: (*environment).archiveLate},
+	{name: "archive-search", run: (*environment).archiveSearch, apart: true},
 	{name: "kueue", run: (*environment).kueue},
 	{name: "standing", run: (*environment).standing},
 	{name: "pods", run: (*environment).pods, apart: true},

@@ -78,6 +78,11 @@ func (a *applier) definitions(objects []*unstructured.Unstructured) []*apiextens
 			all[d.Name] = d
 		}
 	}
+	for _, o := range objects { // the samples have some
+		if o.GetKind() == "CustomResourceDefinition" {
+			delete(all, o.GetName())
+		}
+	}
 	return slices.Collect(maps.Values(all))
 }
 
@@ -114,7 +119,8 @@ func (a *applier) create(ctx context.Context, o *unstructured.Unstructured) erro
 		err := a.client.Create(ctx, o)
 		return err == nil, client.IgnoreNotFound(ignoreNoMatch(err))
 	})
-	if err != nil || !hasStatus || !a.builtIn.Recognizes(o.GroupVersionKind()) {
+	isDefinition := o.GroupVersionKind().Group == apiextensionsv1.GroupName // the API server writes its status
+	if err != nil || !hasStatus || isDefinition || !a.builtIn.Recognizes(o.GroupVersionKind()) {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -3,13 +3,18 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -45,20 +50,24 @@ func readState(dirs ...string) (*state, error) {
 }
 
 func (s *state) add(dir string) error {
-	var list struct{ Items []map[string]any }
 	var want struct {
 		Verdicts []struct{ Kind, Namespace, Name, Action string }
 	}
-	if err := readYAML(filepath.Join(dir, "objects.yaml"), &list); err != nil {
+	data, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
+	if err != nil {
 		return err
 	}
-	if err := readYAML(filepath.Join(dir, "want.yaml"), &want); err != nil {
+	if err := yaml.Unmarshal(data, &want); err != nil {
+		return err
+	}
+	objects, err := readObjects(filepath.Join(dir, "objects.yaml"))
+	if err != nil {
 		return err
 	}
 	own := sharedNamespace + "-" + filepath.Base(dir)
-	for _, content := range list.Items {
-		rename(content, own)
-		s.objects = append(s.objects, &unstructured.Unstructured{Object: content})
+	for _, o := range objects {
+		rename(o.Object, own)
+		s.objects = append(s.objects, o)
 	}
 	for _, v := range want.Verdicts {
 		s.unused[subject{v.Kind, renamed(v.Namespace, own), v.Name}] = v.Action != "Keep"
@@ -66,12 +75,31 @@ func (s *state) add(dir string) error {
 	return nil
 }
 
-func readYAML(file string, into any) error {
+// readObjects reads the documents of a file, and the items of lists.
+func readObjects(file string) (all []*unstructured.Unstructured, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return yaml.Unmarshal(data, into)
+	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		var o unstructured.Unstructured
+		switch err := decoder.Decode(&o); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		case !o.IsList():
+			all = append(all, &o)
+			continue
+		}
+		err := o.EachListItem(func(item runtime.Object) error {
+			all = append(all, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // rename replaces the shared namespace wherever a field of an object names a namespace.

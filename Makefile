@@ -181,6 +181,13 @@ fuzz: ## Run every fuzz target for FUZZTIME
 bench: ## Measure Sunset, its alternatives and the raw limit, in one table (some hours)
 	go run ./test/bench
 
+KOR ?=
+POPEYE ?=
+
+.PHONY: peers
+peers: control-plane ## Compare what kor, popeye and Sunset report about the objects of the samples (KOR=/path/to/kor POPEYE=/path/to/popeye)
+	go run ./test/peers -kor "$(KOR)" -popeye "$(POPEYE)"
+
 .PHONY: demo
 demo: ## Show Sunset on a separate control plane (DEMO_ONCE=1 ends after one run)
 	@dir=$$(mktemp -d); trap : INT; \

@@ -166,16 +166,17 @@ func declarations(all []*policy.Policy, replacing ...*policy.Policy) (others []*
 }
 
 const unusedHelp = `Show which objects nothing uses: ConfigMaps and Secrets that nothing names, Services whose selector matches nothing,
-bindings of roles that do not exist, and others. The command deletes nothing, and Sunset need not be installed. It evaluates
-the rules of the samples unused-configmaps, unused-secrets and unused/*, on the cluster, or only on the objects in files.
+bindings of roles that do not exist, finished Jobs and Pods that no controller deletes, and others. The command deletes
+nothing, and Sunset need not be installed. It evaluates the rules of the samples unused-configmaps, unused-secrets and
+unused/*, on the cluster, or only on the objects in files.
 
 No command can prove that an object is unused: a program may read it by a name that is in its code. Declare the references
 of custom resources with spec.references of policies: those of the policies in the cluster and in files count. If a kind
 cannot be listed, or an object cannot be read, objects that may depend on it are not shown, and the command prints the
 cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
 
-SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
-has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
+SINCE is the time since which the object has been unused: for Jobs and Pods since they finished, for others if a policy of
+the cluster with the name and the rules of a sample has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
 estimated. In JSON and YAML, the output is that of preview, with only the objects that nothing uses. -o html
 writes a page to share: one file that needs no network.
 

@@ -15,7 +15,7 @@ import (
 // TestUnusedPoliciesAreThoseOfTheSamples fails if make generate has not copied the samples.
 func TestUnusedPoliciesAreThoseOfTheSamples(t *testing.T) {
 	files, err := filepath.Glob("unused/*.yaml")
-	if err != nil || len(files) != 9 {
+	if err != nil || len(files) != 10 {
 		t.Fatalf("%d policies, %v", len(files), err)
 	}
 	for _, file := range files {
@@ -39,6 +39,7 @@ func TestUnusedObjectsOfFiles(t *testing.T) {
 		"access":   {"ClusterRole          left ", "ClusterRoleBinding   no-role ", "Role                 left ", "RoleBinding          no-account ", "RoleBinding          no-role "},
 		"volumes":  {"PersistentVolumeClaim   copy ", "PersistentVolumeClaim   data-gone-0 ", "PersistentVolumeClaim   left ", "PersistentVolume        pv-7 "},
 		"accounts": {"ServiceAccount   left "},
+		"jobs":     {"Job    migrate ", "Pod    web-7c9d8b6f54-8kq2t   2026-02-10T08:30:00Z   unused-jobs/pods"},
 	} {
 		wants(t, run(t, "", "unused", "-f", samples+"/unused/"+sample+"/objects.yaml"), command.ExitOK, want...)
 	}
@@ -51,6 +52,7 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 			[]string{"service/web", "service/db", "service/check", "service/legacy", "service/payments", "service/mail", "default-deny", "half", "mixed", "actions", "moved", "ledger"}},
 		"workloads": {[]string{"deployment.apps/trial", "horizontalpodautoscaler.autoscaling/gone", "poddisruptionbudget.policy/gone", "statefulset.apps/db"},
 			[]string{"deployment.apps/queue", "paused", "checkout", "cart", "cache", "rollout", "web-5b6c8f9d77", "ledger", "poddisruptionbudget.policy/db"}},
+		"jobs":     {[]string{"job.batch/migrate", "job.batch/import", "pod/debug", "pod/web-7c9d8b6f54-8kq2t"}, []string{"report", "backup", "training", "reindex", "seed", "smoke-test", "shell", "import-q5r8d", "pipeline", "zz7hp", "c4m9r"}},
 		"routes":   {[]string{"httproute.gateway.networking.k8s.io/old", "grpcroute.gateway.networking.k8s.io/calls"}, []string{"waypoint", "streams", "models", "import", "redirect"}},
 		"classes":  {[]string{"volumeattachment.storage.k8s.io/csi-2", "storageclass.storage.k8s.io/old"}, []string{"csi-4", "standard", "slow", "scratch", "internal", "system-"}},
 		"volumes":  {[]string{"persistentvolumeclaim/left", "persistentvolumeclaim/data-gone-0"}, []string{"machine", "mounted", "data-db-0", "data-db-23", "data-kruise-1", "waiting", "ledger", "pv-8", "pv-9"}},

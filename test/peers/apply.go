@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// applier creates objects as an administrator.
+type applier struct {
+	client  client.Client
+	config  *rest.Config
+	builtIn *runtime.Scheme
+}
+
+func newApplier(config *rest.Config) (*applier, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	return &applier{client: c, config: config, builtIn: scheme}, err
+}
+
+// apply creates the definitions of custom resources, the namespaces and the objects, with their status.
+func (a *applier) apply(ctx context.Context, s *state) error {
+	if _, err := envtest.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.objects)}); err != nil {
+		return err
+	}
+	namespaces := sets.New[string]()
+	for _, o := range s.objects {
+		namespaces.Insert(o.GetNamespace())
+	}
+	for _, name := range sets.List(namespaces.Delete("", metav1.NamespaceDefault)) {
+		if err := a.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+	}
+	// Pods and claims need their classes.
+	for _, o := range slices.SortedStableFunc(slices.Values(s.objects), func(x, y *unstructured.Unstructured) int {
+		return strings.Compare(x.GetNamespace(), y.GetNamespace())
+	}) {
+		if err := a.create(ctx, o.DeepCopy()); err != nil {
+			return fmt.Errorf("create %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// definitions returns one definition, which accepts any field, for each kind that Kubernetes does not have.
+func (a *applier) definitions(objects []*unstructured.Unstructured) []*apiextensionsv1.CustomResourceDefinition {
+	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, o := range objects {
+		if kind := o.GroupVersionKind(); !a.builtIn.Recognizes(kind) {
+			d := definition(kind, o.GetNamespace() != "")
+			all[d.Name] = d
+		}
+	}
+	for _, o := range objects { // the samples have some
+		if o.GetKind() == "CustomResourceDefinition" {
+			delete(all, o.GetName())
+		}
+	}
+	return slices.Collect(maps.Values(all))
+}
+
+func definition(kind schema.GroupVersionKind, namespaced bool) *apiextensionsv1.CustomResourceDefinition {
+	plural, singular := meta.UnsafeGuessKindToResource(kind)
+	scope := apiextensionsv1.ClusterScoped
+	if namespaced {
+		scope = apiextensionsv1.NamespaceScoped
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        plural.Resource + "." + kind.Group,
+			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: scope,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: plural.Resource, Singular: singular.Resource},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+}
+
+// create creates an object, and writes its status if the API server has not taken it.
+func (a *applier) create(ctx context.Context, o *unstructured.Unstructured) error {
+	status, hasStatus := o.Object["status"]
+	prepare(o)
+	// A definition of the samples may have been created above, and an object of a new kind needs a moment.
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := a.client.Create(ctx, o)
+		return err == nil, client.IgnoreNotFound(ignoreNoMatch(err))
+	})
+	isDefinition := o.GroupVersionKind().Group == apiextensionsv1.GroupName // the API server writes its status
+	if err != nil || !hasStatus || isDefinition || !a.builtIn.Recognizes(o.GroupVersionKind()) {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		if err := a.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err
+		}
+		o.Object["status"] = status
+		err := a.client.Status().Update(ctx, o)
+		if apierrors.IsConflict(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// endpointsKnown waits until each Service with a selector has EndpointSlices, which kor reads, and Endpoints, which popeye reads. The
+// running Pods get an address first, because the samples have none.
+func (a *applier) endpointsKnown(ctx context.Context, s *state) error {
+	for i, o := range s.objects {
+		if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); o.GetKind() != "Pod" || phase != string(corev1.PodRunning) {
+			continue
+		}
+		var pod corev1.Pod
+		if err := a.client.Get(ctx, client.ObjectKeyFromObject(o), &pod); err != nil {
+			return err
+		}
+		pod.Status.PodIP = fmt.Sprintf("10.0.0.%d", i%250+1)
+		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+		if len(pod.Status.Conditions) == 0 {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		if err := a.client.Status().Update(ctx, &pod); err != nil {
+			return err
+		}
+	}
+	for _, o := range s.objects {
+		selector, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+		if kind, _, _ := unstructured.NestedString(o.Object, "spec", "type"); o.GetKind() != "Service" || len(selector) == 0 || kind == string(corev1.ServiceTypeExternalName) {
+			continue
+		}
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			var slices discoveryv1.EndpointSliceList
+			err := a.client.List(ctx, &slices, client.InNamespace(o.GetNamespace()), client.MatchingLabels{discoveryv1.LabelServiceName: o.GetName()})
+			if err != nil || len(slices.Items) == 0 {
+				return false, err
+			}
+			return true, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait for the EndpointSlices of Service %s/%s: %w", o.GetNamespace(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func ignoreNoMatch(err error) error {
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
+}
+
+// prepare removes what only the API server sets, and adds what it requires and the samples, which show what rules can read, lack.
+func prepare(o *unstructured.Unstructured) {
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	switch o.GetKind() {
+	case "Service": // the API server assigns an address
+		if address, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
+			unstructured.RemoveNestedField(o.Object, "spec", "clusterIP")
+		}
+	case "Secret":
+		o.Object["stringData"] = secretData(o)
+	}
+}
+
+func secretData(o *unstructured.Unstructured) map[string]any {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	switch corev1.SecretType(kind) {
+	case corev1.SecretTypeTLS:
+		return map[string]any{corev1.TLSCertKey: "", corev1.TLSPrivateKeyKey: ""}
+	case corev1.SecretTypeDockerConfigJson:
+		return map[string]any{corev1.DockerConfigJsonKey: "{}"}
+	}
+	return map[string]any{}
+}

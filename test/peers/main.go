@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// controllers are those that a comparison needs: the tools read endpoints. Without the others, the API server keeps each
+// object and status as the samples have it.
+var controllers = []string{"endpoints-controller", "endpointslice-controller"}
+
+// options are paths of programs; empty means that the tool does not run.
+type options struct{ kor, popeye, samples string }
+
+func main() {
+	var o options
+	flag.StringVar(&o.kor, "kor", "", "path of kor; empty: do not run it")
+	flag.StringVar(&o.popeye, "popeye", "", "path of popeye; empty: do not run it")
+	flag.StringVar(&o.samples, "samples", "samples", "directory of the samples")
+	flag.Parse()
+	if err := run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	dirs, err := sampleDirs(o.samples)
+	if err != nil {
+		return err
+	}
+	s, err := readState(dirs...)
+	if err != nil {
+		return err
+	}
+	plane, err := cluster.Start(ctx, cluster.Options{Controllers: controllers})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	a, err := newApplier(plane.Config())
+	if err != nil {
+		return err
+	}
+	if err := a.apply(ctx, s); err != nil {
+		return err
+	}
+	if err := a.endpointsKnown(ctx, s); err != nil {
+		return err
+	}
+	columns, err := o.ask(ctx, plane.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	return write(os.Stdout, s, columns)
+}
+
+// sampleDirs are the samples about unused objects.
+func sampleDirs(samples string) ([]string, error) {
+	dirs, err := filepath.Glob(filepath.Join(samples, "unused", "*"))
+	if err == nil && len(dirs) == 0 {
+		err = fmt.Errorf("no samples in %s: run the program in the root of the repository", samples)
+	}
+	return append(dirs, filepath.Join(samples, "unused-configmaps"), filepath.Join(samples, "unused-secrets")), err
+}
+
+// ask runs the tools on the control plane.
+func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err error) {
+	home, err := os.MkdirTemp("", "sunset-peers-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	for _, tool := range []struct {
+		name, path string
+		run        func(ctx context.Context, path, kubeconfig, home string) (reported, error)
+	}{{"kor", o.kor, runKor}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
+		if tool.path == "" {
+			continue
+		}
+		found, err := tool.run(ctx, tool.path, kubeconfig, home)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, column{tool.name, found})
+	}
+	return all, nil
+}

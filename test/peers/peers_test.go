@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+// TestParse: the outputs are shortened from those of the tools.
+func TestParse(t *testing.T) {
+	for name, test := range map[string]struct {
+		parse func([]byte) (reported, error)
+		out   string
+		want  []subject
+	}{
+		"kor has its own names of kinds": {parseKor,
+			`{"": {"Pv": ["pv-1"]}, "shop": {"Pvc": ["data"], "Role": ["left"], "Hpa": null}}`,
+			[]subject{{"PersistentVolume", "", "pv-1"}, {"PersistentVolumeClaim", "shop", "data"}, {"Role", "shop", "left"}}},
+		"popeye's findings about health and keys do not count": {parsePopeye,
+			`{"popeye": {"sections": [
+			  {"linter": "configmaps", "issues": {"shop/a": [{"message": "[POP-400] Used? Unable to locate resource reference"}], "shop/b": [{"message": "[POP-401] Key \"x\" used? Unable to locate key reference"}]}},
+			  {"linter": "clusterroles", "issues": {"c": [{"message": "[POP-400] Used? Unable to locate resource reference"}], "d": null}},
+			  {"linter": "nodes", "issues": {"n": [{"message": "[POP-400] Used? Unable to locate resource reference"}]}}]}}`,
+			[]subject{{"ClusterRole", "", "c"}, {"ConfigMap", "shop", "a"}}},
+		"kubectl sunset unused": {parseSunset,
+			`{"kind": "Preview", "verdicts": [{"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "db", "action": "Wait"}]}`,
+			[]subject{{"Secret", "shop", "db"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.parse([]byte(test.out))
+			expect.NoError(t, err)
+			if !got.HasAll(test.want...) || got.Len() != len(test.want) {
+				t.Errorf("got %v, want %v", got.UnsortedList(), test.want)
+			}
+			if _, err := test.parse([]byte("no JSON")); err == nil {
+				t.Error("accepts an output that is not JSON")
+			}
+		})
+	}
+}
+
+// TestEachSampleHasItsOwnNamespace: also in the references between its objects.
+func TestEachSampleHasItsOwnNamespace(t *testing.T) {
+	dirs, err := sampleDirs("../../samples")
+	expect.NoError(t, err)
+	s, err := readState(dirs...)
+	expect.NoError(t, err)
+	seen := map[subject]bool{}
+	for _, o := range s.objects {
+		id := subject{o.GetKind(), o.GetNamespace(), o.GetName()}
+		if seen[id] {
+			t.Errorf("two samples have %s", id)
+		}
+		seen[id] = true
+		if strings.Contains(string(must(o.MarshalJSON())), `amespace":"`+sharedNamespace+`"`) {
+			t.Errorf("%s names the namespace %s", id, sharedNamespace)
+		}
+	}
+	for id := range s.unused {
+		if !seen[id] {
+			t.Errorf("a want.yaml decides about %s, which is in no objects.yaml", id)
+		}
+	}
+	used, unused := s.count("")
+	if used < 80 || unused < 30 {
+		t.Errorf("only %d objects in use, %d unused", used, unused)
+	}
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func TestWrite(t *testing.T) {
+	s := &state{unused: map[subject]bool{{"Role", "shop", "left"}: true, {"Role", "shop", "reader"}: false, {"Pod", "shop", "debug"}: true}}
+	var b strings.Builder
+	found := reported{}
+	found.Insert(subject{"Role", "shop", "left"}, subject{"Role", "shop", "reader"}, subject{"Role", "other", "x"})
+	expect.NoError(t, write(&b, s, []column{{"kor", found}}))
+	for _, want := range []string{"| kind | in use | unused | kor |", "| Pod | 0 | 1 | 0, 0, 1 |", "| Role | 1 | 1 | 1, 1, 0 |", "| all | 1 | 2 | 1, 1, 1 |",
+		"kor, false positives:\n  Role shop/reader\n", "kor, misses:\n  Pod shop/debug\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// TestPrepare: the API server refuses an object without these changes.
+func TestPrepare(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "type": "kubernetes.io/tls", "metadata": map[string]any{"name": "a", "uid": "1"}}}
+	prepare(o)
+	if o.GetUID() != "" || o.Object["stringData"].(map[string]any)["tls.key"] != "" {
+		t.Errorf("got %v", o.Object)
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// sharedNamespace is the namespace of most objects of the samples. Objects of several samples have the same name, so each sample gets
+// its own.
+const sharedNamespace = "shop"
+
+// subject is an object that a sample decides about.
+type subject struct{ kind, namespace, name string }
+
+func (s subject) String() string {
+	if s.namespace == "" {
+		return s.kind + " " + s.name
+	}
+	return s.kind + " " + s.namespace + "/" + s.name
+}
+
+// state is the objects of several samples, and which of the subjects are unused.
+type state struct {
+	objects []*unstructured.Unstructured
+	unused  map[subject]bool
+}
+
+// readState reads the samples in directories.
+func readState(dirs ...string) (*state, error) {
+	s := &state{unused: map[subject]bool{}}
+	for _, dir := range dirs {
+		if err := s.add(dir); err != nil {
+			return nil, fmt.Errorf("read sample %s: %w", dir, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *state) add(dir string) error {
+	var want struct {
+		Verdicts []struct{ Kind, Namespace, Name, Action string }
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(data, &want); err != nil {
+		return err
+	}
+	objects, err := readObjects(filepath.Join(dir, "objects.yaml"))
+	if err != nil {
+		return err
+	}
+	own := sharedNamespace + "-" + filepath.Base(dir)
+	for _, o := range objects {
+		rename(o.Object, own)
+		s.objects = append(s.objects, o)
+	}
+	for _, v := range want.Verdicts {
+		s.unused[subject{v.Kind, renamed(v.Namespace, own), v.Name}] = v.Action != "Keep"
+	}
+	return nil
+}
+
+// readObjects reads the documents of a file, and the items of lists.
+func readObjects(file string) (all []*unstructured.Unstructured, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		var o unstructured.Unstructured
+		switch err := decoder.Decode(&o); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		case !o.IsList():
+			all = append(all, &o)
+			continue
+		}
+		err := o.EachListItem(func(item runtime.Object) error {
+			all = append(all, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// rename replaces the shared namespace wherever a field of an object names a namespace.
+func rename(value any, own string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			if text, ok := field.(string); ok && strings.HasSuffix(strings.ToLower(key), "namespace") {
+				v[key] = renamed(text, own)
+				continue
+			}
+			rename(field, own)
+		}
+	case []any:
+		for _, item := range v {
+			rename(item, own)
+		}
+	}
+}
+
+func renamed(namespace, own string) string {
+	if namespace == sharedNamespace {
+		return own
+	}
+	return namespace
+}
+
+// kinds are the kinds of the subjects, sorted.
+func (s *state) kinds() (all []string) {
+	for subject := range s.unused {
+		all = append(all, subject.kind)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

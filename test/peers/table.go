@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// column is what one tool reports.
+type column struct {
+	tool  string
+	found reported
+}
+
+// score compares what a tool reports with what is unused, among some subjects.
+type score struct {
+	right         int
+	wrong, missed []subject // sorted
+}
+
+func (s *state) score(found reported, kind string) (sc score) {
+	for subject, unused := range s.unused {
+		switch has := found.Has(subject); {
+		case kind != "" && subject.kind != kind:
+		case has && unused:
+			sc.right++
+		case has:
+			sc.wrong = append(sc.wrong, subject)
+		case unused:
+			sc.missed = append(sc.missed, subject)
+		}
+	}
+	slices.SortFunc(sc.wrong, compare)
+	slices.SortFunc(sc.missed, compare)
+	return sc
+}
+
+func compare(a, b subject) int {
+	return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+}
+
+// count returns how many subjects of a kind are in use, and how many are unused.
+func (s *state) count(kind string) (used, unused int) {
+	for subject, is := range s.unused {
+		switch {
+		case kind != "" && subject.kind != kind:
+		case is:
+			unused++
+		default:
+			used++
+		}
+	}
+	return used, unused
+}
+
+// write prints a table in Markdown, a row for each kind, and then the objects behind the numbers.
+func write(w io.Writer, s *state, columns []column) error {
+	var b strings.Builder
+	b.WriteString("| kind | in use | unused |")
+	for _, c := range columns {
+		fmt.Fprintf(&b, " %s |", c.tool)
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, kind := range append(s.kinds(), "") {
+		used, unused := s.count(kind)
+		fmt.Fprintf(&b, "| %s | %d | %d |", cmp.Or(kind, "all"), used, unused)
+		for _, c := range columns {
+			sc := s.score(c.found, kind)
+			fmt.Fprintf(&b, " %d, %d, %d |", sc.right, len(sc.wrong), len(sc.missed))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nEach tool: reported rightly, false positives, misses.\n")
+	for _, c := range columns {
+		sc := s.score(c.found, "")
+		fmt.Fprintf(&b, "\n%s, false positives:\n%s%s, misses:\n%s", c.tool, lines(sc.wrong), c.tool, lines(sc.missed))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func lines(all []subject) string {
+	var b strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&b, "  %s\n", s)
+	}
+	return b.String()
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -106,37 +105,6 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 		e.bound = &waiting
 	}
 	return &waiting
-}
-
-// permission is the known state of the permissions that a rule needs, and what is known of its kind.
-type permission struct {
-	err            error
-	known, allowed bool
-	preferred      schema.GroupVersionKind // see policy.Rule.Preferred
-}
-
-func (p permission) unpermitted() bool { return p.err != nil || !p.known }
-
-// isOf reports whether a rule of a snapshot has the same state.
-func (p permission) isOf(r *policy.Rule) bool {
-	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed && r.Preferred == p.preferred
-}
-
-// permissions returns the state for each rule of a policy. Rules of ClusterRetentionPolicies need no permissions.
-func (l *Reconciler) permissions(p *policy.Policy) []permission {
-	all := make([]permission, len(p.Rules))
-	for i, r := range p.Rules {
-		switch {
-		case r.Namespace == "":
-			all[i] = permission{known: true, allowed: true}
-		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same permissions
-			all[i] = all[i-1]
-		default:
-			all[i].err, all[i].known = l.Permissions.Known(r)
-			all[i].allowed, all[i].preferred = l.Permissions.Allowed(r), l.Permissions.Preferred(r)
-		}
-	}
-	return all
 }
 
 // rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. affected

@@ -78,13 +78,16 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// with adds a permission that is not in the list and has verbs.
+// with adds a permission that has verbs, or its verbs to the one for the same resource.
 func with(all []rbac.Permission, p rbac.Permission) []rbac.Permission {
-	known := slices.ContainsFunc(all, func(q rbac.Permission) bool { return q.For == p.For })
-	if known || len(p.Verbs) == 0 {
-		return all
+	known := slices.IndexFunc(all, func(q rbac.Permission) bool { return q.For == p.For })
+	switch {
+	case known >= 0:
+		all[known] = all[known].And(p.Verbs...)
+	case len(p.Verbs) > 0:
+		all = append(all, p)
 	}
-	return append(all, p)
+	return all
 }
 
 // permitted returns whether the ServiceAccount of a policy has the permissions that its rules need.
@@ -120,10 +123,18 @@ func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
 func (v *statusInput) missingOfAccount(p *policy.Policy) (missing []rbac.Permission) {
 	for _, r := range p.Rules {
 		if lack := (*permissions.Missing)(nil); !r.Invalid() && errors.As(v.forbidden(r), &lack) {
-			missing = with(missing, rbac.OfAccount(p, policy.StoredAs(r.Kind), lack.Resource))
+			missing = with(missing, accountNeeds(p, r, lack.Resource))
 		}
 	}
 	return missing
+}
+
+// accountNeeds is the permission on a resource that the ServiceAccount of a rule needs.
+func accountNeeds(p *policy.Policy, r *policy.Rule, resource schema.GroupResource) rbac.Permission {
+	if r.Snapshot != nil && resource == rbac.VolumeSnapshots {
+		return rbac.OfAccountSnapshots(p)
+	}
+	return rbac.OfAccount(p, policy.StoredAs(r.Kind), resource)
 }
 
 var errNotAsked = errors.New("not known yet")

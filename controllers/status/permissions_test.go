@@ -69,6 +69,29 @@ func TestPermissionsThatAnAccountLacks(t *testing.T) {
 	}, s.MissingPermissions)
 }
 
+// TestSnapshotsThatAnAccountMayNotCreate: the status has the permission on VolumeSnapshots, besides those of a rule that deletes them.
+func TestSnapshotsThatAnAccountMayNotCreate(t *testing.T) {
+	makes := func(r *policy.Rule) { r.Kind, r.Snapshot = policy.ClaimKind, &policy.ClaimSnapshot{} }
+	deletes := func(r *policy.Rule) { r.Kind = policy.VolumeSnapshotKind }
+	lack := &permissions.Missing{Resource: rbac.VolumeSnapshots, What: "ServiceAccount cleaner may not create volumesnapshots.snapshot.storage.k8s.io in namespace team-a"}
+	for name, test := range map[string]struct {
+		policy *policy.Policy
+		verbs  []string
+	}{
+		"a rule that makes them":              {ownPolicy(v1alpha1.Enforce, rule("a", makes)), []string{"create"}},
+		"another rule that deletes them":      {ownPolicy(v1alpha1.Enforce, rule("a", makes), rule("b", deletes)), []string{"list", "create", "delete"}},
+		"only a rule that does not make them": {ownPolicy(v1alpha1.Enforce, rule("b", deletes)), []string{"list", "delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := status.View{Compiled: compiledOf(test.policy), Permissions: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(test.policy)
+			expect.Equal(t, "message", lack.What+"; to grant what is missing, run kubectl sunset rbac own -n team-a --missing | kubectl apply -f -", message(s, v1alpha1.ConditionPermitted))
+			expect.Equal(t, "missing permissions", []v1alpha1.MissingPermission{
+				{ServiceAccount: "cleaner", APIGroup: "snapshot.storage.k8s.io", Resource: "volumesnapshots", Verbs: test.verbs, Namespace: "team-a"},
+			}, s.MissingPermissions)
+		})
+	}
+}
+
 // TestConditionMessageIsOneLine, although authors of policies choose the names in it.
 func TestConditionMessageIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"

@@ -94,11 +94,16 @@ func OfSnapshots(p *policy.Policy) (all []Permission) {
 	}
 	all = append(all, on(p, VolumeSnapshots).And("get", "create"))
 	if p.Namespace != "" {
-		own := on(p, VolumeSnapshots).And("create")
-		own.Namespace, own.Account = p.Namespace, p.ServiceAccount
-		all = append(all, own)
+		all = append(all, OfAccountSnapshots(p))
 	}
 	return all
+}
+
+// OfAccountSnapshots is the permission that the ServiceAccount of a RetentionPolicy needs so that its rules make VolumeSnapshots.
+func OfAccountSnapshots(p *policy.Policy) Permission {
+	own := on(p, VolumeSnapshots).And("create")
+	own.Namespace, own.Account = p.Namespace, p.ServiceAccount
+	return own
 }
 
 // VolumeSnapshots is the resource of VolumeSnapshots.

@@ -47,6 +47,15 @@ func TestRBACWithoutACluster(t *testing.T) {
 	wants(t, run(t, "", "rbac", "--local", "-f", "testdata/rbac.yaml"), command.ExitOK, "note: batch deletes owners of objects: name the kinds of owners with --owners")
 }
 
+// TestRBACOfSnapshots: a rule with a snapshot needs to create VolumeSnapshots, also with the ServiceAccount of a RetentionPolicy.
+func TestRBACOfSnapshots(t *testing.T) {
+	const own = `{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {name: own, namespace: team-a},
+  spec: {serviceAccountName: cleaner, rules: [{name: claims, target: {apiVersion: v1, kind: PersistentVolumeClaim}, eligible: references.count == 0, ttl: 1d, snapshot: {}}]}}`
+	wants(t, run(t, own, "rbac", "--local", "-f", "-", "--allow-kinds=PersistentVolumeClaim"), command.ExitOK,
+		`{apiGroups: ["snapshot.storage.k8s.io"], resources: ["volumesnapshots"], verbs: [get, create]}`,
+		`{apiGroups: ["snapshot.storage.k8s.io"], resources: ["volumesnapshots"], verbs: [create]}`)
+}
+
 func TestRBACIsWhatTheClusterServes(t *testing.T) {
 	s, asked := letting(t)
 	got := s.run(t, "", "rbac", "-f", "testdata/rbac.yaml")

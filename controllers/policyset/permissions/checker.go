@@ -50,7 +50,7 @@ type Checker struct {
 	changes   uint64                                       // of answers and preferred versions
 }
 
-// question is the set of permissions that one rule needs.
+// question is a set of permissions for one kind that a rule needs.
 type question struct {
 	namespace, account string
 	kind               schema.GroupVersionKind
@@ -86,16 +86,19 @@ func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.R
 }
 
 // Check returns nil if the ServiceAccount of a rule may list and delete objects of the rule's kind, and patch them if the rule
-// sets marks, and create VolumeSnapshots if the rule makes them. The answer is at most a second old; since is when it was requested. The error wraps ErrMissing if a permission is
-// missing.
+// sets marks, and create VolumeSnapshots if the rule makes them. The answer is at most a second old; since is when it was
+// requested. The error wraps ErrMissing if a permission is missing.
 func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
-	since, err = c.check(ctx, questionOf(r), freshFor)
-	if err != nil || r.Snapshot == nil {
-		return since, err
+	for _, q := range questionsOf(r) {
+		at, err := c.check(ctx, q, freshFor)
+		if since.IsZero() || at.Before(since) {
+			since = at
+		}
+		if err != nil {
+			return since, err
+		}
 	}
-	create := question{namespace: r.Namespace, account: r.ServiceAccount, kind: policy.VolumeSnapshotKind, verbs: "create"}
-	at, err := c.check(ctx, create, freshFor)
-	return slices.MinFunc([]time.Time{since, at}, time.Time.Compare), err
+	return since, nil
 }
 
 // CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second
@@ -104,19 +107,24 @@ func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.Gr
 	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, freshFor)
 }
 
-// Known returns the latest answer about a rule, of any age; ok is false if there is none yet.
+// Known returns the latest answers about a rule, of any age, as the first error; ok is false if there is no error and an answer
+// is missing.
 func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, ok := c.answers[questionOf(r)]
-	return a.err, ok
+	for _, q := range questionsOf(r) {
+		if a, known := c.answers[q]; !known || a.err != nil {
+			return a.err, known
+		}
+	}
+	return nil, true
 }
 
-// Allowed reports whether the ServiceAccount of a rule had its permissions by the last response of the API server, of any age.
+// Allowed reports whether the ServiceAccount of a rule had its permissions by the last responses of the API server, of any age.
 func (c *Checker) Allowed(r *policy.Rule) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.answers[questionOf(r)].allowed
+	return !slices.ContainsFunc(questionsOf(r), func(q question) bool { return !c.answers[q].allowed })
 }
 
 // Preferred returns the version of a rule's kind that the API server prefers, by its last answer about the kind; zero if there is
@@ -143,8 +151,15 @@ func (c *Checker) prefers(kind schema.GroupKind) (changed bool) {
 	return true
 }
 
-func questionOf(r *policy.Rule) question {
-	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(rbac.AccountVerbs(r), ",")}
+// questionsOf returns the questions about a rule: first about the kind that it targets, then about VolumeSnapshots if it makes them.
+func questionsOf(r *policy.Rule) []question {
+	of := question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(rbac.AccountVerbs(r), ",")}
+	if r.Snapshot == nil {
+		return []question{of}
+	}
+	create := of
+	create.kind, create.verbs = policy.VolumeSnapshotKind, "create"
+	return []question{of, create}
 }
 
 // check also returns when the answer was requested.

@@ -49,6 +49,10 @@ func TestCheck(t *testing.T) {
 		"patch is missing, and not needed":       {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
 		"patch is missing, and needed for marks": {[]string{"patch"}, rule(fixture.Marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
 		"patch is granted, and needed for marks": {nil, rule(fixture.Marking), []string{"list", "delete", "patch"}, ""},
+		"create is missing, and not needed":      {[]string{"create"}, rule(), []string{"list", "delete"}, ""},
+		"create is missing, for snapshots":       {[]string{"create"}, rule(fixture.Marking, snapshots), []string{"list", "delete", "patch", "create"}, "missing permission: ServiceAccount cleaner may not create volumesnapshots.snapshot.storage.k8s.io in namespace team-a"},
+		"create is granted, for snapshots":       {nil, rule(fixture.Marking, snapshots), []string{"list", "delete", "patch", "create"}, ""},
+		"delete is missing, before snapshots":    {[]string{"delete", "create"}, rule(snapshots), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
 		"a cluster-scoped kind":                  {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
 		"without a ServiceAccount":               {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
 		"a kind that the cluster does not have":  {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
@@ -68,8 +72,20 @@ func TestCheck(t *testing.T) {
 			if !ok || !errors.Is(known, err) {
 				t.Errorf("known %v, %v", known, ok)
 			}
+			expect.Equal(t, "allowed", err == nil, c.Allowed(test.rule))
 		})
 	}
+}
+
+// TestSnapshotsNeedAnAnswerOfTheirOwn: the permissions on the kind say nothing about VolumeSnapshots.
+func TestSnapshotsNeedAnAnswerOfTheirOwn(t *testing.T) {
+	_, _, c := newServedChecker()
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	_, known := c.Known(rule(snapshots))
+	expect.Equal(t, "known", false, known)
+	expect.Equal(t, "allowed", false, c.Allowed(rule(snapshots)))
 }
 
 func TestCheckOwner(t *testing.T) {

@@ -36,6 +36,9 @@ func of(account string) func(r *policy.Rule) {
 	return func(r *policy.Rule) { r.ServiceAccount = account }
 }
 
+// snapshots makes a rule create VolumeSnapshots.
+func snapshots(r *policy.Rule) { r.Snapshot = &policy.ClaimSnapshot{} }
+
 // server answers SubjectAccessReviews. It allows everything except denied verbs.
 type server struct {
 	authorizationclient.SubjectAccessReviewInterface // only Create is called
@@ -96,6 +99,7 @@ func newChecker(s *server, c clock.Clock) *permissions.Checker {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(fixture.Jobs, meta.RESTScopeNamespace)
 	mapper.Add(fixture.Nodes, meta.RESTScopeRoot)
+	mapper.Add(policy.VolumeSnapshotKind, meta.RESTScopeNamespace)
 	return permissions.New(s, mapper, c)
 }
 

@@ -71,7 +71,9 @@ func (l *Refresher) askNew(ctx context.Context) (asked bool) {
 	for _, r := range l.Rules() {
 		if _, known := l.Known(r); !known && !namespaces[r.Namespace] {
 			namespaces[r.Namespace], asked = true, true
-			_, _ = l.check(ctx, questionOf(r), 0)
+			for _, q := range questionsOf(r) {
+				_, _ = l.check(ctx, q, 0)
+			}
 		}
 	}
 	return asked
@@ -93,7 +95,9 @@ func (l *Refresher) askAgain(ctx context.Context) {
 				if before == nil {
 					maxAge = allowedEvery
 				}
-				_, _ = l.check(ctx, questionOf(r), maxAge)
+				for _, q := range questionsOf(r) {
+					_, _ = l.check(ctx, q, maxAge)
+				}
 			}
 		}
 		l.prune(began)

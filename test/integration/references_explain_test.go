@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -72,17 +74,23 @@ spec:
   - {name: secrets, target: {apiVersion: v1, kind: Secret}, eligible: references.count == 0, ttl: 1d}
 `
 
-// mayListAllButPods grants a user permission to read everything that the command reads, except Pods.
+// mayListAllButPods grants a user permission to read everything that the command reads, except Pods. That includes custom resources
+// that the references of Kubernetes know, which another test may have installed on the control plane.
 func (w *env) mayListAllButPods(user string) {
 	w.Helper()
 	read := []string{"get", "list"}
+	groups := sets.New("sunset-k8s.io")
+	for _, r := range builtin.References() {
+		groups.Insert(r.From.Group)
+	}
+	groups.Delete("")
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Verbs: read, Resources: []string{
 				"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
 			}},
-			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "sunset-k8s.io"}, Verbs: read, Resources: []string{"*"}},
+			{APIGroups: sets.List(groups), Verbs: read, Resources: []string{"*"}},
 		},
 	}
 	w.create(role)

@@ -169,7 +169,7 @@ func (w *worker) addAll(ctx context.Context, key groupKey, l *lease, items []*it
 			w.retry(fmt.Errorf("%s: %w", i.request.target, why), i.request)
 		}
 		l.drop(i)
-		*i = item{request: i.request}
+		i.clear()
 	}
 }
 

@@ -3,9 +3,11 @@
 package archives
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -21,12 +23,34 @@ import (
 // item is a target whose record is being made.
 type item struct {
 	request    *request
-	object     []byte // as the API server sent it
+	object     []byte        // as the API server sent it
+	buffer     *bytes.Buffer // that has the object; nil if nothing else may use the bytes later
 	dependents []dependent
 	events     []json.RawMessage
 	logs       []archive.Log
 	bytes      int64 // of all of these in the share of the namespace; below the lease's mu
 	extra      int64 // bytes in the memory for large records
+}
+
+// buffers have objects of listings until these are in a segment: otherwise a backlog allocates each object once more.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
+const bufferMost = 64 << 10 // bytes of a buffer that is used again
+
+// hold copies an object of a listing.
+func (i *item) hold(data []byte) {
+	i.buffer = buffers.Get().(*bytes.Buffer)
+	i.buffer.Reset()
+	i.buffer.Write(data)
+	i.object = i.buffer.Bytes()
+}
+
+// clear forgets everything but the request. Nothing may use the object after that.
+func (i *item) clear() {
+	if i.buffer != nil && i.buffer.Cap() <= bufferMost {
+		buffers.Put(i.buffer)
+	}
+	*i = item{request: i.request}
 }
 
 // dependent is an object that garbage collection deletes along with a target.

@@ -3,7 +3,6 @@
 package archives
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -120,7 +119,7 @@ func (f *found) visit(_ schema.GroupVersionKind, data []byte) error {
 		}
 		f.lease.force(i, int64(len(data)))
 	}
-	i.object = bytes.Clone(data) // the Builder adds apiVersion and kind
+	i.hold(data) // the Builder adds apiVersion and kind
 	f.items = append(f.items, i)
 	return nil
 }

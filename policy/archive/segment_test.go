@@ -132,6 +132,32 @@ func TestLinesAreAsEncodingJSONWritesThem(t *testing.T) {
 	}
 }
 
+// TestRecordIsOneLine: white space between tokens stays or not, but a record has no line break, and no bytes of the record before it.
+func TestRecordIsOneLine(t *testing.T) {
+	b := archive.NewBuilder()
+	var want []string
+	for _, change := range [][2]string{{`,`, `,`}, {`,`, ` ,	`}, {`,`, ",\r\n "}, {`{`, "{\r"}, {`"apiVersion":"batch/v1","kind":"Job",`, "\n"}, {`"apiVersion":"batch/v1","kind":"Job",`, " "}} {
+		o, r := subject("shop", "a", "7")
+		want = append(want, string(r.Object))
+		r.Object = json.RawMessage(strings.ReplaceAll(string(r.Object), change[0], change[1]))
+		r.Outcome = strings.Repeat("x", 100/len(want))
+		_, err := b.Add(o, r)
+		expect.NoError(t, err)
+	}
+	s, err := b.Seal(noon)
+	expect.NoError(t, err)
+	store, line := newBucket(), 0
+	expect.NoError(t, store.Write(t.Context(), s.Name, s.Data))
+	for f, err := range (&archive.Reader{Bucket: store}).Records(t.Context(), s.Name) {
+		expect.NoError(t, err)
+		var got bytes.Buffer
+		expect.NoError(t, json.Compact(&got, f.Record.Object))
+		expect.Equal(t, "object", want[line], got.String())
+		line++
+	}
+	expect.Equal(t, "records", len(want), line)
+}
+
 func TestAddRefuses(t *testing.T) {
 	version, record := subject("shop", "a", "7")
 	for name, test := range map[string]struct {

@@ -63,7 +63,8 @@ func (l *environment) archiveSearch(ctx context.Context) error {
 		{"archive ls by name", []string{"ls", "job/" + one.Name}},
 		{"archive ls by namespace and day", append([]string{"ls", "-n", one.Namespace}, between...)},
 		{"archive ls by namespace", []string{"ls", "-n", one.Namespace}},
-		{"archive ls by UID", []string{"ls", "--cel", fmt.Sprintf("record.uid == %q", one.UID)}},
+		{"archive ls by UID", []string{"ls", "--uid", string(one.UID)}},
+		{"archive ls by an expression", []string{"ls", "--cel", fmt.Sprintf("record.uid == %q", one.UID)}},
 		{"archive get by name", []string{"get", "job/" + one.Name}},
 	} {
 		if err := l.addSearch(ctx, search.what, append([]string{"archive", "--url", s.url}, search.args...)); err != nil {

@@ -133,6 +133,7 @@ type scenario struct {
 	name  string
 	run   func(*environment, context.Context) error
 	apart bool // it starts its own control planes
+	alone bool // it needs neither control planes nor the controller; it is apart too
 }
 
 // scenarios are in the order in which they are measured.
@@ -146,7 +147,7 @@ var scenarios = []scenario{
 	{name: "ledger", run: (*environment).ledger},
 	{name: "archive-drain", run: (*environment).archiveDrain},
 	{name: "archive-lateness", run: (*environment).archiveLate},
-	{name: "archive-search", run: (*environment).archiveSearch, apart: true},
+	{name: "archive-search", run: (*environment).archiveSearch, apart: true, alone: true},
 	{name: "kueue", run: (*environment).kueue},
 	{name: "standing", run: (*environment).standing},
 	{name: "pods", run: (*environment).pods, apart: true},
@@ -183,7 +184,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.sunset == "" {
+	if o.sunset == "" && slices.ContainsFunc(chosen, func(s scenario) bool { return !s.alone }) {
 		dir, err := os.MkdirTemp("", "sunset-bench-")
 		if err != nil {
 			return nil, err

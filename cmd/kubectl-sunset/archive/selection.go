@@ -59,6 +59,7 @@ type Selection struct {
 	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind
 	Selector     labels.Selector
 	Policy       string
+	UID          string    // of the object of a record; empty: all
 	Since, Until time.Time // of the deletion, or of the record if it has no result
 	Kept         bool      // also records of versions that Sunset did not delete
 	Whole        bool      // also the Namespace object, if Namespace is set and Objects is empty
@@ -114,7 +115,7 @@ const longestWait = 24 * time.Hour
 
 // query returns a query that matches at least what the selection does, and rejects most other records without reading them in full.
 func (s *Selection) query() archive.Query {
-	q := archive.Query{Selector: s.Selector, Policy: s.Policy, Until: s.Until}
+	q := archive.Query{Selector: s.Selector, Policy: s.Policy, UID: s.UID, Until: s.Until}
 	if !s.Since.IsZero() {
 		q.Since = s.Since.Add(-longestWait)
 	}

@@ -55,6 +55,7 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	flags.BoolVarP(&a.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped objects; the default with --url")
 	flags.StringVarP(&a.labels, "selector", "l", "", "only objects with these labels, such as app=web,tier!=cache")
 	flags.StringVar(&a.selection.Policy, "policy", "", "only objects that this policy deletes: NAME, or NAMESPACE/NAME for a RetentionPolicy")
+	flags.StringVar(&a.selection.UID, "uid", "", "only the object with this UID")
 	flags.BoolVar(&a.selection.Kept, "kept", false, "also records of versions that Sunset did not delete")
 	flags.StringVar(&a.condition, "cel", "", `only records for which this CEL expression is true, such as 'record.outcome == "Failed"'; the variable object is the archived object`)
 	flags.Var(&a.since, "since", "only deletions from this time on: RFC 3339, or a duration before now such as 7d")

@@ -100,6 +100,8 @@ func TestArchiveLs(t *testing.T) {
 		"pod/report-x -n prod":         "",
 		"-l team=a":                    "job.batch/report",
 		"--policy batch":               "job.batch/mail job.batch/report",
+		"--uid u2":                     "job.batch/mail",
+		"job/report --uid u2":          "",
 		"--kept":                       "configmap/kept " + all,
 		"--since 49h":                  "",
 		"--since 3d --until 49h":       all,

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -136,7 +135,7 @@ func runSunset(ctx context.Context, _, kubeconfig, _ string) (reported, error) {
 	var out, stderr bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &stderr}
 	if code := command.Run(ctx, []string{"unused", "-o", "json", "--kubeconfig", kubeconfig}, streams, time.Now()); code != command.ExitOK {
-		return nil, errors.New("kubectl sunset unused: " + stderr.String())
+		return nil, fmt.Errorf("kubectl sunset unused: exit code %d\n%s%s", code, out.String(), stderr.String())
 	}
 	return parseSunset(out.Bytes())
 }

@@ -46,6 +46,7 @@ func readState(dirs ...string) (*state, error) {
 			return nil, fmt.Errorf("read sample %s: %w", dir, err)
 		}
 	}
+	s.complete()
 	return s, nil
 }
 

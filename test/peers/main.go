@@ -93,7 +93,7 @@ func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err 
 	for _, tool := range []struct {
 		name, path string
 		run        func(ctx context.Context, path, kubeconfig, home string) (reported, error)
-	}{{"kor", o.kor, runKor}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
+	}{{"kor", o.kor, runKor}, {"kor, no owned objects", o.kor, runKorWithoutOwned}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
 		if tool.path == "" {
 			continue
 		}

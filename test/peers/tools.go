@@ -31,6 +31,15 @@ func runKor(ctx context.Context, path, kubeconfig, home string) (reported, error
 	return parseKor(out)
 }
 
+// runKorWithoutOwned runs kor with the flag that skips objects with owners.
+func runKorWithoutOwned(ctx context.Context, path, kubeconfig, home string) (reported, error) {
+	out, err := output(ctx, home, path, "all", "--ignore-owner-references", "--output", "json", "--kubeconfig", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return parseKor(out)
+}
+
 // runPopeye runs popeye, which ends with 1 if it finds anything.
 func runPopeye(ctx context.Context, path, kubeconfig, home string) (reported, error) {
 	out, err := output(ctx, home, path, "--all-namespaces", "--out", "json", "--force-exit-zero", "--kubeconfig", kubeconfig)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +43,7 @@ func newApplier(config *rest.Config) (*applier, error) {
 	return &applier{client: c, config: config, builtIn: scheme}, err
 }
 
-// apply creates the definitions of custom resources, the namespaces and the objects, with their status.
+// apply creates the definitions of custom resources, the namespaces and the objects, with their status, except those of applyTokens.
 func (a *applier) apply(ctx context.Context, s *state) error {
 	if _, err := envtest.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.objects)}); err != nil {
 		return err
@@ -58,10 +57,22 @@ func (a *applier) apply(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	// Pods and claims need their classes.
-	for _, o := range slices.SortedStableFunc(slices.Values(s.objects), func(x, y *unstructured.Unstructured) int {
-		return strings.Compare(x.GetNamespace(), y.GetNamespace())
-	}) {
+	return a.createEach(ctx, slices.DeleteFunc(s.sorted(), isToken))
+}
+
+// applyTokens creates the Secrets with tokens of ServiceAccounts. The controller manager always deletes those whose ServiceAccount
+// has another UID, so it must not run any more.
+func (a *applier) applyTokens(ctx context.Context, s *state) error {
+	return a.createEach(ctx, slices.DeleteFunc(s.sorted(), func(o *unstructured.Unstructured) bool { return !isToken(o) }))
+}
+
+func isToken(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	return o.GetKind() == "Secret" && kind == string(corev1.SecretTypeServiceAccountToken)
+}
+
+func (a *applier) createEach(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
 		if err := a.create(ctx, o.DeepCopy()); err != nil {
 			return fmt.Errorf("create %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 		}
@@ -117,6 +128,9 @@ func (a *applier) create(ctx context.Context, o *unstructured.Unstructured) erro
 	// A definition of the samples may have been created above, and an object of a new kind needs a moment.
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		err := a.client.Create(ctx, o)
+		if apierrors.IsAlreadyExists(err) { // the default roles and classes of Kubernetes
+			hasStatus, err = false, nil
+		}
 		return err == nil, client.IgnoreNotFound(ignoreNoMatch(err))
 	})
 	isDefinition := o.GroupVersionKind().Group == apiextensionsv1.GroupName // the API server writes its status

@@ -46,6 +46,18 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
+	if err := fill(ctx, plane, s); err != nil {
+		return err
+	}
+	columns, err := o.ask(ctx, plane.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	return write(os.Stdout, s, columns)
+}
+
+// fill creates the objects. When the endpoints are known, no controller runs any more, so that each tool finds the same objects.
+func fill(ctx context.Context, plane *cluster.Cluster, s *state) error {
 	a, err := newApplier(plane.Config())
 	if err != nil {
 		return err
@@ -56,11 +68,10 @@ func run(ctx context.Context, o options) (err error) {
 	if err := a.endpointsKnown(ctx, s); err != nil {
 		return err
 	}
-	columns, err := o.ask(ctx, plane.Kubeconfig())
-	if err != nil {
+	if err := plane.Kill(cluster.ControllerManager); err != nil {
 		return err
 	}
-	return write(os.Stdout, s, columns)
+	return a.applyTokens(ctx, s)
 }
 
 // sampleDirs are the samples about unused objects.
@@ -82,7 +93,7 @@ func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err 
 	for _, tool := range []struct {
 		name, path string
 		run        func(ctx context.Context, path, kubeconfig, home string) (reported, error)
-	}{{"kor", o.kor, runKor}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
+	}{{"kor", o.kor, runKor}, {"kor, no owned objects", o.kor, runKorWithoutOwned}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
 		if tool.path == "" {
 			continue
 		}

@@ -61,6 +61,14 @@ func TestEachSampleHasItsOwnNamespace(t *testing.T) {
 			t.Errorf("%s names the namespace %s", id, sharedNamespace)
 		}
 	}
+	for _, pod := range []subject{{"Pod", "shop-accounts", "web-runs"}, {"Pod", "shop-volumes", "mounted-runs"}} {
+		if !seen[pod] {
+			t.Errorf("lacks the running %s", pod)
+		}
+	}
+	if seen[subject{"Pod", "shop-workloads", "trial-runs"}] {
+		t.Error("a Deployment that is scaled to zero has a Pod")
+	}
 	for id := range s.unused {
 		if !seen[id] {
 			t.Errorf("a want.yaml decides about %s, which is in no objects.yaml", id)

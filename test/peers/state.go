@@ -46,6 +46,7 @@ func readState(dirs ...string) (*state, error) {
 			return nil, fmt.Errorf("read sample %s: %w", dir, err)
 		}
 	}
+	s.complete()
 	return s, nil
 }
 
@@ -107,11 +108,15 @@ func rename(value any, own string) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, field := range v {
-			if text, ok := field.(string); ok && strings.HasSuffix(strings.ToLower(key), "namespace") {
+			text, isText := field.(string)
+			switch {
+			case isText && strings.HasSuffix(strings.ToLower(key), "namespace"):
 				v[key] = renamed(text, own)
-				continue
+			case isText && key == "argocd.argoproj.io/tracking-id":
+				v[key] = strings.Replace(text, ":"+sharedNamespace+"/", ":"+own+"/", 1)
+			default:
+				rename(field, own)
 			}
-			rename(field, own)
 		}
 	case []any:
 		for _, item := range v {
@@ -125,6 +130,13 @@ func renamed(namespace, own string) string {
 		return own
 	}
 	return namespace
+}
+
+// sorted returns the objects without a namespace first, because Pods and claims need their classes.
+func (s *state) sorted() []*unstructured.Unstructured {
+	return slices.SortedStableFunc(slices.Values(s.objects), func(x, y *unstructured.Unstructured) int {
+		return strings.Compare(x.GetNamespace(), y.GetNamespace())
+	})
 }
 
 // kinds are the kinds of the subjects, sorted.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -26,6 +25,15 @@ type reported = sets.Set[subject]
 // runKor runs kor, which reads also its tokens for Slack from the environment: it gets none.
 func runKor(ctx context.Context, path, kubeconfig, home string) (reported, error) {
 	out, err := output(ctx, home, path, "all", "--output", "json", "--kubeconfig", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return parseKor(out)
+}
+
+// runKorWithoutOwned runs kor with the flag that skips objects with owners.
+func runKorWithoutOwned(ctx context.Context, path, kubeconfig, home string) (reported, error) {
+	out, err := output(ctx, home, path, "all", "--ignore-owner-references", "--output", "json", "--kubeconfig", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +144,7 @@ func runSunset(ctx context.Context, _, kubeconfig, _ string) (reported, error) {
 	var out, stderr bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &stderr}
 	if code := command.Run(ctx, []string{"unused", "-o", "json", "--kubeconfig", kubeconfig}, streams, time.Now()); code != command.ExitOK {
-		return nil, errors.New("kubectl sunset unused: " + stderr.String())
+		return nil, fmt.Errorf("kubectl sunset unused: exit code %d\n%s%s", code, out.String(), stderr.String())
 	}
 	return parseSunset(out.Bytes())
 }

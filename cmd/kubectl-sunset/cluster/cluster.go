@@ -139,15 +139,18 @@ func (c *Cluster) Objects(ctx context.Context, kind Kind, namespace string) (fou
 	return found, err
 }
 
-// NamespaceKind and NodeKind are kinds of Kubernetes.
+// NamespaceKind, NodeKind and DefinitionKind, the CustomResourceDefinitions, are kinds of Kubernetes.
 var (
 	NamespaceKind = Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Resource: namespaces}
 	NodeKind      = Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Resource: nodes}
+
+	DefinitionKind = Kind{GroupVersionKind: definitions.GroupVersion().WithKind("CustomResourceDefinition"), Resource: definitions}
 )
 
 var (
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+	definitions    = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
 // AddQuotas adds the limits of ResourceQuotas to namespaces: of one, or of all if only is empty.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
@@ -54,7 +55,7 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 	u.files.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
 	defer u.files.progress.Stop()
 	// The command deletes nothing.
-	u.protection.allowKinds = slices.Concat(u.protection.allowKinds, builtin.Names(builtin.Referred), builtin.Names(builtin.Referring))
+	u.protection.allowKinds = slices.Concat(u.protection.allowKinds, builtin.Names(builtin.Referred), builtin.Names(builtin.Referring), []string{definitionKind})
 	files, loader, in, err := u.files.load(args, u.streams.In, &u.protection, load.Skim)
 	if err != nil {
 		return err
@@ -87,8 +88,35 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	if err != nil {
 		return nil, err
 	}
-	others := declarations(in.Rules())
-	in.Policies = nil
+	others, definitions := declarations(in.Rules()), in.Definitions()
+	var c *cluster.Cluster
+	var unread []preview.Failure
+	if in.Others == 0 {
+		if c, err = u.connection.connect(); err != nil {
+			return nil, err
+		}
+		definitions, unread = u.readDefinitions(ctx, c)
+	}
+	if in.Policies, err = loadUnused(loader, definitions); err != nil {
+		return nil, err
+	}
+	in.Enforce()
+	own := in.Rules()
+	input.Kinds = kindsOf(own)
+	if c != nil {
+		input.Policies = own
+		return u.judgeCluster(ctx, c, input, others, loader, unread)
+	}
+	for _, p := range others {
+		in.Policies = append(in.Policies, load.Policy{Policy: p})
+	}
+	quiet := u.previewCommand
+	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
+	return quiet.judgeFiles(ctx, files, in, input)
+}
+
+// loadUnused returns the policies of the samples, and one about the CustomResourceDefinitions.
+func loadUnused(loader *load.Loader, definitions []load.Definition) (all []load.Policy, err error) {
 	entries, err := unusedPolicies.ReadDir("unused")
 	if err != nil {
 		return nil, err
@@ -102,30 +130,17 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 		if err := yaml.Unmarshal(data, &object); err != nil {
 			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
 		}
-		in.Policies = append(in.Policies, load.Policy{Policy: loader.Load(object)})
+		all = append(all, load.Policy{Policy: loader.Load(object)})
 	}
-	in.Enforce()
-	own := in.Rules()
-	input.Kinds = kindsOf(own)
-	if in.Others == 0 {
-		input.Policies = own
-		return u.judgeCluster(ctx, input, others, loader)
+	if object := definitionsPolicy(definitions); object != nil {
+		all = append(all, load.Policy{Policy: loader.Load(object)})
 	}
-	for _, p := range others {
-		in.Policies = append(in.Policies, load.Policy{Policy: p})
-	}
-	quiet := u.previewCommand
-	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
-	return quiet.judgeFiles(ctx, files, in, input)
+	return all, nil
 }
 
 // judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules. Its declared
 // references count, unless a policy in files replaces it.
-func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, inFiles []*policy.Policy, loader *load.Loader) (*preview.Result, error) {
-	c, err := u.connection.connect()
-	if err != nil {
-		return nil, err
-	}
+func (u *unusedCommand) judgeCluster(ctx context.Context, c *cluster.Cluster, input preview.Input, inFiles []*policy.Policy, loader *load.Loader, unread []preview.Failure) (*preview.Result, error) {
 	current, err := readPermittedPolicies(ctx, c, loader, u.namespace)
 	if err != nil {
 		return nil, err
@@ -148,7 +163,7 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, input preview.Input, i
 	if err != nil {
 		return nil, err
 	}
-	result.Fail(slices.Concat(live.failures, current.failures())...)
+	result.Fail(slices.Concat(unread, live.failures, current.failures())...)
 	return result, nil
 }
 
@@ -173,12 +188,13 @@ unused/*, on the cluster, or only on the objects in files.
 No command can prove that an object is unused: a program may read it by a name that is in its code. Declare the references
 of custom resources with spec.references of policies: those of the policies in the cluster and in files count. If a kind
 cannot be listed, or an object cannot be read, objects that may depend on it are not shown, and the command prints the
-cause. Objects in protected namespaces, objects with a hold and CustomResourceDefinitions are not shown.
+cause. Objects in protected namespaces and objects with a hold are not shown. A CustomResourceDefinition is unused if its API
+group has no objects of any kind.
 
 SINCE is the time since which the object has been unused: for Jobs and Pods since they finished, for others if a policy of
-the cluster with the name and the rules of a sample has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
-estimated. In JSON and YAML, the output is that of preview, with only the objects that nothing uses. -o html
-writes a page to share: one file that needs no network.
+the cluster with the name and the rules of a sample has marked it. SIZE is the capacity of claims and volumes; with --prices
+the command also shows what they cost in a month, estimated. In JSON and YAML, the output is that of preview, with only the
+objects that nothing uses. -o html writes a page to share: one file that needs no network.
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`

@@ -69,6 +69,25 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
+// TestDefinitionsWithoutObjectsAreShown: an operator needs all of its CustomResourceDefinitions, so an object of any kind of its group
+// is a use of all.
+func TestDefinitionsWithoutObjectsAreShown(t *testing.T) {
+	const sample = samples + "/unused/definitions/objects.yaml"
+	wants(t, run(t, "", "unused", "-f", sample), command.ExitOK, "Sunset found no unused objects.")
+	file, err := os.ReadFile(sample)
+	expect.NoError(t, err)
+	var definitions []string
+	for document := range strings.SplitSeq(string(file), "\n---\n") {
+		if strings.Contains(document, "kind: CustomResourceDefinition\n") {
+			definitions = append(definitions, document)
+		}
+	}
+	all := strings.Join(definitions, "\n---\n")
+	wants(t, run(t, all, "unused", "-f", "-", "-o", "name"), command.ExitOK, "customresourcedefinition.apiextensions.k8s.io/gadgets.example.com\n", "gears.example.com\n", "widgets.example.com\n")
+	own := strings.ReplaceAll(all, "example.com", "sunset-k8s.io")
+	wants(t, run(t, own, "unused", "-f", "-"), command.ExitOK, "Sunset found no unused objects.")
+}
+
 func TestUnusedObjectsAsAPage(t *testing.T) {
 	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "html")
 	wants(t, got, command.ExitOK, "<title>Unused objects</title>", "<h2>By kind</h2>", "NetworkPolicy<td class=\"number\">1", "<td>Service<td>retired<td>unknown<td>unused-network/services")

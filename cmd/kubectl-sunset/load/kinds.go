@@ -83,6 +83,38 @@ func newDefinition(object map[string]any) definition {
 	return d
 }
 
+// Definition is a CustomResourceDefinition: its name, and the kind that it defines, in a version that is served.
+type Definition struct {
+	Name string
+	Kind schema.GroupVersionKind
+}
+
+// ReadDefinition reads a CustomResourceDefinition. ok is false if it is malformed, or serves no version.
+func ReadDefinition(object map[string]any) (d Definition, ok bool) {
+	read := newDefinition(object)
+	return read.served()
+}
+
+func (d *definition) served() (Definition, bool) {
+	for _, version := range d.Spec.Versions {
+		if version.Served {
+			kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
+			return Definition{Name: d.Spec.Names.Plural + "." + d.Spec.Group, Kind: kind}, true
+		}
+	}
+	return Definition{}, false
+}
+
+// Definitions returns the CustomResourceDefinitions that serve a version.
+func (in *Contents) Definitions() (all []Definition) {
+	for i := range in.definitions {
+		if d, ok := in.definitions[i].served(); ok {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 func (k *KnownKinds) define(d definition) {
 	for _, version := range d.Spec.Versions {
 		if !version.Served {

@@ -18,7 +18,8 @@ func aboutClaims(target v1alpha1.Target) bool {
 }
 
 // latestUse returns the later of two times: since when a mark says that nothing refers to a claim, and when its condition Unused last
-// changed. Without the condition, it returns the mark. A condition that does not say when it changed is an error.
+// changed. Without the condition, it returns the mark. A condition that does not say when it changed is an error. If the marks of the
+// claim are written again, the mark becomes this time.
 func latestUse(mark time.Time, claim map[string]any) (time.Time, error) {
 	for _, entry := range conditionsOf(mapOf(claim, "status")) {
 		c := conditionOf(entry)

@@ -45,7 +45,7 @@ type Snapshotter interface {
 // SnapshotSlowAfter is how long after its creation a VolumeSnapshot counts as slow. Some storage systems copy the data first.
 const SnapshotSlowAfter = 10 * time.Minute
 
-// SnapshotNotice is news about the VolumeSnapshot of a claim that is due.
+// SnapshotNotice says that the VolumeSnapshot of a claim that is due was created, or is slow.
 type SnapshotNotice struct {
 	Rule    *policy.Rule
 	Subject policy.Subject // the claim

@@ -247,7 +247,7 @@ var mutants = map[string][]overlay.Patch{
 		New:  "case s.Status.Content",
 	}},
 	// A new leader accepts the VolumeSnapshots of the previous one.
-	"snapshot-of-earlier-leader": {{
+	"snapshot-of-other-leader": {{
 		File: "controllers/retention/snapshot.go",
 		Old:  "d = dueClaim{start: i.Start, since: now}",
 		New:  "d = dueClaim{start: i.Start, since: i.Start}",

@@ -40,7 +40,7 @@ func TestReadSnapshot(t *testing.T) {
 		"the driver does not say the size":      {`, restoreSize: "1Gi"`, "", "1Gi", ""},
 		"not ready":                             {"readyToUse: true", "readyToUse: false", "1Gi", "it is not ready to use"},
 		"failed":                                {"readyToUse: true", "readyToUse: false, error: {message: no space}", "1Gi", "it is not ready to use: no space"},
-		"being deleted":                         {"name: sunset-u-1", `name: sunset-u-1, deletionTimestamp: "2026-03-01T12:00:00Z"`, "1Gi", "it is being deleted"},
+		"being deleted":                         {"name: sunset-u-1", "name: sunset-u-1\n  deletionTimestamp: 2026-03-01T12:00:00Z", "1Gi", "it is being deleted"},
 		"a manifest of another claim":           {`"name":"data"`, `"name":"other"`, "", ""},
 		"a manifest of another namespace":       {`"namespace":"shop"`, `"namespace":"other"`, "", ""},
 		"a manifest of another kind":            {`"kind":"PersistentVolumeClaim"`, `"kind":"Secret"`, "", ""},

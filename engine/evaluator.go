@@ -72,7 +72,8 @@ func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 // annotation sunset-k8s.io/ttl, ttlExpression, groupBy, outcome and bytes. It stops if the selector does not match or
 // eligible is false.
 //
-// If the rule reads references and they are unknown, Facts contains only that error; see SetReferences.
+// If the rule reads references and they are unknown, Facts contains only that error; see SetReferences. If it is about claims, the
+// start is the later of the mark and the last change of the claim's condition Unused.
 //
 // For a rule about images, the object is that of Image.Object, on the node of SetNode. Without startTime, the start is
 // the later of when the image was first seen and last used. An image with several tags is evaluated once for each tag.
@@ -145,6 +146,10 @@ func (e *Evaluator) evaluate(r *Program, object map[string]any, facts policy.Fac
 			return facts, err
 		}
 		facts.Start = image.since()
+	case r.asksUses:
+		if facts.Start, err = latestUse(facts.Start, object); err != nil {
+			return facts, err
+		}
 	}
 	if _, err = ownTTL(object); err != nil {
 		return facts, err

@@ -35,6 +35,7 @@ type Program struct {
 	hasClass      bool                // the object names its StorageClass
 	owner         bool                // the facts name the owner of the object
 	images        bool                // the rule is about images of nodes
+	asksUses      bool                // the rule marks since when nothing refers to a PersistentVolumeClaim
 	allowedVars   perContextVar[bool] // the context variables that the rule may read
 	mark          string              // the key of the rule among the marks of an object
 	asks          policy.Relations    // what it asks about other objects
@@ -156,6 +157,9 @@ func (r *Program) marked(mark string) *Program {
 	own.fields = &fields{}
 	own.fields.add(r.fields)
 	own.fields.path("metadata.annotations").at(v1alpha1.EligibleSinceAnnotation).whole = true
+	if own.asksUses = r.asks.Has(policy.AsksReferences) && aboutClaims(r.source.rule.Target); own.asksUses {
+		own.fields.path("status.conditions").whole = true
+	}
 	return &own
 }
 

@@ -284,6 +284,13 @@ func (w Observer) Removed(r retention.Removal) {
 	w.Next.Removed(r)
 }
 
+// Snapshotted implements retention.SnapshotObserver.
+func (w Observer) Snapshotted(n retention.SnapshotNotice) {
+	if next, ok := w.Next.(retention.SnapshotObserver); ok {
+		next.Snapshotted(n)
+	}
+}
+
 // Attempted implements retention.Observer.
 func (w Observer) Attempted(result retention.Result) {
 	Attempts.WithLabelValues(result.String()).Inc()

@@ -174,7 +174,9 @@ func TestPermissionsAreCheckedForEachRule(t *testing.T) {
 		{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h},
 		{name: marked, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), ttl: 1h},
 		{name: pods, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 1h},
-		{name: more, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 2h}]}`)
+		{name: more, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 2h},
+		{name: claims, target: {apiVersion: v1, kind: PersistentVolumeClaim}, eligible: references.count == 0, ttl: 1h},
+		{name: snapshots, target: {apiVersion: v1, kind: PersistentVolumeClaim}, eligible: references.count == 0, ttl: 1h, snapshot: {}}]}`)
 	l := newHarness(t, s)
 	unpermitted := func() (names []string) {
 		for _, r := range l.named("team-a/own").Rules {
@@ -190,6 +192,9 @@ func TestPermissionsAreCheckedForEachRule(t *testing.T) {
 	l.permissions.denied = func(r *policy.Rule) bool { return r.Mark != "" && r.Kind.Kind == "Job" }
 	l.Republish()
 	expect.Equal(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
+	l.permissions.denied = func(r *policy.Rule) bool { return r.Snapshot != nil }
+	l.Republish()
+	expect.Equal(t, "unpermitted without the permission to create VolumeSnapshots", []string{"snapshots"}, unpermitted())
 }
 
 // TestMarksFromBeforeAMissingPermissionDoNotCount: the kind of the rule may not have been watched since then. After an error of

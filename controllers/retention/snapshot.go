@@ -42,6 +42,22 @@ type Snapshotter interface {
 	CreateSnapshot(ctx context.Context, w policy.DeletePermit) error
 }
 
+// SnapshotSlowAfter is how long after its creation a VolumeSnapshot counts as slow. Some storage systems copy the data first.
+const SnapshotSlowAfter = 10 * time.Minute
+
+// SnapshotNotice says that the VolumeSnapshot of a claim that is due was created, or is slow.
+type SnapshotNotice struct {
+	Rule    *policy.Rule
+	Subject policy.Subject // the claim
+	Name    string         // of the VolumeSnapshot
+	Slow    *Delay         // why the claim stays SnapshotSlowAfter after the creation; nil if the VolumeSnapshot was just created
+}
+
+// SnapshotObserver is an Observer that is informed of VolumeSnapshots: when each is created, and once if it is slow. It must not block.
+type SnapshotObserver interface {
+	Snapshotted(n SnapshotNotice)
+}
+
 var errNoSnapshotter = errors.New("this process cannot make snapshots; no claim of the rule is deleted")
 
 // snapshots counts the VolumeSnapshots in progress of a pipeline, and knows since when claims are due. The zero value is ready.
@@ -64,6 +80,7 @@ type dueClaim struct {
 	since time.Time // when it was first seen to be due, or when it needed a new VolumeSnapshot
 	used  time.Time // when it was last seen to be due
 	ready bool      // its VolumeSnapshot was ready to use
+	made  time.Time // when its VolumeSnapshot was created; zero before, and after it was reported to be slow
 }
 
 // dueForgotten is how long a claim is remembered since it was last seen to be due. One that is forgotten gets another snapshot. It is
@@ -165,6 +182,29 @@ func (s *snapshots) release(it item, ready bool) {
 	}
 }
 
+// created records when the VolumeSnapshot of a subject was created.
+func (s *snapshots) created(it item, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := s.due[it]; ok {
+		d.made = now
+		s.due[it] = d
+	}
+}
+
+// becomesSlow reports, once for each VolumeSnapshot, whether it was created SnapshotSlowAfter ago.
+func (s *snapshots) becomesSlow(it item, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.due[it]
+	if !ok || d.made.IsZero() || now.Sub(d.made) < SnapshotSlowAfter {
+		return false
+	}
+	d.made = time.Time{}
+	s.due[it] = d
+	return true
+}
+
 // snapshotted reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
 // one created, and the subject is retried.
 func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePermit) bool {
@@ -199,11 +239,20 @@ func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeleteP
 	if by := w.Rule().ID.Policy; !p.snapshots.acquire(it, by, now) {
 		return tooManySnapshots(by)
 	}
-	err := p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w)
-	if err != nil {
+	if err := p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w); err != nil {
 		p.snapshots.release(it, false)
+		return err
 	}
-	return err
+	p.snapshots.created(it, now)
+	p.notify(w.Intent(), nil)
+	return nil
+}
+
+// notify informs the Observer about the VolumeSnapshot of a claim.
+func (p *pipeline) notify(i policy.Intent, slow *Delay) {
+	if o, ok := p.reconciler.Observer.(SnapshotObserver); ok {
+		o.Snapshotted(SnapshotNotice{i.Rule, i.Subject, i.SnapshotName(), slow})
+	}
 }
 
 func tooManySnapshots(by string) error {
@@ -276,6 +325,9 @@ func (p *pipeline) deferUnsnapshotted(ctx context.Context, it item, i policy.Int
 	log.FromContext(ctx).V(p.logs.level("claim kept without a snapshot", delay.Reason, now)).Info("claim has no snapshot that is ready to use, so it is kept",
 		"namespace", it.namespace, "name", i.Subject.Name, "rule", i.Rule.ID.String(), "reason", delay.Reason, "why", why.Error())
 	p.delays.addObstacle(it, delay, now)
+	if p.snapshots.becomesSlow(it, now) {
+		p.notify(i, &delay)
+	}
 	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, Failed))
 }
 

@@ -29,6 +29,21 @@ type storage struct {
 	names   []string // of their VolumeSnapshots
 	reads   int
 	shift   time.Duration // of the time of the snapshots
+	told    []string      // notices, in order
+}
+
+// Snapshotted implements retention.SnapshotObserver.
+func (w *harness) Snapshotted(n retention.SnapshotNotice) {
+	told := n.Subject.Name + " created"
+	if n.Slow != nil {
+		told = n.Subject.Name + " " + n.Slow.Reason
+	}
+	w.storage.mu.Lock()
+	defer w.storage.mu.Unlock()
+	if last := w.storage.names; len(last) > 0 && last[len(last)-1] != n.Name {
+		w.t.Errorf("the notice names %s, not %v", n.Name, last)
+	}
+	w.storage.told = append(w.storage.told, told)
 }
 
 // ReadSnapshot implements retention.Snapshotter.
@@ -256,4 +271,30 @@ func TestSnapshotThatIsOldIsMadeAgain(t *testing.T) {
 			t.Errorf("%d snapshots were made", n)
 		}
 	})
+}
+
+// TestSnapshotIsObserved: the Observer is informed of each VolumeSnapshot when it is created, and once if it is not ready for long.
+func TestSnapshotIsObserved(t *testing.T) {
+	failed := fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed)
+	for name, test := range map[string]struct {
+		storage storage
+		want    []string
+	}{
+		"ready soon":       {storage{takes: retention.SnapshotSlowAfter - time.Minute}, []string{"data created"}},
+		"ready after long": {storage{takes: 3 * retention.SnapshotSlowAfter}, []string{"data created", "data SnapshotPending"}},
+		"failed":           {storage{fails: failed}, []string{"data created", "data SnapshotFailed"}},
+		"not possible":     {storage{down: errors.New("no CRD")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &storage{takes: test.storage.takes, fails: test.storage.fails, down: test.storage.down}
+			withStorage(t, s, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("claims", snapshotting))
+				w.source(0).list(row("data", w.began.Add(-time.Hour)))
+				bubble.Pass(retention.SnapshotSlowAfter - 2*time.Minute)
+				expect.Equal(t, "early", test.want[:min(len(test.want), 1)], s.told)
+				bubble.Pass(4 * retention.SnapshotSlowAfter)
+				expect.Equal(t, "told", test.want, s.told)
+			})
+		})
+	}
 }

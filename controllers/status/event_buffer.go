@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -82,6 +83,9 @@ func (r *Reporter) Removed(removal retention.Removal) {
 // Attempted implements retention.Observer.
 func (r *Reporter) Attempted(retention.Result) {}
 
+// Snapshotted implements retention.SnapshotObserver: it writes an Event about the claim.
+func (r *Reporter) Snapshotted(n retention.SnapshotNotice) { r.Events.Queue(aboutSnapshot(n)) }
+
 // takeDeleted removes the deletions of a policy from the buffer, and returns them; nil if there are none.
 func (r *Reporter) takeDeleted(policy types.UID) *history {
 	r.mu.Lock()
@@ -132,11 +136,30 @@ func aboutObject(o retention.Removal) *eventsv1.Event {
 	if o.Outcome != "" {
 		note += ", outcome " + o.Outcome
 	}
-	by := policyReference(o.Rule)
+	return eventAbout(o.Kind, o.Subject, o.Rule, string(o.Reason), note)
+}
+
+// aboutSnapshot returns the Event about a claim whose VolumeSnapshot was created, or is slow.
+func aboutSnapshot(n retention.SnapshotNotice) *eventsv1.Event {
+	reason, note := "SnapshotCreated", fmt.Sprintf("VolumeSnapshot %s created by rule %s; the claim is deleted when it is ready to use", n.Name, n.Rule.ID)
+	if n.Slow != nil {
+		reason, note = n.Slow.Reason, fmt.Sprintf("not deleted by rule %s for more than %s: %s", n.Rule.ID, retention.SnapshotSlowAfter, n.Slow.Message)
+	}
+	e := eventAbout(policy.ClaimKind, n.Subject, n.Rule, reason, note)
+	e.Action = "Snapshot"
+	if n.Slow != nil {
+		e.Type = corev1.EventTypeWarning
+	}
+	return e
+}
+
+// eventAbout returns an Event about one object and the policy of a rule.
+func eventAbout(kind schema.GroupVersionKind, s policy.Subject, r *policy.Rule, reason, note string) *eventsv1.Event {
+	by := policyReference(r)
 	e := event(corev1.ObjectReference{
-		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
-		Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
-	}, string(o.Reason), note)
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+	}, reason, note)
 	e.Related = &by
 	return e
 }

@@ -52,6 +52,8 @@ var mutants = map[string]struct {
 	"beginning-of-log":          {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has a wrong log`, scenario.Long},
 	"always-open":               {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`, scenario.Long},
 	"no-spread":                 {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`, scenario.Long},
+	"snapshot-not-ready":        {"^TestF60TheSnapshotControllerFails$/^it_is_slow$", `broken: a claim is deleted only with a VolumeSnapshot|should have been kept`, scenario.Long},
+	"snapshot-of-other-leader":  {"^TestF60TheLeaderIsKilledBetweenSnapshotAndDelete$/^after_create_volumesnapshots_1$", `broken: a claim is deleted only with a VolumeSnapshot`, scenario.Long},
 	"marks-stay":                {"^TestTimeToLiveStartsAgain$", `broken: no object is deleted before it is due`, scenario.Short},
 }
 

@@ -28,6 +28,8 @@ or at least twelve characters from the start of the ID. The same names work for 
   and the number of others, its missing targets, and what it selects. In a cluster, the command lists every kind that
   matters for this.
 - For a rule without startTime, the TTL starts at the mark on the object, or at --at if the object is not marked.
+- For an eligible PersistentVolumeClaim, the output says what happens to its data: in a cluster, the command gets the
+  PersistentVolume and reads its reclaim policy. If you have no permission for that, the output says so.
 - The command does not check the permissions of the ServiceAccount of a RetentionPolicy; it shows its condition Permitted.
 - If you have no permission to list ClusterRetentionPolicies, the output is marked INCOMPLETE, and covers only the
   RetentionPolicies of the namespace. It shows the commands with which an administrator can grant the permission.

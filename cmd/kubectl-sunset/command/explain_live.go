@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -58,9 +59,13 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	if err != nil {
 		return nil, err
 	}
-	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
-		return c.Owner(ctx, o, namespace)
-	}}), nil
+	get := func(o policy.Owner) (map[string]any, error) { return c.Owner(ctx, o, namespace) }
+	return explain.OfCase(ctx, object, judged, input, explain.Input{
+		Status: current.statusOf(in), Unread: current.unread(), FindOwner: get,
+		FindVolume: func(name string) (map[string]any, error) {
+			return get(policy.Owner{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolume"), Name: name})
+		},
+	}), nil
 }
 
 // readCase decides about an object. If rules rank it, readCase needs the other objects of its kind, and fails if it cannot list

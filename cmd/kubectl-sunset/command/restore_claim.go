@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,31 +74,34 @@ func (r *restoreClaim) run(ctx context.Context, args []string) error {
 }
 
 // find finds the VolumeSnapshot of a claim that --from names, or the newest that is ready to use.
-func (r *restoreClaim) find(ctx context.Context, c *cluster.Cluster, name string) (record restore.Record, err error) {
-	var waiting []string
-	err = c.Each(ctx, cluster.Query{Kind: policy.VolumeSnapshotKind, Namespace: r.namespace, Selector: v1alpha1.ClaimUIDLabel}, func(page cluster.Page) error {
+func (r *restoreClaim) find(ctx context.Context, c *cluster.Cluster, name string) (restore.Record, error) {
+	chooser := &restore.Chooser{Claim: name, From: r.from}
+	err := c.Each(ctx, cluster.Query{Kind: policy.VolumeSnapshotKind, Namespace: r.namespace, Selector: v1alpha1.ClaimUIDLabel}, func(page cluster.Page) error {
 		for _, object := range page {
-			s, err := restore.ReadSnapshot(object)
-			if err != nil || s.Claim.GetName() != name || r.from != "" && s.Name != r.from {
-				continue
-			}
-			if !s.Ready {
-				waiting = append(waiting, s.Name)
-			} else if record.Archived == nil || s.TakenAt.After(record.ArchivedAt) {
-				record = s.Record()
-			}
+			chooser.Add(object)
 		}
 		return nil
 	})
-	switch {
-	case err != nil || record.Archived != nil:
-		return record, err
-	case len(waiting) > 0:
-		return record, fmt.Errorf("VolumeSnapshot %s of PersistentVolumeClaim %s/%s is not ready to use", strings.Join(slices.Sorted(slices.Values(waiting)), ", "), r.namespace, name)
-	default:
-		return record, fmt.Errorf("namespace %s has no VolumeSnapshot that Sunset made of PersistentVolumeClaim %s; list them: kubectl get volumesnapshots -n %s -l %s",
-			r.namespace, name, r.namespace, v1alpha1.ClaimUIDLabel)
+	if err != nil {
+		return restore.Record{}, err
 	}
+	chosen, unusable := chooser.Chosen()
+	switch {
+	case chosen != nil:
+		return chosen.Record(), nil
+	case len(unusable) > 0:
+		return restore.Record{}, fmt.Errorf("PersistentVolumeClaim %s/%s cannot be restored: %s", r.namespace, name, strings.Join(unusable, "; "))
+	}
+	return restore.Record{}, fmt.Errorf("namespace %s has no VolumeSnapshot that Sunset made of PersistentVolumeClaim %s%s; list them: kubectl get volumesnapshots -n %s -l %s",
+		r.namespace, name, r.named(), r.namespace, v1alpha1.ClaimUIDLabel)
+}
+
+// named says which VolumeSnapshot the user has named.
+func (r *restoreClaim) named() string {
+	if r.from == "" {
+		return ""
+	}
+	return " with the name " + r.from
 }
 
 const restoreHelp = `Create a PersistentVolumeClaim that a policy has deleted again, with the data of the VolumeSnapshot that Sunset made before.

@@ -3,6 +3,7 @@
 package explain_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,67 @@ func TestPageExplainsTheDataOfAClaim(t *testing.T) {
 			}
 			expect.Equal(t, "settings", test.settings, strings.Join(settings, ", "))
 			expect.Equal(t, "blocks", test.blocks, page.Blocks, cmpopts.EquateEmpty())
+		})
+	}
+}
+
+// TestPageExplainsWhatTheReclaimPolicyDoes: with a cluster, the page says whether the data of the volume is deleted, or why it does not
+// know.
+func TestPageExplainsWhatTheReclaimPolicyDoes(t *testing.T) {
+	const either = "if its persistentVolumeReclaimPolicy is Delete, the data of the volume is deleted with the claim; if it is Retain, the volume stays"
+	volume := func(reclaim, claim string) func() (map[string]any, error) {
+		return func() (map[string]any, error) {
+			return fixture.Decode(t, `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-1}, spec: {persistentVolumeReclaimPolicy: `+reclaim+`, claimRef: {uid: `+claim+`}}}`), nil
+		}
+	}
+	for name, test := range map[string]struct {
+		find func() (map[string]any, error)
+		want string
+	}{
+		"Delete":               {volume("Delete", "u"), "its persistentVolumeReclaimPolicy is Delete: the data of the volume is deleted with the claim"},
+		"Recycle":              {volume("Recycle", "u"), "its persistentVolumeReclaimPolicy is Recycle: the data of the volume is deleted with the claim"},
+		"Retain":               {volume("Retain", "u"), "its persistentVolumeReclaimPolicy is Retain: the volume and its data stay after the claim is deleted"},
+		"an unknown policy":    {volume("Other", "u"), either},
+		"bound to another":     {volume("Delete", "other"), "it is not bound to this claim, so it stays"},
+		"a missing volume":     {func() (map[string]any, error) { return nil, nil }, "it does not exist, so the claim has no data"},
+		"no permission":        {func() (map[string]any, error) { return nil, errors.New("forbidden") }, "cannot read it: forbidden; " + either},
+		"files, not a cluster": {nil, either},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := explain.Input{
+				At: at, Subject: policy.Subject{Namespace: "shop", Name: "data", UID: "u"},
+				Object:      fixture.Decode(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, uid: u}, spec: {volumeName: pv-1}}`),
+				Evaluations: []policy.Evaluation{{Rule: &policy.Rule{Kind: policy.ClaimKind, Mode: v1alpha1.Enforce}, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}},
+			}
+			if test.find != nil {
+				in.FindVolume = func(name string) (map[string]any, error) {
+					expect.Equal(t, "volume", "pv-1", name)
+					return test.find()
+				}
+			}
+			settings := explain.New(in).Rules[0].Settings
+			expect.Equal(t, "data", explain.Setting{Name: "data", Value: "PersistentVolume/pv-1", Note: test.want}, settings[len(settings)-1])
+		})
+	}
+}
+
+// TestPageExplainsTheStartOfAnUnusedClaim: the condition Unused counts if it has changed later than the mark.
+func TestPageExplainsTheStartOfAnUnusedClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		start time.Time
+		want  explain.Setting
+	}{
+		"the mark":      {at.Add(-24 * time.Hour), explain.Setting{Name: "start", Value: "2026-02-28T12:00:00Z", From: "annotation " + v1alpha1.EligibleSinceAnnotation}},
+		"the condition": {at.Add(-time.Hour), explain.Setting{Name: "start", Value: "2026-03-01T11:00:00Z", From: "condition Unused", Note: "the mark is from 2026-02-28T12:00:00Z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := explain.New(explain.Input{
+				At: at, Subject: policy.Subject{Namespace: "shop", Name: "data", UID: "u"},
+				Object: fixture.Decode(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, uid: u, annotations: {sunset-k8s.io/eligible-since: '{"m":"2026-02-28T12:00:00Z"}'}}}`),
+				Evaluations: []policy.Evaluation{{Rule: &policy.Rule{Kind: policy.ClaimKind, Mode: v1alpha1.Enforce, Mark: "m"},
+					Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Start: test.start}, Known: true}},
+			})
+			expect.Equal(t, "start", test.want, page.Rules[0].Settings[0])
 		})
 	}
 }

@@ -40,6 +40,9 @@ type Input struct {
 	// FindOwner gets the object's owner; it returns nil if the owner does not exist. If FindOwner is nil, owners are not
 	// considered.
 	FindOwner func(policy.Owner) (map[string]any, error)
+	// FindVolume gets the PersistentVolume of a claim; it returns nil if the volume does not exist. If FindVolume is nil, the reclaim
+	// policy is unknown.
+	FindVolume func(name string) (map[string]any, error)
 	// References holds what rules for its kind ask about other objects, which Asked says; nil if they ask nothing.
 	References *engine.References
 	Asked      policy.Relations
@@ -164,7 +167,7 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 		RuleID:         r.Rule.ID,
 		Mode:           cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Vote:           voteOf(verdictAlone(in.Subject, r, in.At)),
-		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r, in.At), claimSettings(in.Object, in.Subject, r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
+		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Object, in.Subject, r, in.At), in.claimSettings(r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
 		Expressions:    []Expression{},
 		Problems:       policy.Lines(r.Rule.Problems),
 		fullFilesystem: fullFilesystem(r.Rule),

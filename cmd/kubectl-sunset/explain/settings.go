@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -22,8 +24,8 @@ type Setting struct {
 // theRule is the source of a setting without overrides.
 const theRule = "the rule"
 
-func settingsOf(s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
-	all := markOf(r.Facts)
+func settingsOf(object map[string]any, s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
+	all := startOf(object, r)
 	if !r.Rule.HasTTLExpression || r.Facts.Eligible && r.Facts.Err == nil {
 		all = append(all, ttlOf(s, r))
 	}
@@ -33,16 +35,22 @@ func settingsOf(s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
 	return append(all, suspensionOf(r.Rule)...)
 }
 
-func markOf(f policy.Facts) []Setting {
+// startOf returns when the time to live starts by a rule without startTime.
+func startOf(object map[string]any, r policy.Evaluation) []Setting {
+	f := r.Facts
 	if !f.Marked || !f.Eligible {
 		return nil
 	}
+	marks, _, _ := unstructured.NestedString(object, "metadata", "annotations", v1alpha1.EligibleSinceAnnotation)
+	mark := policy.ParseMarks(marks)[r.Rule.Mark]
 	start := Setting{Name: "start", Value: f.Start.UTC().Format(time.RFC3339), From: "annotation " + v1alpha1.EligibleSinceAnnotation}
 	switch {
 	case f.Start.IsZero():
 		start.Value = "none"
 	case f.Estimated:
 		start.From, start.Note = "the evaluation time", "the object has no mark yet"
+	case !mark.IsZero() && f.Start.After(mark):
+		start.From, start.Note = "condition Unused", "the mark is from "+mark.Format(time.RFC3339)
 	}
 	return []Setting{start}
 }

@@ -240,6 +240,18 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "return text[len(text)-most:], true, nil",
 		New:  "return text[:most], true, nil",
 	}},
+	// A VolumeSnapshot counts before it is ready to use.
+	"snapshot-not-ready": {{
+		File: "policy/volume_snapshot.go",
+		Old:  "case !s.Status.ReadyToUse || s.Status.Content",
+		New:  "case s.Status.Content",
+	}},
+	// A new leader accepts the VolumeSnapshots of the previous one.
+	"snapshot-of-other-leader": {{
+		File: "controllers/retention/snapshot.go",
+		Old:  "d = dueClaim{start: i.Start, since: now}",
+		New:  "d = dueClaim{start: i.Start, since: i.Start}",
+	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{

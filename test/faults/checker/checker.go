@@ -52,6 +52,8 @@ func Check(e Evidence) (Report, error) {
 	for _, r := range j.Requests {
 		switch {
 		case !j.isOurs(r), !r.Writes():
+		case createsSnapshot(r):
+			j.snapshotCreation(r)
 		case isSubject(r):
 			j.request(r)
 		case deletesLedger(r):

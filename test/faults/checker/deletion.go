@@ -214,6 +214,7 @@ func (j *checker) checkAllowed(d *removal, w window) {
 	case len(d.deciders) > 0:
 		j.propagated(d)
 		j.archived(d)
+		j.snapshotted(d)
 	case last.unknown != nil:
 		j.notChecked("%s: %v", nameOf(s), last.unknown)
 	default:

@@ -124,7 +124,8 @@ func (j *checker) mounts(from, to *history.State) bool {
 
 // fields contains the fields of a PodSpec that name an object of a kind: the outer field, and the inner field with the name.
 var fields = map[string]map[string]string{
-	"ConfigMap": {"configMap": "name", "configMapRef": "name", "configMapKeyRef": "name"},
+	"ConfigMap":             {"configMap": "name", "configMapRef": "name", "configMapKeyRef": "name"},
+	"PersistentVolumeClaim": {"persistentVolumeClaim": "claimName"},
 	"Secret": {"secret": "secretName", "secretRef": "name", "secretKeyRef": "name", "nodePublishSecretRef": "name",
 		"volumeAttributes": "secretName"},
 }

@@ -28,6 +28,7 @@ const (
 	Exact        Promise = "counts contain each deletion once"
 	WrittenFirst Promise = "a ledger records each deletion before the DELETE"
 	Archived     Promise = "a verified record of the version that a DELETE names is in the archive before the DELETE"
+	Snapshotted  Promise = "a claim is deleted only with a VolumeSnapshot that is ready to use and was taken after it was due"
 	Recorded     Promise = "the records and results in an archive are what happened"
 	Lively       Promise = "due objects are deleted"
 	Told         Promise = "the condition NoCommonWindow says whether windows never open together"

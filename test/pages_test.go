@@ -39,6 +39,34 @@ func TestPagesAreShort(t *testing.T) {
 	}
 }
 
+// outputs are the files of tests with the output that pages show in blocks of the language text, or the tests that compare it.
+var outputs = map[string]string{
+	"docs/tasks/enforce-a-policy.md": "cmd/kubectl-sunset/command/testdata/preview-diff-table.txt",
+	"docs/tasks/find-who-deleted.md": "cmd/kubectl-sunset/command/testdata/who.txt",
+	"docs/tasks/limit-deletions.md":  "controllers/status/testdata/reasons.txt",
+	"docs/tasks/query-archives.md":   "TestQueriesOfThePage", // the name of a file
+	"docs/tasks/send-digests.md":     "TestPageShowsADigest",
+}
+
+// TestOutputOfPagesIsThatOfTests: a test prints each output that a page shows in a block of the language text, with other numbers.
+func TestOutputOfPagesIsThatOfTests(t *testing.T) {
+	same := func(text string) string { return regexp.MustCompile(`[0-9]+|\s+`).ReplaceAllString(text, "0") }
+	texts := repository(t)
+	for name, text := range texts {
+		if !strings.HasPrefix(name, "docs/") || !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		for _, block := range regexp.MustCompile("(?ms)^( *)```text\n(.*?)^ *```$").FindAllStringSubmatch(string(text), -1) {
+			switch file := outputs[name]; {
+			case file == "":
+				t.Errorf("%s: name the test that prints this output:\n%s", name, block[2])
+			case strings.Contains(file, "/") && !strings.Contains(same(string(texts[file])), same(strings.TrimSpace(block[2]))):
+				t.Errorf("%s: %s does not contain\n%s", name, file, block[2])
+			}
+		}
+	}
+}
+
 // TestTablesOfPagesHaveTheColumns: each table that a page shows for "$ kubectl get" of a kind of Sunset has the columns of its
 // CustomResourceDefinition.
 func TestTablesOfPagesHaveTheColumns(t *testing.T) {

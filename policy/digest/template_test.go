@@ -3,8 +3,10 @@
 package digest_test
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sunset-k8s/sunset/policy/digest"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -45,6 +47,28 @@ Policies that are not listed: 2
 
 Policies whose deletions are not known: 1
 `, text)
+}
+
+// TestPageShowsADigest: docs/tasks/send-digests.md shows the text of a digest with this content.
+func TestPageShowsADigest(t *testing.T) {
+	page, err := os.ReadFile("../../docs/tasks/send-digests.md")
+	expect.NoError(t, err)
+	_, shown, _ := strings.Cut(string(page), "```text\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	due := func(name string, at time.Time) digest.Sample {
+		return digest.Sample{DueTime: at, Explain: "kubectl sunset explain job.batch/" + name + " -n shop"}
+	}
+	text, err := loaded(t, with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.TimeZone = "Europe/Berlin" })).Text(&digest.Content{
+		Digest: "weekdays", Since: &time.Time{}, Ahead: "1d", Due: 12, Deleted: 310, Stuck: 1,
+		Policies: []digest.Policy{{
+			Kind: "ClusterRetentionPolicy", Name: "batch", Mode: "Enforce", DueNow: 1, Due: 12, Deleted: 310, Exact: true,
+			Soonest: []digest.Sample{due("import", time.Date(2026, 3, 2, 6, 40, 0, 0, time.UTC)), due("report", time.Date(2026, 3, 2, 8, 15, 0, 0, time.UTC))},
+			Problems: []digest.Problem{{Reason: "Refused", Message: "Sunset cannot delete objects that are due: Refused in namespace shop, such as import: " +
+				"admission webhook \"guard.example.com\" denied the request; change the object, or the admission policy or webhook that denies the request"}},
+		}},
+	})
+	expect.NoError(t, err)
+	expect.Equal(t, "text", strings.Fields(shown), strings.Fields(text))
 }
 
 // TestTemplateIsBounded: no template runs for long, or returns a long text.

@@ -28,19 +28,23 @@ func TestSessionsWithAClusterOfTheDocs(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile("../../../docs/tasks/" + page + ".md")
 			expect.NoError(t, err)
-			shown := plainSession.FindStringSubmatch(string(text))
-			if shown == nil {
-				t.Fatal("no session")
+			command := "kubectl sunset " + strings.Join(session.args, " ")
+			var shown []string
+			for _, found := range plainSession.FindAllStringSubmatch(string(text), -1) {
+				if strings.NewReplacer(session.named...).Replace(found[2]) == command {
+					shown = found
+				}
 			}
-			command := strings.NewReplacer(session.named...).Replace(shown[2])
-			expect.Equal(t, "command", "kubectl sunset "+strings.Join(session.args, " "), command)
+			if shown == nil {
+				t.Fatalf("the page has no session %s", command)
+			}
 			output := strings.ReplaceAll("\n"+shown[3], "\n"+shown[1], "\n")[1:]
 			expectOutput(t, strings.NewReplacer(session.named...).Replace(output), session.server(t).run(t, "", session.args[0], session.args[1:]...))
 		})
 	}
 }
 
-// plainSession finds the first command and its output in a block without a language, with the indentation of the block.
+// plainSession finds a command and its output in a block without a language, with the indentation of the block.
 var plainSession = regexp.MustCompile("(?ms)^( *)```\n *\\$ (kubectl sunset [^\n]*)\n(.*?)^ *```$")
 
 // stuckByAnother has a policy whose objects a policy with a failing expression keeps.

@@ -6,14 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
-	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 // searchArchives searches the archive of the flags. Without these flags it searches all of the cluster, unless it reads files, and
@@ -64,16 +61,4 @@ func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, r
 		}
 		return nil
 	})
-}
-
-// countedBucket counts the objects that are read.
-type countedBucket struct {
-	records.Bucket
-	progress *terminal.Progress
-}
-
-// Read implements records.Bucket.
-func (b countedBucket) Read(ctx context.Context, name string) (io.ReadCloser, error) {
-	b.progress.Add(1)
-	return b.Bucket.Read(ctx, name)
 }

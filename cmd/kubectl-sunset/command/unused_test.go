@@ -67,6 +67,12 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
+// TestUnusedObjectsWide: an object without a mark counts as marked now.
+func TestUnusedObjectsWide(t *testing.T) {
+	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "wide")
+	wants(t, got, command.ExitOK, "retired   unknown   unused-network/services", " DUE\n", "in 30d (2026-03-31T12:00:00Z)")
+}
+
 func TestUnusedObjectsAsAPage(t *testing.T) {
 	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "html")
 	wants(t, got, command.ExitOK, "<title>Unused objects</title>", "<h2>By kind</h2>", "NetworkPolicy<td class=\"number\">1", "<td>Service<td>retired<td>unknown<td>unused-network/services")

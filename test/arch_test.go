@@ -254,7 +254,7 @@ func selector(n ast.Node) (of, selected string) {
 func TestRootDirectoryHasOnlyKnownEntries(t *testing.T) {
 	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts", "dist",
 		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE",
-		"CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "OWNERS", "OWNERS_ALIASES"}
+		"CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "OWNERS"}
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 )
 
-// TestFilesNameTheLicense: each source file, script and file of settings does. Manifests to install or copy, documents, pages of
-// HTML and what kubectl sunset copies into them, test data and generated files do not.
+// TestFilesNameTheLicense: each source file, script, file of settings and template of the chart does. Manifests to install or copy,
+// documents, pages of HTML and what kubectl sunset copies into them, test data and generated files do not.
 func TestFilesNameTheLicense(t *testing.T) {
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -53,7 +53,7 @@ func needsLicense(name string) bool {
 	case ".js", ".css":
 		return !under(name, "cmd/kubectl-sunset/report")
 	case ".yaml", ".yml":
-		return strings.HasPrefix(name, ".") || under(name, "test/prose")
+		return strings.HasPrefix(name, ".") || underAny(name, "charts/sunset/templates", "test/prose")
 	}
-	return name == "Makefile" || under(name, ".ci")
+	return name == "Makefile" || underAny(name, ".ci", "charts/sunset/templates")
 }

@@ -27,6 +27,8 @@ import (
 
 // Cluster is a live cluster. It is safe for concurrent use.
 type Cluster struct {
+	Listed func(objects int) // called with the number of objects of each page of a list; nil for none
+
 	flags    genericclioptions.RESTClientGetter
 	objects  dynamic.Interface
 	metadata metadata.Interface

@@ -111,6 +111,7 @@ func (c *Cluster) eachObject(ctx context.Context, r schema.GroupVersionResource,
 		if err != nil {
 			return "", err
 		}
+		c.count(len(list.Items))
 		return list.GetContinue(), yield(list.Items)
 	})
 }
@@ -122,8 +123,15 @@ func (c *Cluster) eachMetadata(ctx context.Context, r schema.GroupVersionResourc
 		if err != nil {
 			return "", err
 		}
+		c.count(len(list.Items))
 		return list.GetContinue(), yield(list.Items)
 	})
+}
+
+func (c *Cluster) count(objects int) {
+	if c.Listed != nil {
+		c.Listed(objects)
+	}
 }
 
 // withoutContent returns an object with kind and metadata only.

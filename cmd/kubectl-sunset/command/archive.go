@@ -76,10 +76,11 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 
 // find finds the records that the arguments and flags select.
 func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []string) (err error) {
-	progress := terminal.StartProgress(a.streams.ErrOut, "records read")
+	progress := terminal.StartProgress(a.streams.ErrOut, "objects and records of the archive read")
 	defer progress.Stop()
+	from.Bucket = countedBucket{from.Bucket, progress}
 	s := &a.selection
-	s.Since, s.Until, s.Progress = a.since.time, a.until.time, progress.Set
+	s.Since, s.Until, s.Progress = a.since.time, a.until.time, func(int) { progress.Add(1) }
 	if s.Objects, err = archive.ParseObjects(args, from.kind); err != nil {
 		return err
 	}

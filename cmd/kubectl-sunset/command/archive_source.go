@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	records "github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -134,4 +136,16 @@ func (o *openArchive) kind(name string) archive.Kind {
 		return archive.Kind{Is: func(kind schema.GroupKind) bool { return isNamed(name, kind.WithVersion("v1")) }}
 	}
 	return archive.Kind{Is: func(kind schema.GroupKind) bool { return kind == known }, Known: known, Namespaced: namespaced}
+}
+
+// countedBucket counts the objects that are read.
+type countedBucket struct {
+	records.Bucket
+	progress *terminal.Progress
+}
+
+// Read implements records.Bucket.
+func (b countedBucket) Read(ctx context.Context, name string) (io.ReadCloser, error) {
+	b.progress.Add(1)
+	return b.Bucket.Read(ctx, name)
 }

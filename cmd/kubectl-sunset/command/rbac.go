@@ -135,6 +135,8 @@ func (g *rbacCommand) print(found []rbac.Permission) error {
 
 // policies returns the policies of the files, or without files one policy of the cluster or all.
 func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+	g.files.progress = terminal.StartProgress(g.streams.ErrOut, "objects read")
+	defer g.files.progress.Stop()
 	named := args
 	if !g.files.areGiven() {
 		args = nil
@@ -150,6 +152,7 @@ func (g *rbacCommand) policies(ctx context.Context, args []string) (all []*polic
 		return all, false, err
 	}
 	in.CheckNames(false)
+	g.files.progress.Stop()
 	load.WriteProblems(g.streams.ErrOut, in.Documents())
 	return in.Rules(), in.Problems() > 0, nil
 }
@@ -160,6 +163,7 @@ func (g *rbacCommand) inForce(ctx context.Context, loader *load.Loader, named []
 	if err != nil {
 		return nil, err
 	}
+	c.Listed = g.files.progress.Add
 	if len(named) > 0 {
 		object, err := c.Get(ctx, cluster.PolicyKind(g.namespace), g.namespace, named[0])
 		if err != nil {

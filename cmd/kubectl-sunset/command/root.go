@@ -95,7 +95,8 @@ object is deleted or kept, and run their tests. These commands change the cluste
 policy, suspend and resume set the mode of policies, hold and unhold set an annotation of objects, unmark removes the
 annotation that Sunset sets on objects, and archive restore and restore create objects again. Flags for the connection,
 for the output format (-o) and for logs (-v) are those of kubectl. In JSON and YAML, results have apiVersion
-cli.sunset-k8s.io/v1alpha1 and a kind. On a terminal, text is in color, unless you set the environment variable NO_COLOR.
+cli.sunset-k8s.io/v1alpha1 and a kind. On a terminal, text is in color, unless you set the environment variable NO_COLOR,
+and a command that takes more than two seconds shows its progress.
 
 Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test); 2
 wrong usage, or a file or cluster that cannot be read.`

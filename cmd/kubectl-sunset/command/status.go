@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 )
 
@@ -58,11 +59,7 @@ func (s *statusCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := c.Policies(ctx, s.namespace)
-	if err != nil {
-		return err
-	}
-	list, err := status.NewList(objects)
+	list, err := s.list(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -78,6 +75,18 @@ func (s *statusCommand) run(ctx context.Context) error {
 		return errFindings
 	}
 	return err
+}
+
+// list lists the policies, and shows their number.
+func (s *statusCommand) list(ctx context.Context, c *cluster.Cluster) (*status.List, error) {
+	progress := terminal.StartProgress(s.streams.ErrOut, "policies read")
+	defer progress.Stop()
+	c.Listed = progress.Add
+	objects, err := c.Policies(ctx, s.namespace)
+	if err != nil {
+		return nil, err
+	}
+	return status.NewList(objects)
 }
 
 // printChanges prints all policies, and each policy again when its row changes. Other formats than text have one document for

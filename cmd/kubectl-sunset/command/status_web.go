@@ -11,7 +11,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/web"
 	"github.com/sunset-k8s/sunset/engine"
 )
@@ -44,11 +43,7 @@ func (s *statusCommand) statusPage(ctx context.Context, at time.Time) (*report.P
 	if err != nil {
 		return nil, err
 	}
-	objects, err := c.Policies(ctx, s.namespace)
-	if err != nil {
-		return nil, err
-	}
-	list, err := status.NewList(objects)
+	list, err := s.list(ctx, c)
 	if err != nil {
 		return nil, err
 	}

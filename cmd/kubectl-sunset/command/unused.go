@@ -42,7 +42,7 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 	}
 	flags := c.Flags()
 	u.files.add(flags)
-	u.output.add(c, asNames, asHTML)
+	u.output.add(c, asNames, asWide, asHTML)
 	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	u.protection.add(flags)
@@ -71,7 +71,7 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 	case u.output.is(asHTML):
 		err = report.Write(u.streams.Out, report.OfUnused(result))
 	case u.output.printer == nil:
-		err = preview.WriteUnused(u.streams.Out, result)
+		err = preview.WriteUnused(u.streams.Out, result, u.output.is(asWide))
 	default:
 		err = u.print(result)
 	}
@@ -191,10 +191,18 @@ cannot be listed, or an object cannot be read, objects that may depend on it are
 cause. Objects in protected namespaces and objects with a hold are not shown. A CustomResourceDefinition is unused if its API
 group has no objects of any kind.
 
+<<<<<<< HEAD
 SINCE is the time since which the object has been unused: for Jobs and Pods since they finished, for others if a policy of
 the cluster with the name and the rules of a sample has marked it. SIZE is the capacity of claims and volumes; with --prices
 the command also shows what they cost in a month, estimated. In JSON and YAML, the output is that of preview, with only the
 objects that nothing uses. -o html writes a page to share: one file that needs no network.
+=======
+SINCE is the time since which the object has been unused, if a policy of the cluster with the name and the rules of a sample
+has marked it. SIZE is the capacity of claims and volumes; with --prices the command also shows what they cost in a month,
+estimated. With -o wide, DUE is when a policy with the name and the rules of the sample would delete the object. In JSON
+and YAML, the output is that of preview, with only the objects that nothing uses. -o html writes a page to share: one file
+that needs no network.
+>>>>>>> s18-project
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`

@@ -4,6 +4,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +14,16 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
 )
 
 // whoCommand is the command who.
 type whoCommand struct {
 	archiveSource
-	files  []string
-	output outputFlags
+	files    []string
+	output   outputFlags
+	progress *terminal.Progress
 }
 
 func newWho(streams genericiooptions.IOStreams) *cobra.Command {
@@ -50,16 +53,7 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 	}
 	report := &who.Report{TypeMeta: preview.TypeMeta("DeletionReport"), Deletions: []who.Deletion{}}
 	report.Object = who.Name{Kind: named.kind, Namespace: w.namespace, Name: named.name}
-	switch {
-	case len(w.files) > 0:
-		err = w.read(report)
-	case w.url == "":
-		err = w.ask(ctx, report)
-	}
-	if err != nil {
-		return err
-	}
-	if err := w.searchArchives(ctx, report); err != nil {
+	if err := w.search(ctx, report); err != nil {
 		return err
 	}
 	report.Sort()
@@ -71,6 +65,28 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 		return errFindings
 	}
 	return nil
+}
+
+// search searches all sources, and shows how much it has read: lines of files, objects of the cluster, and objects of archives.
+func (w *whoCommand) search(ctx context.Context, report *who.Report) (err error) {
+	w.progress = terminal.StartProgress(w.streams.ErrOut, "lines and objects read")
+	screen, later := w.streams.ErrOut, &bytes.Buffer{} // a note would follow the number in the same line
+	w.streams.ErrOut = later
+	defer func() {
+		w.progress.Stop()
+		w.streams.ErrOut = screen
+		_, _ = later.WriteTo(screen)
+	}()
+	switch {
+	case len(w.files) > 0:
+		err = w.read(report)
+	case w.url == "":
+		err = w.ask(ctx, report)
+	}
+	if err != nil {
+		return err
+	}
+	return w.searchArchives(ctx, report)
 }
 
 // hint says where else to look.
@@ -112,6 +128,7 @@ func (w *whoCommand) readFile(report *who.Report, name string) error {
 	lines.Buffer(nil, longest)
 	for n := 1; lines.Scan(); n++ {
 		report.FindInLine(lines.Bytes(), fmt.Sprintf("line %d of %s", n, name))
+		w.progress.Add(1)
 	}
 	return lines.Err()
 }

@@ -47,6 +47,7 @@ func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) err
 
 func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, report *who.Report) error {
 	return source.open(ctx, func(from *openArchive) error {
+		from.Bucket = countedBucket{from.Bucket, w.progress}
 		selection := &archive.Selection{Objects: []archive.Object{{Kind: from.kind(report.Object.Kind), Name: report.Object.Name}}}
 		if report.Object.Namespace != "" {
 			selection.Namespace = &report.Object.Namespace

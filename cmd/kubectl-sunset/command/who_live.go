@@ -23,6 +23,7 @@ func (w *whoCommand) ask(ctx context.Context, report *who.Report) error {
 	if err != nil {
 		return err
 	}
+	c.Listed = w.progress.Add
 	kind, err := c.Kind(report.Object.Kind)
 	if err != nil {
 		return err

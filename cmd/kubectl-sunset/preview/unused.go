@@ -13,17 +13,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// WriteUnused writes the objects of a result, since when they are marked, and failures.
-func WriteUnused(w io.Writer, r *Result) error {
+// WriteUnused writes the objects of a result, since when they are marked, and failures. A wide table has more columns.
+func WriteUnused(w io.Writer, r *Result, wide bool) error {
 	if len(r.Rows) == 0 {
 		fmt.Fprintln(w, "Sunset found no unused objects.")
 		return writeFailures(w, text.StyleOf(w), r.Failures)
 	}
 	titles, row := r.Unused()
+	if wide {
+		titles = append(titles, "TTL", "Due")
+	}
 	for i := range titles {
 		titles[i] = strings.ToUpper(titles[i])
 	}
-	if err := text.NewTable(titles...).Write(w, len(r.Rows), row); err != nil {
+	cells := func(i int) []string {
+		if v := &r.Rows[i].Verdict; wide {
+			return append(row(i), cmp.Or(DecisionOf(*v).TTL, "-"), due(v.Due, r.At))
+		}
+		return row(i)
+	}
+	if err := text.NewTable(titles...).Write(w, len(r.Rows), cells); err != nil {
 		return err
 	}
 	if r.HasSizes() {

@@ -71,5 +71,12 @@ func (p *Progress) Set(n int) {
 	}
 }
 
+// Add adds to the number.
+func (p *Progress) Add(n int) {
+	if p != nil {
+		p.number.Add(int64(n))
+	}
+}
+
 // Stop erases the line. It may be called more than once.
 func (p *Progress) Stop() { p.stop() }

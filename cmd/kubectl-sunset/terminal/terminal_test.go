@@ -32,7 +32,7 @@ func TestProgress(t *testing.T) {
 		p := startProgress(&b, "objects read")
 		p.Set(1)
 		time.Sleep(progressDelay + progressInterval/2)
-		p.Set(2)
+		p.Add(1)
 		time.Sleep(progressInterval)
 		p.Stop()
 		p.Stop()

@@ -58,6 +58,9 @@ type Policy struct {
 	Hash     string           // of the spec without mode, approval, limits, and the events, outcome and bytes of rules
 	Approved sets.Set[string] // the hashes that its approvals name, such as ApprovalHash; Load leaves it empty
 	Gate     *ApprovalGate    // where its rules wait for approval; nil if none waits
+
+	// Approvals are those of the approved hashes by which this version deletes, in order. Load leaves it empty, and so do agents.
+	Approvals []string
 }
 
 // ObjectName is the name of the object, without its namespace.

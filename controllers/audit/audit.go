@@ -9,12 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/cloudevents"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -72,9 +70,6 @@ func message(r retention.Removal) string {
 	return "object deleted"
 }
 
-// mostApprovals is the maximum number of approvals in a record.
-const mostApprovals = 16
-
 func (w *Writer) record(r retention.Removal) audit.Record {
 	record := audit.Record{
 		Time: r.At.UTC(), Result: audit.Deleted, Object: audit.ObjectOf(policy.TargetOf(r.Kind, r.Subject)), Propagation: string(r.Rule.Propagation),
@@ -93,8 +88,7 @@ func (w *Writer) record(r retention.Removal) audit.Record {
 	}
 	record.Snapshot = r.Snapshot.Name
 	if p := r.Policy; p != nil {
-		approvals := sets.List(p.Approved)
-		record.Generation, record.Hash, record.Approvals = p.Generation, p.Hash, slices.Clip(approvals[:min(len(approvals), mostApprovals)])
+		record.Generation, record.Hash, record.Approvals = p.Generation, p.Hash, p.Approvals
 	}
 	return record
 }

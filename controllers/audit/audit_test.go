@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -32,7 +31,7 @@ func removal() retention.Removal {
 		Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "shop", Name: "report", UID: "u1", ResourceVersion: "7"},
 		Rule:   &policy.Rule{ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "p1", Propagation: "Background"},
 		Reason: policy.Expired, Outcome: "Failed", Due: now.Add(-time.Second), At: now,
-		Policy: &policy.Policy{Generation: 3, Hash: "abc", Approved: sets.New("y", "x")}, TraceID: "t1",
+		Policy: &policy.Policy{Generation: 3, Hash: "abc", Approvals: []string{"x", "y"}}, TraceID: "t1",
 	}
 }
 

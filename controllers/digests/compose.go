@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,15 +60,18 @@ func (n *Notifier) count(namespaces sets.Set[string], now time.Time) (*policy.St
 
 // sources reads the policies that a digest selects, with their status, and the ledgers that it needs.
 func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.Source, err error) {
+	add := func(o *metav1.ObjectMeta, mode v1alpha1.Mode, rules []v1alpha1.Rule, status v1alpha1.RetentionPolicyStatus) {
+		if d.Selects(o.Namespace, o.Name) {
+			all = append(all, digest.Source{
+				Kind: v1alpha1.PolicyKind(o.Namespace).Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Created: o.CreationTimestamp.Time,
+				Mode: mode, Rules: rules, Status: status,
+			})
+		}
+	}
 	cluster := &v1alpha1.ClusterRetentionPolicyList{}
 	err = n.pages(ctx, cluster, "", func() {
-		for i := range cluster.Items {
-			if p := &cluster.Items[i]; d.Selects("", p.Name) {
-				all = append(all, digest.Source{
-					Kind: v1alpha1.ClusterRetentionPolicyKind.Kind, Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time,
-					Mode: p.Spec.Mode, Rules: p.Spec.Rules, Status: p.Status,
-				})
-			}
+		for _, p := range cluster.Items {
+			add(&p.ObjectMeta, p.Spec.Mode, p.Spec.Rules, p.Status)
 		}
 	})
 	if err != nil {
@@ -80,13 +84,8 @@ func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.
 	for _, namespace := range namespaces {
 		own := &v1alpha1.RetentionPolicyList{}
 		err := n.pages(ctx, own, namespace, func() {
-			for i := range own.Items {
-				if p := &own.Items[i]; d.Selects(p.Namespace, p.Name) {
-					all = append(all, digest.Source{
-						Kind: v1alpha1.RetentionPolicyKind.Kind, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time,
-						Mode: p.Spec.Mode, Rules: p.Spec.Rules, Status: p.Status,
-					})
-				}
+			for _, p := range own.Items {
+				add(&p.ObjectMeta, p.Spec.Mode, p.Spec.Rules, p.Status)
 			}
 		})
 		if err != nil {

@@ -96,15 +96,6 @@ func (n *Notifier) work(ctx context.Context, j *job) {
 	n.end(j.written.UID, &j.status, err)
 }
 
-// lines joins problems for a message.
-func lines(problems []policy.Problem) string {
-	all := make([]string, len(problems))
-	for i, p := range problems {
-		all[i] = p.String()
-	}
-	return strings.Join(all, "; ")
-}
-
 // sendIfDue sends a digest that is due, and sets what the next one continues from.
 func (n *Notifier) sendIfDue(ctx context.Context, d *digest.Digest, status *v1alpha1.DigestStatus) error {
 	scheduled := d.Due(status, n.Clock.Now())
@@ -133,10 +124,8 @@ func (n *Notifier) send(ctx context.Context, d *digest.Digest, c *digest.Content
 	if err != nil {
 		return err
 	}
-	if n.Leadership != nil {
-		if err := n.Leadership.Check(); err != nil {
-			return err
-		}
+	if err := n.leads(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -144,6 +133,14 @@ func (n *Notifier) send(ctx context.Context, d *digest.Digest, c *digest.Content
 		return n.sender.mail(ctx, d.Spec.Mail, m, idOf(d, c))
 	}
 	return n.sender.post(ctx, d.Spec.Webhook, m)
+}
+
+// leads returns an error if this process does not lead.
+func (n *Notifier) leads() error {
+	if n.Leadership == nil {
+		return nil
+	}
+	return n.Leadership.Check()
 }
 
 // backoff returns the delay after a number of failures.
@@ -161,7 +158,7 @@ func (j *job) describe(s *v1alpha1.DigestStatus, now time.Time, err error) {
 	s.ObservedGeneration, s.NextScheduleTime = j.written.Generation, nil
 	switch {
 	case j.digest == nil:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, Invalid, lines(j.problems)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, Invalid, strings.Join(policy.Lines(j.problems), "; ")
 	case j.digest.Spec.Suspend:
 		ready.Reason, ready.Message = Suspended, "suspended: no digest is sent; to resume, set spec.suspend to false"
 	default:
@@ -181,10 +178,8 @@ func (n *Notifier) write(ctx context.Context, j *job) error {
 	if equality.Semantic.DeepEqual(j.status, j.written.Status) {
 		return nil
 	}
-	if n.Leadership != nil {
-		if err := n.Leadership.Check(); err != nil {
-			return err
-		}
+	if err := n.leads(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

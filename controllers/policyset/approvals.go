@@ -138,14 +138,3 @@ func (l *Reconciler) listApprovals(ctx context.Context, on policyCollection) (se
 	}
 	return listed, nil
 }
-
-// approvalsOf returns the hashes of the approvals by which each policy deletes.
-func approvalsOf(entries []*entry) map[types.UID][]string {
-	all := map[types.UID][]string{}
-	for _, e := range entries {
-		if len(e.previews.approved) > 0 {
-			all[e.policy.UID] = sets.List(e.previews.approved)
-		}
-	}
-	return all
-}

@@ -3,6 +3,7 @@
 package policyset_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func TestWithdrawnApprovalOfACountedVersion(t *testing.T) {
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
 				ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}}},
-				Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}, Approvals: l.last().Approvals[p.UID]},
+				Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, ObservedTime: metav1.Time{Time: now}, Approvals: l.named("p").Approvals},
 			})
 			other := l.restart()
 			other.counted("p")
@@ -79,6 +80,21 @@ func TestWithdrawnApprovalOfACountedVersion(t *testing.T) {
 			expect.Equal(t, "waiting once it is counted again", free, l.waiting("team-a"))
 		})
 	}
+}
+
+// TestPolicyNamesTheApprovalsByWhichItDeletes, and none of the others, however many they are.
+func TestPolicyNamesTheApprovalsByWhichItDeletes(t *testing.T) {
+	l := oneEnforced(t)
+	for i := range 40 {
+		l.approve("p", fmt.Sprintf("%032d", i))
+	}
+	l.readLive()
+	expect.Equal(t, "approvals before the one that counts", []string(nil), l.named("p").Approvals)
+	hash := l.named("p").ApprovalHash()
+	l.approved(hash)
+	expect.Equal(t, "approvals", []string{hash}, l.named("p").Approvals)
+	l.become(spec("Enforce", "2h"))
+	expect.Equal(t, "approvals of another version", []string(nil), l.named("p").Approvals)
 }
 
 // TestWithdrawnApprovalOfAnotherVersionChangesNothing.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -156,6 +157,7 @@ func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPoli
 		status = read
 	}
 	done.previews = previewsOf(status, done.policy, before, l.Clock.Now())
+	done.policy.Approvals = slices.Sorted(maps.Keys(done.previews.approved))
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	e.collection.all[keyOf(e.written)].value = done
 	l.changes.in(e.written.GetNamespace())

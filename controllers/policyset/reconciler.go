@@ -39,8 +39,6 @@ type CompiledSnapshot struct {
 	// Outdated are the policies whose dry-run count is out of date, by UID, and since when it is. Sunset counts each of them
 	// again, and its Count repeats this time.
 	Outdated map[types.UID]time.Time
-	// Approvals are the hashes of the approvals by which each policy deletes, by UID.
-	Approvals map[types.UID][]string
 
 	// References are the referrers that policies of any mode declare, and ReferencesSince is when this set last changed.
 	// Asked is what rules ask about references. InvalidReferences are the declarations that Sunset cannot interpret:

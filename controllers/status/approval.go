@@ -107,13 +107,13 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 			return before.Enforced
 		}
 		same := *before.Enforced
-		same.Approvals = v.compiled.Approvals[p.UID]
+		same.Approvals = p.Approvals
 		return &same
 	}
 	due := v.statsOf(p).Due
 	return &v1alpha1.EnforcedCount{
 		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: v1alpha1.ApprovalCounts{Now: due.Now, Week: due.Week},
-		Approvals: v.compiled.Approvals[p.UID],
+		Approvals: p.Approvals,
 	}
 }
 

@@ -193,7 +193,7 @@ var addresses = []address{
 		"Suspended":   {p: inMode(v1alpha1.Suspend)},
 		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspend)(p); p.Terminating = true }},
 	}},
-	{"author of the policy, or of the policy that has the freeze", "Enforcing=False", byReason + ", `FreezeEnded`", "", 15, map[string]situation{
+	{"author of the policy, or of the policy that has the freeze", "Enforcing=False", byReason + ", `FreezeEnded`", "SunsetFreezeLasts", 15, map[string]situation{
 		"Frozen": {p: frozen},
 	}},
 	{"author of the policy", "Enforcing=False", "", "", 5, map[string]situation{"OutsideWindows": {p: closed}}},

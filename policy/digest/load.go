@@ -19,13 +19,12 @@ import (
 
 // Digest is a checked RetentionDigest. It does not change.
 type Digest struct {
-	Name       string
-	UID        types.UID
-	Generation int64
-	Created    time.Time
-	Spec       v1alpha1.DigestSpec
-	Schedule   *policy.Schedule
-	Ahead      time.Duration
+	Name     string
+	UID      types.UID
+	Created  time.Time
+	Spec     v1alpha1.DigestSpec
+	Schedule *policy.Schedule
+	Ahead    time.Duration
 
 	policies, namespaces sets.Set[string] // nil for all
 	template             *template.Template
@@ -40,7 +39,7 @@ func Parse(data []byte) (*v1alpha1.RetentionDigest, []policy.Problem) {
 // Load checks a RetentionDigest. The Digest is nil if there are problems.
 func Load(written *v1alpha1.RetentionDigest) (*Digest, []policy.Problem) {
 	spec := written.Spec
-	d := &Digest{Name: written.Name, UID: written.UID, Generation: written.Generation, Created: written.CreationTimestamp.Time, Spec: spec}
+	d := &Digest{Name: written.Name, UID: written.UID, Created: written.CreationTimestamp.Time, Spec: spec}
 	d.Spec.Ahead = cmp.Or(spec.Ahead, v1alpha1.DigestDay)
 	if spec.Policies != nil {
 		d.policies = sets.New(spec.Policies...)

@@ -102,40 +102,42 @@ func TestF58LimitsApplyAtOpenings(t *testing.T) {
 }
 
 // TestF58ACrowdAtAnOpening defers the crowd of F36, with due times within two and a half minutes before a window opens. It is deleted in
-// the order of the due times, each object soon after its time in the spread, and other objects do not wait for it.
+// the order of the due times, no object before its time in the spread, and other objects do not wait for it. How late the objects are
+// depends on the machine, and is only logged: on a slow one, the window may open before all policies are in force.
 func TestF58ACrowdAtAnOpening(t *testing.T) {
 	scenario.Long(t)
 	const (
-		gap  = 4 * time.Minute  // from the closing of the first window; it is spread over as long
-		lead = 90 * time.Second // of the gap: to create everything
-		late = time.Minute      // on a busy machine
+		gap         = 4 * time.Minute  // from the closing of the first window; it is spread over as long
+		lead        = 90 * time.Second // of the gap: to create everything
+		maxInFlight = 16               // DELETE requests, which may arrive in any order
 	)
 	s := scenario.New(t, scenario.Options{Alone: true, Own: true})
 	closed := time.Now().Truncate(time.Minute)
 	opens := closed.Add(gap)
 	c := &crowd{Scenario: s, narrow: sort{80, 100}, wide: sort{20, 100}}
-	c.more = fmt.Sprintf("windows: [%s, %s]\n", opensAt(closed.Add(-time.Minute), time.Minute), opensAt(opens, 3*gap))
+	c.more = fmt.Sprintf("windows: [%s, %s]\n", opensAt(closed.Add(-time.Minute), time.Minute), opensAt(opens, 12*time.Hour))
 	c.due = func(share float64) time.Time { return closed.Add(lead + time.Duration(share*float64(gap-lead))) }
 	s.Policy("few", labelled("few", "Enforce", "0s"))
 	c.assemble(100)
 	t.Logf("created in %s", time.Since(closed).Round(time.Second))
+	places := c.places(closed, opens)
 	r := s.Sunset(scenario.Start{Flags: []string{"--leader-elect=false"}})
 	c.settle(func(status v1alpha1.RetentionPolicyStatus, each int64) bool {
-		return status.Matched == each && status.ObservedGeneration > 0
+		return status.Matched == each && status.ObservedGeneration > 0 || time.Now().After(opens)
 	})
-	if time.Now().After(opens) {
-		t.Skip("the machine is too busy: the window has opened before all policies were in force")
-	}
-	places := c.places(closed, opens)
 
 	time.Sleep(time.Until(opens))
 	few := c.few()
 	c.drained(r, opens, few)
-	spread := inSpread(r.Deletes(), places)
+	deletes := placed(r.Deletes(), places)
+	spread := inSpread(deletes, places)
 	t.Logf("%d objects are late by %s at the median, %s at p99 and %s at most; at most %d in a second; out of order by %s at most",
 		len(spread.late), at(spread.late, 50), at(spread.late, 99), at(spread.late, 100), spread.most, spread.disorder)
-	if len(spread.late) != len(places) || spread.late[0] < 0 || at(spread.late, 99) > late {
-		t.Errorf("%d of %d objects were deleted, the first %s after its time", len(spread.late), c.size(), spread.late[0])
+	if len(spread.late) != len(places) || spread.late[0] < 0 {
+		t.Errorf("%d of %d objects were deleted, the first %s after its time", len(spread.late), len(places), at(spread.late, 0))
+	}
+	if n := at(preceded(deletes, places), 90); n > maxInFlight { // retries may be later
+		t.Errorf("one of ten objects was deleted after %d objects of its policy with a later time", n)
 	}
 	c.counts(r.Deletes(), few)
 	expectPreconditions(t, r.Deletes())
@@ -146,8 +148,8 @@ func TestF58ACrowdAtAnOpening(t *testing.T) {
 	}
 }
 
-// places returns the time in the spread of each object of a crowd without limits, by namespace and name. The spread is as long as the
-// gap from the closing to the opening, and both are mapped to it.
+// places returns when each object of a crowd without limits is deleted, by namespace and name. The spread is as long as the gap from the
+// closing to the opening, and both are mapped to it. Afterwards, objects are deleted when they are due.
 func (c *crowd) places(closed, opens time.Time) map[string]time.Time {
 	c.Helper()
 	all := &corev1.ConfigMapList{}
@@ -167,7 +169,10 @@ func (c *crowd) places(closed, opens time.Time) map[string]time.Time {
 		if due.Before(cm.CreationTimestamp.Time) {
 			due = cm.CreationTimestamp.Time
 		}
-		places[cm.Namespace+"/"+cm.Name] = opens.Add(due.Sub(closed) / 2)
+		places[cm.Namespace+"/"+cm.Name] = due
+		if gap := opens.Sub(closed); due.Before(opens.Add(gap)) {
+			places[cm.Namespace+"/"+cm.Name] = opens.Add(due.Sub(closed) / 2)
+		}
 	}
 	return places
 }
@@ -179,15 +184,24 @@ type spreading struct {
 	disorder time.Duration   // by how much an object with an earlier time was deleted after one with a later time, at the maximum
 }
 
-// inSpread returns how the objects with a place were deleted.
+// placed returns the first DELETE of each object with a place that the API server did not refuse. Sunset repeats one without an answer.
+func placed(deletes []proxy.Entry, places map[string]time.Time) (first []proxy.Entry) {
+	known := map[string]bool{}
+	for _, e := range deletes {
+		name := e.Namespace + "/" + e.Name
+		if _, ok := places[name]; ok && e.Answered < 300 && !known[name] {
+			known[name], first = true, append(first, e)
+		}
+	}
+	return first
+}
+
+// inSpread returns how objects with a place were deleted.
 func inSpread(deletes []proxy.Entry, places map[string]time.Time) (s spreading) {
 	seconds := map[int64]int{}
 	var latest time.Time
 	for _, e := range deletes {
-		place, ok := places[e.Namespace+"/"+e.Name]
-		if !ok || e.Answered >= 300 {
-			continue
-		}
+		place := places[e.Namespace+"/"+e.Name]
 		s.late = append(s.late, e.At.Sub(place).Round(time.Millisecond))
 		seconds[e.At.Unix()]++
 		s.most = max(s.most, seconds[e.At.Unix()])
@@ -200,10 +214,30 @@ func inSpread(deletes []proxy.Entry, places map[string]time.Time) (s spreading) 
 	return s
 }
 
-// at returns a percentile of sorted durations; zero for none.
-func at(sorted []time.Duration, percent int) time.Duration {
+// preceded returns for each object of a narrow policy how many of its objects with a later time were deleted before it, in order.
+func preceded(deletes []proxy.Entry, places map[string]time.Time) (all []int) {
+	before := map[string][]time.Time{} // by namespace
+	for _, e := range deletes {
+		if !strings.HasPrefix(e.Name, "narrow-") {
+			continue
+		}
+		place, by := places[e.Namespace+"/"+e.Name], 0
+		for _, other := range before[e.Namespace] {
+			if other.After(place) {
+				by++
+			}
+		}
+		all = append(all, by)
+		before[e.Namespace] = append(before[e.Namespace], place)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// at returns a percentile of sorted values; zero for none.
+func at[T any](sorted []T, percent int) (value T) {
 	if len(sorted) == 0 {
-		return 0
+		return value
 	}
 	return sorted[(len(sorted)-1)*percent/100]
 }

@@ -39,28 +39,35 @@ func address(t *testing.T) net.IP {
 	return nil
 }
 
-// receiver serves https at an address, and passes the data of CloudEvents to a channel.
-func receiver(t *testing.T, at net.IP) (url string, bundle []byte, events chan map[string]any) {
+// serve serves https at an address until the test ends. bundle is the certificate.
+func serve(t *testing.T, at net.IP, handler http.HandlerFunc) (url string, bundle []byte) {
 	t.Helper()
 	bundle, key, err := cert.GenerateSelfSignedCertKey(at.String(), []net.IP{at}, nil)
 	expect.NoError(t, err)
 	pair, err := tls.X509KeyPair(bundle, key)
 	expect.NoError(t, err)
-	events = make(chan map[string]any, 10)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var event struct{ Data map[string]any }
-		if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
-			t.Error(err)
-		}
-		events <- event.Data
-	}))
+	server := httptest.NewUnstartedServer(handler)
 	expect.NoError(t, server.Listener.Close())
 	server.Listener, err = net.Listen("tcp", net.JoinHostPort(at.String(), "0"))
 	expect.NoError(t, err)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return server.URL, bundle, events
+	return server.URL, bundle
+}
+
+// receiver serves https at an address, and passes the data of CloudEvents to a channel.
+func receiver(t *testing.T, at net.IP) (url string, bundle []byte, events chan map[string]any) {
+	t.Helper()
+	events = make(chan map[string]any, 10)
+	url, bundle = serve(t, at, func(_ http.ResponseWriter, r *http.Request) {
+		var event struct{ Data map[string]any }
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+			t.Error(err)
+		}
+		events <- event.Data
+	})
+	return url, bundle, events
 }
 
 func newDigest(name, url string) *v1alpha1.RetentionDigest {

@@ -46,8 +46,8 @@ var digestsTable = map[string]Mutant{
 	},
 	"a digest is sent by a process that does not lead": {
 		File: "controllers/digests/work.go", Test: "./controllers/digests TestOnlyTheLeaderSends",
-		Old: "\t\treturn err\n\t}\n\tif n.Leadership != nil {",
-		New: "\t\treturn err\n\t}\n\tif false {",
+		Old: "\t\treturn err\n\t}\n\tif err := n.leads(); err != nil {",
+		New: "\t\treturn err\n\t}\n\tif err := n.leads(); false {",
 	},
 	"a digest that was not accepted counts as accepted": {
 		File: "controllers/digests/work.go", Test: "./controllers/digests TestReceiverRefuses",
@@ -58,6 +58,11 @@ var digestsTable = map[string]Mutant{
 		File: "controllers/digests/notifier.go", Test: "./controllers/digests TestCrashAfterAcceptance",
 		Old: "s.working, s.status = false, status",
 		New: "s.working, s.status = false, nil",
+	},
+	"a record names all approvals of the policy": {
+		File: "controllers/policyset/compiling.go", Test: "./controllers/policyset TestPolicyNamesTheApprovalsByWhichItDeletes",
+		Old: "maps.Keys(done.previews.approved)",
+		New: "maps.Keys(done.policy.Approved)",
 	},
 	"a request without an answer has no record": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAudit",

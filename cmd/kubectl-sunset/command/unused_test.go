@@ -69,7 +69,6 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // TestDefinitionsWithoutObjectsAreShown: an operator needs all of its CustomResourceDefinitions, so an object of any kind of its group
 // is a use of all.
 func TestDefinitionsWithoutObjectsAreShown(t *testing.T) {
@@ -87,12 +86,12 @@ func TestDefinitionsWithoutObjectsAreShown(t *testing.T) {
 	wants(t, run(t, all, "unused", "-f", "-", "-o", "name"), command.ExitOK, "customresourcedefinition.apiextensions.k8s.io/gadgets.example.com\n", "gears.example.com\n", "widgets.example.com\n")
 	own := strings.ReplaceAll(all, "example.com", "sunset-k8s.io")
 	wants(t, run(t, own, "unused", "-f", "-"), command.ExitOK, "Sunset found no unused objects.")
-=======
+}
+
 // TestUnusedObjectsWide: an object without a mark counts as marked now.
 func TestUnusedObjectsWide(t *testing.T) {
 	got := run(t, "", "unused", "-f", samples+"/unused/network/objects.yaml", "-o", "wide")
 	wants(t, got, command.ExitOK, "retired   unknown   unused-network/services", " DUE\n", "in 30d (2026-03-31T12:00:00Z)")
->>>>>>> s18-project
 }
 
 func TestUnusedObjectsAsAPage(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *Report) FindInLine(line []byte, source string) {
 		r.addRecord(record, source)
 	} else if d, ok := readRequest(line); ok && r.Object.Is(d.Object) {
 		d.Source = source
-		r.Deletions = append(r.Deletions, d)
+		r.Add(d)
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *Report) addRecord(record audit.Record, source string) {
 	default:
 		return
 	}
-	r.Deletions = append(r.Deletions, d)
+	r.Add(d)
 }
 
 // Add adds what Sunset says elsewhere.

@@ -22,7 +22,7 @@ func (p *PendingStats) add(namespace string, one ChangeCount) {
 // change counts a subject of rules that wait for approval. It counts if it would be deleted after approval, or by these rules
 // alone, now or within the horizon, and would not have been deleted at the same time by the rules in force before.
 func (t *Stats) change(s Subject, all, policy []Evaluation, was Was) ChangeCount {
-	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
+	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now, bare: t.bare}
 	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
 		return recount.of(&c, policy)
 	}
@@ -58,6 +58,7 @@ type comparison struct {
 	was, wasOwn []Evaluation // empty if unknown
 	previewed   bool         // deletions that the policy counted as a dry run are not new
 
+	bare    bareRules
 	now     time.Time
 	anytime bool // ignores windows and freezes: a change may delete many objects when a window opens in a month
 }
@@ -70,13 +71,13 @@ func (c *comparison) isNew(by time.Time) bool {
 	case c.isDeletedBy(by):
 		return true
 	default:
-		return deletesAlone(c.subject, c.own, c.now, by) && !deletesAlone(c.before, c.wasOwn, c.now, by)
+		return c.deletesAlone(c.subject, c.own, by) && !c.deletesAlone(c.before, c.wasOwn, by)
 	}
 }
 
 // isDueBy reports whether the subject is deleted by a time, or would be by the policy alone.
 func (c *comparison) isDueBy(by time.Time) bool {
-	return deletesAlone(c.subject, c.own, c.now, by) || c.isDeletedBy(by)
+	return c.deletesAlone(c.subject, c.own, by) || c.isDeletedBy(by)
 }
 
 // isDeletedBy reports whether a rule of the policy deletes the subject by a time, after all approvals. Unknown facts of other policies
@@ -127,22 +128,41 @@ func (c *comparison) partBefore(r *Rule) part {
 
 // deletesAlone reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension, windows, freezes
 // and overrides of namespaces.
-func deletesAlone(s Subject, evaluations []Evaluation, now, by time.Time) bool {
+func (c *comparison) deletesAlone(s Subject, evaluations []Evaluation, by time.Time) bool {
 	s.Flags &^= IsHeld | IsUncounted
-	for _, r := range evaluations {
+	isDue := func(r *Evaluation) bool {
+		v := r.vote(&s, c.now, supposed)
+		return v.isDue() && !v.expires.After(by)
+	}
+	for i := range evaluations {
+		r := evaluations[i]
 		if flagged(s.Flags.under(r.Rule)) != "" {
 			continue
 		}
-		bare := *r.Rule
-		bare.Suspended, bare.Overrides = false, nil
-		for _, rule := range []*Rule{r.Rule, &bare} {
-			r.Rule = rule
-			if v := r.vote(&s, now, supposed); v.isDue() && !v.expires.After(by) {
+		if isDue(&r) {
+			return true
+		}
+		if r.Rule.Suspended || len(r.Rule.Overrides) > 0 {
+			if r.Rule = c.bare.of(r.Rule); isDue(&r) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// bareRules are rules without the overrides of their namespaces. Each is made once, because a count asks for it for every subject.
+type bareRules map[*Rule]*Rule
+
+func (m bareRules) of(r *Rule) *Rule {
+	bare := m[r]
+	if bare == nil {
+		made := *r
+		made.Suspended, made.Overrides = false, nil
+		bare = &made
+		m[r] = bare
+	}
+	return bare
 }
 
 // own are the evaluations of the rules for which are is true.

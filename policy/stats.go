@@ -23,6 +23,7 @@ type Stats struct {
 	// Prices gives the costs of storage; nil for none.
 	Prices *Prices
 
+	bare bareRules
 	now  time.Time
 	next time.Time // when the counts change even if no subject changes; zero for never
 }
@@ -106,7 +107,7 @@ const (
 
 // NewStats makes empty stats at a time.
 func NewStats(now time.Time) *Stats {
-	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]Team{}, now: now}
+	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]Team{}, bare: bareRules{}, now: now}
 }
 
 // Changes is the next time at which the counts change without a change of a subject; zero for never.

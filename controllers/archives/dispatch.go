@@ -46,7 +46,7 @@ const settingsMost = 1000
 // settingsOf has one pointer for equal settings of groups.
 type settingsOf struct {
 	by           map[string]*policy.Archive // by their text
-	asked, known *policy.Archive            // at the last call of of: most targets in a row have the same
+	asked, known *policy.Archive            // by the last call: most targets in a row have the same
 }
 
 // of returns the pointer for settings.

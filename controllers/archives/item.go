@@ -24,7 +24,7 @@ import (
 type item struct {
 	request    *request
 	object     []byte        // as the API server sent it
-	buffer     *bytes.Buffer // that has the object; nil if nothing else may use the bytes later
+	buffer     *bytes.Buffer // that has the object; nil if it was not in a listing
 	dependents []dependent
 	events     []json.RawMessage
 	logs       []archive.Log
@@ -32,7 +32,7 @@ type item struct {
 	extra      int64 // bytes in the memory for large records
 }
 
-// buffers have objects of listings until these are in a segment: otherwise a backlog allocates each object once more.
+// buffers have the objects of listings until these are in a segment, and then others: a backlog has many.
 var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
 const bufferMost = 64 << 10 // bytes of a buffer that is used again

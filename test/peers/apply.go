@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -148,46 +147,6 @@ func (a *applier) create(ctx context.Context, o *unstructured.Unstructured) erro
 		}
 		return err == nil, err
 	})
-}
-
-// endpointsKnown waits until each Service with a selector has EndpointSlices, which kor reads, and Endpoints, which popeye reads. The
-// running Pods get an address first, because the samples have none.
-func (a *applier) endpointsKnown(ctx context.Context, s *state) error {
-	for i, o := range s.objects {
-		if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); o.GetKind() != "Pod" || phase != string(corev1.PodRunning) {
-			continue
-		}
-		var pod corev1.Pod
-		if err := a.client.Get(ctx, client.ObjectKeyFromObject(o), &pod); err != nil {
-			return err
-		}
-		pod.Status.PodIP = fmt.Sprintf("10.0.0.%d", i%250+1)
-		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
-		if len(pod.Status.Conditions) == 0 {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		}
-		if err := a.client.Status().Update(ctx, &pod); err != nil {
-			return err
-		}
-	}
-	for _, o := range s.objects {
-		selector, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
-		if kind, _, _ := unstructured.NestedString(o.Object, "spec", "type"); o.GetKind() != "Service" || len(selector) == 0 || kind == string(corev1.ServiceTypeExternalName) {
-			continue
-		}
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			var slices discoveryv1.EndpointSliceList
-			err := a.client.List(ctx, &slices, client.InNamespace(o.GetNamespace()), client.MatchingLabels{discoveryv1.LabelServiceName: o.GetName()})
-			if err != nil || len(slices.Items) == 0 {
-				return false, err
-			}
-			return true, nil
-		})
-		if err != nil {
-			return fmt.Errorf("wait for the EndpointSlices of Service %s/%s: %w", o.GetNamespace(), o.GetName(), err)
-		}
-	}
-	return nil
 }
 
 func ignoreNoMatch(err error) error {

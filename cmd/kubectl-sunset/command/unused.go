@@ -105,7 +105,11 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	input.Kinds = kindsOf(own)
 	if c != nil {
 		input.Policies = own
-		return u.judgeCluster(ctx, c, input, others, loader, unread)
+		result, err := u.judgeCluster(ctx, c, input, others, loader)
+		if err == nil {
+			result.Fail(unread...)
+		}
+		return result, err
 	}
 	for _, p := range others {
 		in.Policies = append(in.Policies, load.Policy{Policy: p})
@@ -140,7 +144,7 @@ func loadUnused(loader *load.Loader, definitions []load.Definition) (all []load.
 
 // judgeCluster evaluates the cluster's objects. The marks of a policy of the cluster count if it has the same name and rules. Its declared
 // references count, unless a policy in files replaces it.
-func (u *unusedCommand) judgeCluster(ctx context.Context, c *cluster.Cluster, input preview.Input, inFiles []*policy.Policy, loader *load.Loader, unread []preview.Failure) (*preview.Result, error) {
+func (u *unusedCommand) judgeCluster(ctx context.Context, c *cluster.Cluster, input preview.Input, inFiles []*policy.Policy, loader *load.Loader) (*preview.Result, error) {
 	current, err := readPermittedPolicies(ctx, c, loader, u.namespace)
 	if err != nil {
 		return nil, err
@@ -163,7 +167,7 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, c *cluster.Cluster, in
 	if err != nil {
 		return nil, err
 	}
-	result.Fail(slices.Concat(unread, live.failures, current.failures())...)
+	result.Fail(slices.Concat(live.failures, current.failures())...)
 	return result, nil
 }
 

@@ -55,8 +55,6 @@ func TestClaimWaitsForItsConditionUnused(t *testing.T) {
 	w.sunset(allowClaims)
 	w.policy("claims", unusedClaims)
 	w.gone(before)
-	w.stays(3*time.Second, later)
-	w.explainsClaim(w.plane.Config(), "later", "condition Unused")
 	w.stays(time.Until(changes), later)
 	w.gone(later)
 }

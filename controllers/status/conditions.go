@@ -81,7 +81,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 			Type: c.name, Status: c.status, Reason: c.reason, Message: policy.Shorten(rbac.Line(c.message), policy.MaxConditionMessage),
-			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
+			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now.Truncate(time.Second)},
 		})
 	}
 }

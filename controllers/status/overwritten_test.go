@@ -47,7 +47,8 @@ func (w *harness) tried() int {
 
 // TestStatusIsWrittenAlthoughThePolicyChanged: a changed spec or label does not delay the status.
 func TestStatusIsWrittenAlthoughThePolicyChanged(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *harness) {
+	betweenSeconds := func(*harness) { bubble.Pass(300 * time.Millisecond) } // the API stores whole seconds
+	inBubble(t, betweenSeconds, func(t *testing.T, w *harness) {
 		p := policyOf(v1alpha1.Enforce, rule("a"))
 		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })

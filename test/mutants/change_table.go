@@ -71,8 +71,8 @@ var changeTable = map[string]Mutant{
 	},
 	"the worst case excludes objects that a suspension keeps": {
 		File: "policy/change_count.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
-		Old: "bare.Suspended, bare.Overrides = false, nil",
-		New: "bare.Overrides = nil",
+		Old: "made.Suspended, made.Overrides = false, nil",
+		New: "made.Overrides = nil",
 	},
 	"an approval covers every policy with the same spec": {
 		File: "policy/approval_gate.go", Test: "./policy TestCopyIsNotApproved",
@@ -101,8 +101,8 @@ var changeTable = map[string]Mutant{
 	},
 	"the worst case excludes objects that an override keeps": {
 		File: "policy/change_count.go", Test: "./policy TestPendingWeekIncludesTemporaryHolds",
-		Old: "bare.Suspended, bare.Overrides = false, nil",
-		New: "bare.Suspended = false",
+		Old: "made.Suspended, made.Overrides = false, nil",
+		New: "made.Suspended = false",
 	},
 	"an override without a policy name applies to no policy": {
 		File: "policy/change.go", Test: "./policy TestApprovalScopeNewNamespaces",

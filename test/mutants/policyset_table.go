@@ -5,22 +5,22 @@ package mutants
 // policysetTable changes what a deletion reads first, and what it waits for.
 var policysetTable = map[string]Mutant{
 	"a rule takes the permissions of the previous rule for another kind": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
+		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
 		Old: " && r.Kind == p.Rules[i-1].Kind",
 		New: "",
 	},
 	"a rule takes the permissions of the previous rule, which does not mark": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
+		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
 		Old: " && (r.Mark == \"\") == (p.Rules[i-1].Mark == \"\")",
 		New: "",
 	},
 	"a policy keeps the earlier permissions of its rules": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
+		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
 		Old: "r.Unpermitted == p.unpermitted() && ",
 		New: "",
 	},
 	"a policy keeps the earlier watches of its rules": {
-		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
+		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestEditCopiesNoPolicyOfAnotherNamespace",
 		Old: " && r.Unwatched == !p.allowed",
 		New: "",
 	},

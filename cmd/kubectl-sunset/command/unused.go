@@ -197,9 +197,9 @@ group has no objects of any kind.
 
 SINCE is the time since which the object has been unused: for Jobs and Pods since they finished, for others if a policy of
 the cluster with the name and the rules of a sample has marked it. SIZE is the capacity of claims and volumes; with --prices
-the command also shows what they cost in a month, estimated. With -o wide, DUE is when a policy with the name and the rules of
-the sample would delete the object. In JSON and YAML, the output is that of preview, with only the objects that nothing uses.
--o html writes a page to share: one file that needs no network.
+the command also shows what they cost in a month, estimated. With -o wide, DUE is when a policy with the name and the rules
+of the sample would delete the object. In JSON and YAML, the output is that of preview, with only the objects that nothing
+uses. -o html writes a page to share: one file that needs no network.
 
 Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
 usage, or a file or cluster that cannot be read.`

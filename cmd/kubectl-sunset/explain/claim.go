@@ -5,7 +5,6 @@ package explain
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -48,10 +47,10 @@ func (in *Input) dataOf(volume string) string {
 		return "it is not bound to this claim, so it stays"
 	}
 	reclaim, _, _ := unstructured.NestedString(object, "spec", "persistentVolumeReclaimPolicy")
-	switch corev1.PersistentVolumeReclaimPolicy(reclaim) {
-	case corev1.PersistentVolumeReclaimRetain:
+	switch reclaim {
+	case "Retain":
 		return "its persistentVolumeReclaimPolicy is Retain: the volume and its data stay after the claim is deleted"
-	case corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle:
+	case "Delete", "Recycle":
 		return "its persistentVolumeReclaimPolicy is " + reclaim + ": the data of the volume is deleted with the claim"
 	default:
 		return eitherPolicy

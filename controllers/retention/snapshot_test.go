@@ -277,16 +277,16 @@ func TestSnapshotThatIsOldIsMadeAgain(t *testing.T) {
 func TestSnapshotIsObserved(t *testing.T) {
 	failed := fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed)
 	for name, test := range map[string]struct {
-		storage storage
+		storage *storage
 		want    []string
 	}{
-		"ready soon":       {storage{takes: retention.SnapshotSlowAfter - time.Minute}, []string{"data created"}},
-		"ready after long": {storage{takes: 3 * retention.SnapshotSlowAfter}, []string{"data created", "data SnapshotPending"}},
-		"failed":           {storage{fails: failed}, []string{"data created", "data SnapshotFailed"}},
-		"not possible":     {storage{down: errors.New("no CRD")}, nil},
+		"ready soon":       {&storage{takes: retention.SnapshotSlowAfter - time.Minute}, []string{"data created"}},
+		"ready after long": {&storage{takes: 3 * retention.SnapshotSlowAfter}, []string{"data created", "data SnapshotPending"}},
+		"failed":           {&storage{fails: failed}, []string{"data created", "data SnapshotFailed"}},
+		"not possible":     {&storage{down: errors.New("no CRD")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &storage{takes: test.storage.takes, fails: test.storage.fails, down: test.storage.down}
+			s := test.storage
 			withStorage(t, s, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("claims", snapshotting))
 				w.source(0).list(row("data", w.began.Add(-time.Hour)))

@@ -6,12 +6,12 @@ package mutants
 var policysetTable = map[string]Mutant{
 	"a rule takes the permissions of the previous rule for another kind": {
 		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
-		Old: " && r.Kind == p.Rules[i-1].Kind",
+		Old: "r.Kind == o.Kind && ",
 		New: "",
 	},
 	"a rule takes the permissions of the previous rule, which does not mark": {
 		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
-		Old: " && (r.Mark == \"\") == (p.Rules[i-1].Mark == \"\")",
+		Old: " && (r.Mark == \"\") == (o.Mark == \"\")",
 		New: "",
 	},
 	"a policy keeps the earlier permissions of its rules": {

@@ -9,8 +9,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Expected returns the deletion of an object that is expected within index.AheadArchived; false if none is, or if limits of its policy
-// may delay it for long: a record that is made ahead is wasted then. It is safe for concurrent use.
+// Expected returns the deletion of an object that Sunset expects within index.AheadArchived. It returns false if there is none, and
+// also if limits of its policy may delay the deletion so long that a record made ahead would be wasted. It is safe for concurrent
+// use.
 func (r *Reconciler) Expected(kind schema.GroupVersionKind, uid types.UID) (policy.Intent, bool) {
 	r.mu.Lock()
 	w, snapshot := r.kinds[policy.StoredAs(kind)], r.snapshot

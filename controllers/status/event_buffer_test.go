@@ -160,7 +160,8 @@ func TestSnapshotsHaveEvents(t *testing.T) {
 		w.Snapshotted(retention.SnapshotNotice{Rule: rule("a"), Subject: claim, Name: "s", Slow: slow})
 		expect.Equal(t, "events", []string{
 			"0s PersistentVolumeClaim/team-a/data Normal SnapshotCreated: VolumeSnapshot s created by rule p/a; the claim is deleted when it is ready to use by p",
-			"10m0s PersistentVolumeClaim/team-a/data Warning SnapshotFailed: not deleted by rule p/a for more than 10m0s: VolumeSnapshot team-a/s cannot be used: no space by p",
+			"10m0s PersistentVolumeClaim/team-a/data Warning SnapshotFailed: not deleted by rule p/a for more than 10m0s: " +
+				"VolumeSnapshot team-a/s cannot be used: no space by p",
 		}, w.events())
 	})
 }

@@ -96,7 +96,7 @@ func TestF60TheSnapshotControllerFails(t *testing.T) {
 }
 
 // TestF60AnswersAboutSnapshotsAreLost: requests for VolumeSnapshots reach the API server or not, and their answers are lost or are
-// errors. Sunset keeps the claims meanwhile, and deletes each with its snapshot afterwards.
+// errors. Sunset keeps each claim until its snapshot is ready, and then deletes it.
 func TestF60AnswersAboutSnapshotsAreLost(t *testing.T) {
 	creates, reads := proxy.Requests("create", "volumesnapshots"), proxy.Requests("get", "volumesnapshots")
 	for name, fault := range map[string]proxy.Fault{

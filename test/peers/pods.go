@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// complete adds what a cluster with these objects has, and what other tools read, but rules need not: the Pods of workloads that
-// run, the Pods that mount a claim which is in use, and the CSIDrivers of volumes.
+// complete adds objects that a cluster would also have. Other tools read them, and rules of Sunset do not. These are Pods of
+// workloads that run, Pods that mount a claim in use, and CSIDrivers of volumes.
 func (s *state) complete() {
 	drivers := map[string]bool{}
 	for _, o := range s.objects {

@@ -107,8 +107,8 @@ func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.Gr
 	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, freshFor)
 }
 
-// Known returns the latest answers about a rule, of any age, as the first error; ok is false if there is no error and an answer
-// is missing.
+// Known returns the latest answers about a rule, of any age, as the first error. Without an error, ok is false if an answer is
+// missing.
 func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,7 +63,7 @@ func (j *checker) snapshotted(d *removal) {
 	if slices.ContainsFunc(d.rules, func(r *rule) bool { return r.Snapshot == nil }) {
 		return
 	}
-	why := "there is no VolumeSnapshot of it"
+	why := "it has no VolumeSnapshot"
 	from, to := j.times.Passed(d.sent.Add(-j.Window)), j.before(d.sent)
 	for _, key := range j.Log.Keys(snapshotKind) {
 		states := []*history.State{j.Log.At(key, from)}

@@ -153,15 +153,15 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 // TestSnapshotsHaveEvents: an Event about the claim says when its VolumeSnapshot was created, and why it is slow.
 func TestSnapshotsHaveEvents(t *testing.T) {
 	claim := policy.Subject{Namespace: "team-a", Name: "data", UID: "u", ResourceVersion: "7"}
+	const about = "PersistentVolumeClaim/team-a/data "
 	slow := &retention.Delay{Reason: retention.SnapshotFailed, Message: "VolumeSnapshot team-a/s cannot be used: no space"}
-	const (
-		created = "0s PersistentVolumeClaim/team-a/data Normal SnapshotCreated: VolumeSnapshot s created by rule p/a; the claim is deleted when it is ready to use by p"
-		slowly  = "10m0s PersistentVolumeClaim/team-a/data Warning SnapshotFailed: not deleted by rule p/a for more than 10m0s: VolumeSnapshot team-a/s cannot be used: no space by p"
-	)
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.Snapshotted(retention.SnapshotNotice{Rule: rule("a"), Subject: claim, Name: "s"})
+		created := "0s " + about + "Normal SnapshotCreated: VolumeSnapshot s created by rule p/a; the claim is deleted when it is ready to use by p"
+		expect.Equal(t, "at once", []string{created}, w.events())
 		bubble.Pass(10 * time.Minute)
 		w.Snapshotted(retention.SnapshotNotice{Rule: rule("a"), Subject: claim, Name: "s", Slow: slow})
-		expect.Equal(t, "events", []string{created, slowly}, w.events())
+		slowly := "10m0s " + about + "Warning SnapshotFailed: not deleted by rule p/a for more than 10m0s: VolumeSnapshot team-a/s cannot be used: no space by p"
+		expect.Equal(t, "after ten minutes", []string{created, slowly}, w.events())
 	})
 }

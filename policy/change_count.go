@@ -12,29 +12,31 @@ func (p *PendingStats) add(namespace string, one ChangeCount) {
 	if p.Namespaces == nil {
 		p.Namespaces = map[string]*ChangeCount{}
 	}
-	if known := p.Namespaces[namespace]; known != nil {
-		*known = known.Plus(one)
-	} else {
-		p.Namespaces[namespace] = &one
+	known := p.Namespaces[namespace]
+	if known == nil {
+		known = &ChangeCount{}
+		p.Namespaces[namespace] = known
 	}
+	*known = known.Plus(one)
 }
 
 // change counts a subject of rules that wait for approval. It counts if it would be deleted after approval, or by these rules
 // alone, now or within the horizon, and would not have been deleted at the same time by the rules in force before.
 func (t *Stats) change(s Subject, all, policy []Evaluation, was Was) ChangeCount {
-	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now, bare: t.bare}
+	t.waiting = appendOwn(t.waiting[:0], policy, func(r *Rule) bool { return r.Unapproved })
+	c := comparison{subject: s, all: all, own: t.waiting, name: policy[0].Rule.ID.Policy, now: t.now, bare: t.bare}
 	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
 		return recount.of(&c, policy)
 	}
 	soon, later := quietBy(policy, t.now), t.now.Add(horizon)
 	b := ChangeCount{Selected: 1}
-	if !c.isDueBy(soon) && !c.isDueBy(later) {
+	if !c.isDueBy(Latest(soon, later)) {
 		return b
 	}
 	if before := c.own[0].Rule.Gate.before(); before != nil && was != nil {
 		c.previewed = c.own[0].Rule.Gate.Previewed
 		c.before, c.was = was(before)
-		c.wasOwn = own(c.was, func(r *Rule) bool { return r.ID.Policy == c.name && c.partBefore(r) != silent && !r.Unapproved })
+		c.wasOwn = appendOwn(nil, c.was, func(r *Rule) bool { return r.ID.Policy == c.name && c.partBefore(r) != silent && !r.Unapproved })
 	}
 	if c.isDeletedBy(soon) && !c.wasDeletedBy(soon) {
 		b.Due = 1
@@ -165,12 +167,12 @@ func (m bareRules) of(r *Rule) *Rule {
 	return bare
 }
 
-// own are the evaluations of the rules for which are is true.
-func own(evaluations []Evaluation, are func(*Rule) bool) (some []Evaluation) {
+// appendOwn appends the evaluations of the rules for which are is true.
+func appendOwn(own, evaluations []Evaluation, are func(*Rule) bool) []Evaluation {
 	for i := range evaluations {
 		if are(evaluations[i].Rule) {
-			some = append(some, evaluations[i])
+			own = append(own, evaluations[i])
 		}
 	}
-	return some
+	return own
 }

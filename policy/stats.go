@@ -23,9 +23,10 @@ type Stats struct {
 	// Prices gives the costs of storage; nil for none.
 	Prices *Prices
 
-	bare bareRules
-	now  time.Time
-	next time.Time // when the counts change even if no subject changes; zero for never
+	bare    bareRules
+	waiting []Evaluation // a buffer
+	now     time.Time
+	next    time.Time // when the counts change even if no subject changes; zero for never
 }
 
 // PolicyStats are the counts of one policy. Each subject counts once.

@@ -416,6 +416,19 @@ func TestPendingDueOmitsCountedDryRuns(t *testing.T) {
 	}
 }
 
+// TestChangeIsCountedWithoutAllocations: before an edit is in force, its effect on each object is counted, also beside a million.
+func TestChangeIsCountedWithoutAllocations(t *testing.T) {
+	suspended := func(r *policy.Evaluation) { r.Rule.Suspended = true }
+	for name, all := range map[string][]policy.Evaluation{
+		"rules":                    evaluations(says("a", unapproved, ttl(2*hour)), says("b", unapproved, ttl(2*hour))),
+		"a rule that is suspended": evaluations(says("a", unapproved, suspended, ttl(2*hour))),
+	} {
+		stats := policy.NewStats(now)
+		once := testing.AllocsPerRun(1000, func() { stats.Add(policy.Subject{}, all) })
+		expect.Equal(t, name, 0, once)
+	}
+}
+
 // TestPendingBacklogSinceRecount: an object created after the count of the previous leader was not due then. Under a rule that ranks,
 // it may displace another object, which is due instead.
 func TestPendingBacklogSinceRecount(t *testing.T) {

@@ -250,7 +250,7 @@ func (l *environment) untilGone(ctx context.Context, job *batchv1.Job) error {
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -135,6 +135,9 @@ func (l *environment) measureOne(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := l.untilIdle(ctx, sunset); err != nil {
+		return err
+	}
 	idle, err := l.idleCPU(ctx, sunset)
 	if err != nil {
 		return err

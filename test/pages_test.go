@@ -51,7 +51,12 @@ var outputs = map[string]string{
 // TestOutputOfPagesIsThatOfTests: a test prints each output that a page shows in a block of the language text, with other numbers.
 func TestOutputOfPagesIsThatOfTests(t *testing.T) {
 	same := func(text string) string { return regexp.MustCompile(`[0-9]+|\s+`).ReplaceAllString(text, "0") }
-	texts := repository(t)
+	texts, tests := repository(t), map[string]bool{}
+	for _, text := range texts {
+		for _, declared := range regexp.MustCompile(`(?m)^func (Test\w+)\(t `).FindAllSubmatch(text, -1) {
+			tests[string(declared[1])] = true
+		}
+	}
 	for name, text := range texts {
 		if !strings.HasPrefix(name, "docs/") || !strings.HasSuffix(name, ".md") {
 			continue
@@ -62,6 +67,8 @@ func TestOutputOfPagesIsThatOfTests(t *testing.T) {
 				t.Errorf("%s: name the test that prints this output:\n%s", name, block[2])
 			case strings.Contains(file, "/") && !strings.Contains(same(string(texts[file])), same(strings.TrimSpace(block[2]))):
 				t.Errorf("%s: %s does not contain\n%s", name, file, block[2])
+			case !strings.Contains(file, "/") && !tests[file]:
+				t.Errorf("%s: there is no test %s", name, file)
 			}
 		}
 	}

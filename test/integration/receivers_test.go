@@ -91,7 +91,7 @@ func breaksOff(w http.ResponseWriter, _ *http.Request) {
 }
 
 // TestReceiversDelayNoDeletion: more receivers hang than Sunset sends to at the same time, and others lie. Objects are deleted when
-// they are due, also while receivers hang. Sunset retries those that hang or lie, and the others get their digests.
+// they are due, also while receivers hang. Sunset retries those that hang, and the others get their digests.
 func TestReceiversDelayNoDeletion(t *testing.T) {
 	at := address(t)
 	if at == nil {
@@ -122,7 +122,7 @@ func TestReceiversDelayNoDeletion(t *testing.T) {
 	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	w.policy("previews", strings.ReplaceAll(fmt.Sprintf(previews, "Enforce", "0s"), "object.metadata.creationTimestamp", "timestamp(object.data.at)"))
 
-	// While no object was deleted during an attempt, there may be none because the machine is slow.
+	// On a slow machine, deletions are late too: the test goes on until enough of them were not.
 	due, during := map[string]time.Time{}, 0
 	cluster.Eventually(t, 3*patience, func() error {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprint("cm-", len(due)), Labels: preview}}
@@ -140,13 +140,14 @@ func TestReceiversDelayNoDeletion(t *testing.T) {
 				t.Fatalf("%s was deleted at %s, and is due at %s", e.Name, e.At, due[e.Name])
 			}
 			late = max(late, e.At.Sub(due[e.Name]))
-			if _, open := hangs.attempts(e.At); open {
+			// A deletion that waits for a receiver would go when the attempt ends, after ten seconds.
+			if _, open := hangs.attempts(e.At); open && e.At.Sub(due[e.Name]) < 2*time.Second {
 				during++
 			}
 		}
 		attempts, _ := hangs.attempts(time.Now())
 		t.Logf("%d objects deleted, %d of them while a receiver hung; %s late at most; %d attempts", len(due), during, late, attempts)
-		return cluster.Want(during >= 5 && attempts > hanging, "%d deletions while a receiver hung, in %d attempts", during, attempts)
+		return cluster.Want(during >= 5 && attempts > hanging, "%d deletions in time while a receiver hung, in %d attempts", during, attempts)
 	})
 	for name, d := range digests {
 		refused := name == "lies" || strings.HasPrefix(name, "hangs")

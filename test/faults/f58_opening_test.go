@@ -73,8 +73,8 @@ func TestF58TheLeaderIsKilledAfterAFreeze(t *testing.T) {
 	s.Calm()
 }
 
-// TestF58LimitsApplyAtOpenings has more deferred objects than limits allow in one opening. The soonest due go first, and the others at the
-// next opening, before those that became due later. A window opens in each minute with an even number.
+// TestF58LimitsApplyAtOpenings has more deferred objects than limits allow in one opening. The soonest due are deleted first, and the others
+// at the next opening, before those that became due later. A window opens in each minute with an even number.
 func TestF58LimitsApplyAtOpenings(t *testing.T) {
 	scenario.Long(t)
 	const limit, first, second = 20, 30, 10

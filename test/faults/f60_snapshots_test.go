@@ -61,15 +61,14 @@ func TestF60TheSnapshotControllerFails(t *testing.T) {
 	for name, fault := range map[string]struct {
 		faulty func(status map[string]any)
 		reason string
-		mark   func(*testing.T)
 	}{
-		"it is slow":      {slow, "SnapshotPending", scenario.Long},
-		"it fails":        {failing, "SnapshotFailed", scenario.Long},
-		"it does not run": {absent, "SnapshotPending", scenario.Long},
-		early:             {outdated, "SnapshotFailed", scenario.Long},
+		"it is slow":      {slow, "SnapshotPending"},
+		"it fails":        {failing, "SnapshotFailed"},
+		"it does not run": {absent, "SnapshotPending"},
+		early:             {outdated, "SnapshotFailed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fault.mark(t)
+			scenario.Long(t)
 			s := scenario.New(t, scenario.Options{})
 			n := newSnapshotter(s)
 			all := claims(s, 5)

@@ -59,11 +59,6 @@ var digestsTable = map[string]Mutant{
 		Old: "s.working, s.status = false, status",
 		New: "s.working, s.status = false, nil",
 	},
-	"a record names all approvals of the policy": {
-		File: "controllers/policyset/compiling.go", Test: "./controllers/policyset TestPolicyNamesTheApprovalsByWhichItDeletes",
-		Old: "maps.Keys(done.previews.approved)",
-		New: "maps.Keys(done.policy.Approved)",
-	},
 	"a request without an answer has no record": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAudit",
 		Old: "(o.Result == Removed || o.Unsure)",

@@ -2,7 +2,7 @@
 
 package mutants
 
-// policysetTable changes what a deletion reads first, and what it waits for.
+// policysetTable changes what a deletion reads first, what it waits for, and which approvals its record names.
 var policysetTable = map[string]Mutant{
 	"a rule takes the permissions of the previous rule for another kind": {
 		File: "controllers/policyset/rule_permissions.go", Test: "./controllers/policyset TestPermissionsAreCheckedForEachRule",
@@ -28,6 +28,11 @@ var policysetTable = map[string]Mutant{
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestOwnRulesWaitToo",
 		Old: "if e.bound = nil; gate == nil && !marks {",
 		New: "if e.bound = nil; !marks {",
+	},
+	"a record names all approvals of the policy": {
+		File: "controllers/policyset/compiling.go", Test: "./controllers/policyset TestPolicyNamesTheApprovalsByWhichItDeletes",
+		Old: "maps.Keys(done.previews.approved)",
+		New: "maps.Keys(done.policy.Approved)",
 	},
 	"preflight: a policy missing from a later list comes back": {
 		File: "controllers/policyset/unread.go", Test: "./controllers/policyset TestSlowEditDelaysNoOtherNamespace",

@@ -43,41 +43,41 @@ func compare(a, b subject) int {
 	return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 
-// count returns how many subjects of a kind are in use, and how many are unused.
-func (s *state) count(kind string) (used, unused int) {
+// count returns how many subjects of a kind are kept, and how many are unused.
+func (s *state) count(kind string) (kept, unused int) {
 	for subject, is := range s.unused {
 		switch {
 		case kind != "" && subject.kind != kind:
 		case is:
 			unused++
 		default:
-			used++
+			kept++
 		}
 	}
-	return used, unused
+	return kept, unused
 }
 
 // write prints a table in Markdown, a row for each kind, and then the objects behind the numbers.
 func write(w io.Writer, s *state, columns []column) error {
 	var b strings.Builder
-	b.WriteString("| kind | in use | unused |")
+	b.WriteString("| kind | kept | unused |")
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %s |", c.tool)
 	}
 	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for _, kind := range append(s.kinds(), "") {
-		used, unused := s.count(kind)
-		fmt.Fprintf(&b, "| %s | %d | %d |", cmp.Or(kind, "all"), used, unused)
+		kept, unused := s.count(kind)
+		fmt.Fprintf(&b, "| %s | %d | %d |", cmp.Or(kind, "all"), kept, unused)
 		for _, c := range columns {
 			sc := s.score(c.found, kind)
 			fmt.Fprintf(&b, " %d, %d, %d |", sc.right, len(sc.wrong), len(sc.missed))
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nEach tool: reported rightly, false positives, misses.\n")
+	b.WriteString("\nEach tool: unused objects reported, kept objects reported, misses.\n")
 	for _, c := range columns {
 		sc := s.score(c.found, "")
-		fmt.Fprintf(&b, "\n%s, false positives:\n%s%s, misses:\n%s", c.tool, lines(sc.wrong), c.tool, lines(sc.missed))
+		fmt.Fprintf(&b, "\n%s, kept objects reported:\n%s%s, misses:\n%s", c.tool, lines(sc.wrong), c.tool, lines(sc.missed))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

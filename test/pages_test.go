@@ -68,7 +68,7 @@ func TestOutputOfPagesIsThatOfTests(t *testing.T) {
 			case strings.Contains(file, "/") && !strings.Contains(same(string(texts[file])), same(strings.TrimSpace(block[2]))):
 				t.Errorf("%s: %s does not contain\n%s", name, file, block[2])
 			case !strings.Contains(file, "/") && !tests[file]:
-				t.Errorf("%s: there is no test %s", name, file)
+				t.Errorf("%s: no test has the name %s", name, file)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +25,6 @@ import (
 func TestQuickstart(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	paths, err := cluster.Binaries(w.Context(), os.Stderr, cluster.Kubectl)
-	expect.NoError(t, err)
 	w.Cleanup(func() {
 		_ = w.DeleteAllOf(context.Background(), &batchv1.Job{}, client.InNamespace("default"), client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
@@ -33,13 +32,21 @@ func TestQuickstart(t *testing.T) {
 	defer stop()
 	go w.schedule(ctx, "default")
 	steps := exec.CommandContext(w.Context(), "test/quickstart/quickstart.sh", "try")
-	steps.Dir = "../.."
-	steps.Env = append(os.Environ(), "PATH="+filepath.Dir(paths[cluster.Kubectl])+":"+os.Getenv("PATH"), "KUBECONFIG="+w.plane.Kubeconfig())
+	steps.Dir, steps.Env = "../..", w.withKubectl()
 	output, err := steps.CombinedOutput()
 	t.Logf("%s", output)
 	if err != nil {
 		t.Errorf("test/quickstart/quickstart.sh: %v", err)
 	}
+}
+
+// withKubectl returns the environment of a command that uses kubectl on the control plane. Programs in the folders come first.
+func (w *env) withKubectl(folders ...string) []string {
+	w.Helper()
+	paths, err := cluster.Binaries(w.Context(), os.Stderr, cluster.Kubectl)
+	expect.NoError(w, err)
+	folders = append(folders, filepath.Dir(paths[cluster.Kubectl]), os.Getenv("PATH"))
+	return append(os.Environ(), "PATH="+strings.Join(folders, ":"), "KUBECONFIG="+w.plane.Kubeconfig())
 }
 
 // schedule binds the Pods of a namespace to a node, because the control plane has no kube-scheduler.

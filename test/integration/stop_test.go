@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,8 @@ func (w *env) jobsLeft() int {
 	return len(left.Items)
 }
 
-// TestDeletionsStop: from a second after the response to each of the two commands that stop all deletions, nothing is deleted.
+// TestDeletionsStop: from a second after the response to each of the two commands that stop all deletions, nothing is deleted. The
+// commands for kubectl on docs/tasks/stop-deletions.md need no running controller: one that starts later deletes nothing.
 func TestDeletionsStop(t *testing.T) {
 	suspendAll := func(w *env, _ *stoppable) { w.plugin("suspend", "--all") }
 	for name, test := range map[string]struct {
@@ -71,6 +73,18 @@ func TestDeletionsStop(t *testing.T) {
 			w.plugin("suspend", "--all")
 			s.start()
 			w.expect(s.policy, v1alpha1.ConditionEnforcing, "Suspended", "deletes nothing")
+		}},
+		"with a policy that kubectl suspends while Sunset is down": {suspendedJobs, func(w *env, s *stoppable) {
+			s.stop()
+			w.kubectl(strings.ReplaceAll(w.stopping("kubectl patch "), "batch", s.policy.Name))
+			s.start()
+			w.expect(s.policy, v1alpha1.ConditionEnforcing, "Suspended", "deletes nothing")
+		}},
+		"without permissions that kubectl deletes while Sunset is down": {suspendedJobs, func(w *env, s *stoppable) {
+			s.stop()
+			w.kubectl(w.stopping("kubectl delete "))
+			s.start()
+			w.expect(s.policy, v1alpha1.ConditionReady, "Forbidden", "jobs")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +120,30 @@ func TestDeletionsStop(t *testing.T) {
 				t.Errorf("%d Jobs left a second after the command, and %d later", left, now)
 			}
 		})
+	}
+}
+
+// stopping returns the command on the page about stopping that begins with these words.
+func (w *env) stopping(words string) string {
+	w.Helper()
+	page, err := os.ReadFile("../../docs/tasks/stop-deletions.md")
+	expect.NoError(w, err)
+	for _, c := range commandsOf(string(page)) {
+		if strings.HasPrefix(c.command, words) {
+			return c.command
+		}
+	}
+	w.Fatalf("no command %s", words)
+	return ""
+}
+
+// kubectl runs a command of kubectl.
+func (w *env) kubectl(command string) {
+	w.Helper()
+	run := exec.CommandContext(w.Context(), "bash", "-c", command)
+	run.Env = w.withKubectl()
+	if out, err := run.CombinedOutput(); err != nil {
+		w.Fatalf("%s: %v\n%s", command, err, out)
 	}
 }
 

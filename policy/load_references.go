@@ -20,10 +20,10 @@ type Reference struct {
 	Invalid  bool   // it cannot be evaluated
 }
 
-const (
-	referencesField = "spec.references"
-	mostReferences  = 64
-)
+const referencesField = "spec.references"
+
+// MostReferences is how many references a policy may declare.
+const MostReferences = 64
 
 func referencePath(i int) string { return elementPath(referencesField, i) }
 
@@ -83,8 +83,8 @@ func (d *Document) unreadable() *Problem {
 }
 
 func (p *Policy) loadReferences(written []v1alpha1.Reference) {
-	if len(written) > mostReferences {
-		p.problem(referencesField, fmt.Sprintf("%d entries, but the maximum is %d", len(written), mostReferences), "write the others in another policy: references apply to all policies")
+	if len(written) > MostReferences {
+		p.problem(referencesField, fmt.Sprintf("%d entries, but the maximum is %d", len(written), MostReferences), "write the others in another policy: references apply to all policies")
 	}
 	for i := range written {
 		p.References = append(p.References, p.loadReference(referencePath(i), &written[i]))

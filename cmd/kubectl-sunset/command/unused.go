@@ -102,6 +102,7 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	}
 	in.Enforce()
 	own := in.Rules()
+	unread = append(unread, problems(own)...)
 	input.Kinds = kindsOf(own)
 	if c != nil {
 		input.Policies = own
@@ -116,10 +117,14 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	}
 	quiet := u.previewCommand
 	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
-	return quiet.judgeFiles(ctx, files, in, input)
+	result, err := quiet.judgeFiles(ctx, files, in, input)
+	if err == nil {
+		result.Fail(unread...)
+	}
+	return result, err
 }
 
-// loadUnused returns the policies of the samples, and one about the CustomResourceDefinitions.
+// loadUnused returns the policies of the samples, and those about the CustomResourceDefinitions.
 func loadUnused(loader *load.Loader, definitions []load.Definition) (all []load.Policy, err error) {
 	entries, err := unusedPolicies.ReadDir("unused")
 	if err != nil {
@@ -136,8 +141,12 @@ func loadUnused(loader *load.Loader, definitions []load.Definition) (all []load.
 		}
 		all = append(all, load.Policy{Policy: loader.Load(object)})
 	}
-	if object := definitionsPolicy(definitions); object != nil {
-		all = append(all, load.Policy{Policy: loader.Load(object)})
+	for i, object := range definitionsPolicies(definitions) {
+		p := loader.Load(object)
+		if i > 0 {
+			p.Rules = nil // one policy has the rule
+		}
+		all = append(all, load.Policy{Policy: p})
 	}
 	return all, nil
 }

@@ -3,12 +3,14 @@
 package command_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -84,6 +86,11 @@ func TestDefinitionsWithoutObjectsAreShown(t *testing.T) {
 	}
 	all := strings.Join(definitions, "\n---\n")
 	wants(t, run(t, all, "unused", "-f", "-", "-o", "name"), command.ExitOK, "customresourcedefinition.apiextensions.k8s.io/gadgets.example.com\n", "gears.example.com\n", "widgets.example.com\n")
+	var many strings.Builder // more than one policy can refer to
+	for i := range policy.MostReferences {
+		many.WriteString("\n---\n" + strings.NewReplacer("gadget", fmt.Sprint("gadget", i), "Gadget", fmt.Sprint("Gadget", i)).Replace(definitions[0]))
+	}
+	wants(t, run(t, all+many.String(), "unused", "-f", "-", "-o", "name"), command.ExitOK, "/gadgets.example.com\n", "/gears.example.com\n", "/gadget63s.example.com\n")
 	own := strings.ReplaceAll(all, "example.com", "sunset-k8s.io")
 	wants(t, run(t, own, "unused", "-f", "-"), command.ExitOK, "Sunset found no unused objects.")
 }

@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -143,7 +144,7 @@ func aboutObject(o retention.Removal) *eventsv1.Event {
 func aboutSnapshot(n retention.SnapshotNotice) *eventsv1.Event {
 	reason, note := "SnapshotCreated", fmt.Sprintf("VolumeSnapshot %s created by rule %s; the claim is deleted when it is ready to use", n.Name, n.Rule.ID)
 	if n.Slow != nil {
-		reason, note = n.Slow.Reason, fmt.Sprintf("not deleted by rule %s for more than %s: %s", n.Rule.ID, retention.SnapshotSlowAfter, n.Slow.Message)
+		reason, note = n.Slow.Reason, fmt.Sprintf("not deleted by rule %s for more than %s: %s", n.Rule.ID, duration.HumanDuration(retention.SnapshotSlowAfter), n.Slow.Message)
 	}
 	e := eventAbout(policy.ClaimKind, n.Subject, n.Rule, reason, note)
 	e.Action = "Snapshot"

@@ -161,7 +161,7 @@ func TestSnapshotsHaveEvents(t *testing.T) {
 		expect.Equal(t, "at once", []string{created}, w.events())
 		bubble.Pass(10 * time.Minute)
 		w.Snapshotted(retention.SnapshotNotice{Rule: rule("a"), Subject: claim, Name: "s", Slow: slow})
-		slowly := "10m0s " + about + "Warning SnapshotFailed: not deleted by rule p/a for more than 10m0s: VolumeSnapshot team-a/s cannot be used: no space by p"
+		slowly := "10m0s " + about + "Warning SnapshotFailed: not deleted by rule p/a for more than 10m: VolumeSnapshot team-a/s cannot be used: no space by p"
 		expect.Equal(t, "after ten minutes", []string{created, slowly}, w.events())
 	})
 }

@@ -43,7 +43,12 @@ func (in *Input) dataOf(volume string) string {
 	case object == nil:
 		return "it does not exist, so the claim has no data"
 	}
-	if uid, _, _ := unstructured.NestedString(object, "spec", "claimRef", "uid"); uid != string(in.Subject.UID) {
+	uid, _, _ := unstructured.NestedString(object, "spec", "claimRef", "uid")
+	switch uid {
+	case string(in.Subject.UID):
+	case "": // perhaps reserved for a claim with this name, and not bound yet
+		return eitherPolicy
+	default:
 		return "it is not bound to this claim, so it stays"
 	}
 	reclaim, _, _ := unstructured.NestedString(object, "spec", "persistentVolumeReclaimPolicy")

@@ -77,6 +77,7 @@ func TestPageExplainsWhatTheReclaimPolicyDoes(t *testing.T) {
 		"Retain":               {volume("Retain", "u"), "its persistentVolumeReclaimPolicy is Retain: the volume and its data stay after the claim is deleted"},
 		"an unknown policy":    {volume("Other", "u"), either},
 		"bound to another":     {volume("Delete", "other"), "it is not bound to this claim, so it stays"},
+		"reserved by name":     {volume("Delete", `""`), either},
 		"a missing volume":     {func() (map[string]any, error) { return nil, nil }, "it does not exist, so the claim has no data"},
 		"no permission":        {func() (map[string]any, error) { return nil, errors.New("forbidden") }, "cannot read it: forbidden; " + either},
 		"files, not a cluster": {nil, either},

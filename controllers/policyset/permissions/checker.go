@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -120,11 +119,12 @@ func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	return nil, true
 }
 
-// Allowed reports whether the ServiceAccount of a rule had its permissions by the last responses of the API server, of any age.
+// Allowed reports whether the ServiceAccount of a rule had its permissions for the kind of the rule by the last responses of the API
+// server, of any age. Without the permission for VolumeSnapshots, the rule keeps its objects, but they are listed and counted.
 func (c *Checker) Allowed(r *policy.Rule) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !slices.ContainsFunc(questionsOf(r), func(q question) bool { return !c.answers[q].allowed })
+	return c.answers[questionsOf(r)[0]].allowed
 }
 
 // Preferred returns the version of a rule's kind that the API server prefers, by its last answer about the kind; zero if there is

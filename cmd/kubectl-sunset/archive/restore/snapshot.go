@@ -32,7 +32,7 @@ type Snapshot struct {
 func ReadSnapshot(object map[string]any) (*Snapshot, error) {
 	var s policy.VolumeSnapshot
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &s); err != nil {
-		return nil, fmt.Errorf("VolumeSnapshot: %w", err)
+		return nil, fmt.Errorf("VolumeSnapshot %s: %w", (&unstructured.Unstructured{Object: object}).GetName(), err)
 	}
 	claim := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(s.Annotations[v1alpha1.SnapshotClaimAnnotation]), &claim.Object); err != nil {

@@ -56,9 +56,10 @@ func TestCommandLineChecksTheInstallation(t *testing.T) {
 func TestCommandLineWatchesPolicies(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
+	run := w.command(w.plane.Config()) // builds the command, which may take long
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
-	command := w.command(w.plane.Config())(ctx, "status", "--watch")
+	command := run(ctx, "status", "--watch")
 	out, err := command.StdoutPipe()
 	expect.NoError(t, err)
 	expect.NoError(t, command.Start())

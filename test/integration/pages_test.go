@@ -26,8 +26,8 @@ import (
 // running controller. The commands are the lines of blocks without a language. A line that begins with "$ " shows the output of its
 // command too, which is compared. Tests of the command line run the blocks with the language console.
 //
-// Each page begins with the objects of testdata/pages/objects.yaml and those of its scene in scenes.yaml. Commands that cannot run here are
-// in not-run.yaml.
+// The folder testdata/pages has the objects with which all pages begin, those of one page (scenes.yaml), and the commands that cannot run
+// here (not-run.yaml).
 func TestCommandsOfPages(t *testing.T) {
 	s := newStage(t)
 	pages, err := filepath.Glob("../../docs/tasks/*.md")

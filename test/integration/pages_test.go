@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/debian"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -172,6 +173,9 @@ type scene struct {
 }
 
 func newStage(t *testing.T) *stage {
+	if _, err := debian.Programs(t.Context(), map[string]string{"jq": "jq", "zstd": "zstd"}, t.Output()); err != nil {
+		t.Skip("commands of the pages need jq and zstd: ", err)
+	}
 	w := newEnv(t)
 	s := &stage{env: w, home: t.TempDir(), notRun: notRunOf(t)}
 	scenes, err := os.ReadFile("testdata/pages/scenes.yaml")

@@ -80,6 +80,10 @@ func (s *Store) Write(ctx context.Context, name string, data []byte) error {
 		err = s.compare(ctx, name, data)
 	}
 	if err != nil && written != nil && !isExisting(written) {
+		if errors.Is(err, archive.ErrCorrupt) && gcerrors.Code(written) != gcerrors.PermissionDenied {
+			// A full disk leaves a part. Readers would report it, and the name, which has the digest, is that of other bytes.
+			_ = s.Delete(ctx, name)
+		}
 		return fmt.Errorf("write object %q: %w", name, written)
 	}
 	return err

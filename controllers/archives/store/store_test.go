@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -74,6 +75,28 @@ func TestWriteNeverReplaces(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	expect.Equal(t, "object", "first", string(f.objects["a"]))
+}
+
+// TestPartsAreDeleted: a full disk leaves the beginning of an object under its name. An object that is locked, or whose write is reported
+// as a success, stays for verification to report.
+func TestPartsAreDeleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		objects int
+	}{
+		"the disk is full":    {syscall.ENOSPC, 0},
+		"the store is locked": {errLocked, 1},
+		"a success":           {nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, bucket := newFake()
+			f.writeError, f.keep = test.err, func(d []byte) []byte { return d[:len(d)/2] }
+			if err := store.New(bucket).Write(t.Context(), "a", content); err == nil || test.err != nil && !errors.Is(err, test.err) {
+				t.Errorf("error %v, want %v", err, test.err)
+			}
+			expect.Equal(t, "objects", test.objects, len(f.objects))
+		})
+	}
 }
 
 func TestWriteIsCanceled(t *testing.T) {

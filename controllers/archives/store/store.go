@@ -81,7 +81,7 @@ func (s *Store) Write(ctx context.Context, name string, data []byte) error {
 	}
 	if err != nil && written != nil && !isExisting(written) {
 		if errors.Is(err, archive.ErrCorrupt) && gcerrors.Code(written) != gcerrors.PermissionDenied {
-			// A full disk leaves a part. Readers would report it, and the name, which has the digest, is that of other bytes.
+			// A full disk leaves a part of the object. The name contains the digest of the whole, so readers would report it.
 			_ = s.Delete(ctx, name)
 		}
 		return fmt.Errorf("write object %q: %w", name, written)

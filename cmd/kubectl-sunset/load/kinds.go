@@ -60,9 +60,9 @@ type definition struct {
 			ShortNames             []string
 		}
 		Versions []struct {
-			Name   string
-			Served bool
-			Schema struct {
+			Name            string
+			Served, Storage bool
+			Schema          struct {
 				OpenAPIV3Schema *spec.Schema `json:"openAPIV3Schema"`
 			}
 		}
@@ -83,7 +83,8 @@ func newDefinition(object map[string]any) definition {
 	return d
 }
 
-// Definition is a CustomResourceDefinition: its name, and the kind that it defines, in a version that is served.
+// Definition is a CustomResourceDefinition: its name, and the kind that it defines, in a version that is served. If the storage version
+// is served, it is that one, so that a list needs no conversion webhook.
 type Definition struct {
 	Name string
 	Kind schema.GroupVersionKind
@@ -95,14 +96,14 @@ func ReadDefinition(object map[string]any) (d Definition, ok bool) {
 	return read.served()
 }
 
-func (d *definition) served() (Definition, bool) {
+func (d *definition) served() (served Definition, ok bool) {
 	for _, version := range d.Spec.Versions {
-		if version.Served {
+		if version.Served && (!ok || version.Storage) {
 			kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
-			return Definition{Name: d.Spec.Names.Plural + "." + d.Spec.Group, Kind: kind}, true
+			served, ok = Definition{Name: d.Spec.Names.Plural + "." + d.Spec.Group, Kind: kind}, true
 		}
 	}
-	return Definition{}, false
+	return served, ok
 }
 
 // Definitions returns the CustomResourceDefinitions that serve a version.

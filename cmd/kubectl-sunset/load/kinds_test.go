@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -127,6 +128,23 @@ func TestShortNames(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no kind %s", kind)
+		}
+	}
+}
+
+func TestDefinitionNamesTheStorageVersionIfItIsServed(t *testing.T) {
+	for versions, want := range map[string]string{
+		"{name: v1, served: true, storage: true}, {name: v2, served: true}":    "v1",
+		"{name: v1, served: true}, {name: v2, served: true, storage: true}":    "v2",
+		"{name: v1, served: true}, {name: v2, served: false, storage: true}":   "v1",
+		"{name: v1, served: false}, {name: v2, served: false, storage: true}":  "",
+		"{name: v1, served: false, storage: true}, {name: v2, served: true}":   "v2",
+		"{name: v1, served: true}, {name: v2, served: true}, {name: v3}, null": "v1",
+	} {
+		object := map[string]any{}
+		expect.NoError(t, yaml.Unmarshal([]byte("{spec: {group: example.com, names: {plural: things, kind: Thing}, versions: ["+versions+"]}}"), &object))
+		if d, _ := ReadDefinition(object); d.Kind.Version != want {
+			t.Errorf("versions %s: Definition has version %q, want %q", versions, d.Kind.Version, want)
 		}
 	}
 }

@@ -16,13 +16,17 @@ import (
 func (r *Rule) defers() bool { return len(r.Freezes)+len(r.Windows) > 0 }
 
 // moved gives the time at which the rule deletes a subject that becomes due at t. It is not earlier than t, and not earlier
-// than with fewer windows and freezes.
+// than without its freezes, or without the last of its windows. The windows of an override spread what those before them have
+// spread over the time in which they are open together, unless that time begins and was closed like the one before.
 func (r *Rule) moved(t time.Time) time.Time {
 	for _, f := range r.Freezes {
 		t = f.period(t).move(t)
 	}
-	for _, w := range r.Windows {
-		t = w.period(t).move(t)
+	for i := range r.Windows {
+		p := commonPeriod(r.Windows[:i+1], t)
+		if i == 0 || !p.beginsLike(commonPeriod(r.Windows[:i], t)) {
+			t = p.move(t)
+		}
 	}
 	return t
 }
@@ -40,12 +44,23 @@ func (all *votes) moved() time.Time {
 	return due
 }
 
+// repeat changes a time until the change gives the same time. ok is false if that takes more than a hundred changes.
+func repeat(t time.Time, change func(time.Time) time.Time) (last time.Time, ok bool) {
+	const most = 100
+	for range most {
+		next := change(t)
+		if next.Equal(t) {
+			return t, true
+		}
+		t = next
+	}
+	return t, false
+}
+
 // openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. ok is false if there is
 // none in the next hundred openings: then it gives a time before which there is none.
 func openingOf(t time.Time, rules ...*Rule) (opens time.Time, ok bool) {
-	const attempts = 100
-	for range attempts {
-		from := t
+	return repeat(t, func(t time.Time) time.Time {
 		for _, r := range rules {
 			for _, f := range r.Freezes {
 				t = opening(f.opens, t)
@@ -54,11 +69,8 @@ func openingOf(t time.Time, rules ...*Rule) (opens time.Time, ok bool) {
 				t = opening(w.opens, t)
 			}
 		}
-		if t.Equal(from) {
-			return t, true
-		}
-	}
-	return t, false
+		return t
+	})
 }
 
 // opened gives the last time up to t at which a window of the rules has opened or a freeze has ended.

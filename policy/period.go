@@ -17,6 +17,8 @@ func (p period) gap() time.Duration { return p.opens.Sub(p.closed) }
 
 func (p period) closes() time.Time { return p.opens.Add(p.open) }
 
+func (p period) beginsLike(o period) bool { return p.closed.Equal(o.closed) && p.opens.Equal(o.opens) }
+
 // spread is how long after opens the subjects are deleted that became due since closed: as long as the gap, but no longer than a day or
 // half of the open time.
 func (p period) spread() time.Duration {

@@ -130,6 +130,51 @@ func (w *Windows) find(t time.Time) period {
 	return p
 }
 
+// lastOpen gives the last time up to t until which the windows were open; zero if there is none.
+func (w *Windows) lastOpen(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	before := t.Add(-1)
+	if p := w.period(before); p.opens.After(before) {
+		return p.closed
+	}
+	return t
+}
+
+// commonPeriod gives the period that contains a time if deletions are allowed only while each of the windows is open. It ends with
+// the first of the windows that are open at its beginning. It is empty if there
+// is no time at which they are open together.
+func commonPeriod(all []*Windows, t time.Time) (p period) {
+	if len(all) == 1 {
+		return all[0].period(t)
+	}
+	open, ok := repeat(t, func(t time.Time) time.Time {
+		for _, w := range all {
+			t = Latest(t, w.opens(t))
+		}
+		return t
+	})
+	if !ok {
+		return p
+	}
+	for _, w := range all {
+		p.opens = Latest(p.opens, w.opens(open))
+	}
+	var closes time.Time
+	for _, w := range all {
+		closes = Soonest(closes, w.period(p.opens).closes())
+	}
+	p.open = closes.Sub(p.opens)
+	p.closed, _ = repeat(p.opens, func(t time.Time) time.Time {
+		for _, w := range all {
+			t = w.lastOpen(t)
+		}
+		return t
+	})
+	return p
+}
+
 // Open reports whether the windows allow a deletion at t.
 func (w *Windows) Open(t time.Time) bool { return isOpen(w.opens, t) }
 

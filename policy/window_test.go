@@ -167,6 +167,39 @@ func decided(evaluations []policy.Evaluation, now time.Time) policy.Verdict {
 	return v
 }
 
+// TestSpreadOfSeveralWindows: if windows of a policy and of an override apply, what becomes due while one of them is closed is deleted in the
+// first half of the time in which both are open. No object misses that time because its place in the windows of the override is at a time at
+// which those of the policy are closed.
+func TestSpreadOfSeveralWindows(t *testing.T) {
+	nights := loadedWindows(window("0 22 * * 1-5", "8h"))
+	weekends := loadedWindows(window("0 0 * * 6", "2d")) // with nights, from 00:00 to 06:00 on Saturdays: 162 hours are spread over 3
+	halves := loadedWindows(window("0 0 * * *", "12h"), window("0 12 * * *", "12h"))
+	parts := loadedWindows(window("0 21 * * *", "3h"), window("0 23 * * *", "3h"))
+	for name, test := range map[string]struct {
+		override  *policy.Windows
+		due, want string
+	}{
+		"due when both close":            {weekends, "2026-02-28T06:00:00Z", "2026-03-07T01:09:50Z"},
+		"due in a window of the policy":  {weekends, "2026-03-02T23:00:00Z", "2026-03-07T01:14:00Z"},
+		"due on Wednesday":               {weekends, "2026-03-04T12:00:00Z", "2026-03-07T02:03:30Z"},
+		"due right before both open":     {weekends, "2026-03-06T23:59:00Z", "2026-03-07T02:58:29Z"},
+		"due in the second half":         {weekends, "2026-03-07T04:00:00Z", "2026-03-07T04:00:00Z"},
+		"due in the last second":         {weekends, "2026-03-07T05:59:59Z", "2026-03-14T00:00:00Z"},
+		"due when one closes":            {weekends, "2026-03-07T06:00:00Z", "2026-03-14T01:09:50Z"},
+		"the same windows":               {nights, "2026-03-02T12:00:00Z", "2026-03-03T01:10:36Z"},
+		"windows that are always open":   {halves, "2026-03-03T07:00:00Z", "2026-03-03T22:12:00Z"},
+		"windows that overlap":           {parts, "2026-03-03T07:00:00Z", "2026-03-03T22:57:43Z"},
+		"due in the second half of both": {parts, "2026-03-03T01:00:00Z", "2026-03-03T01:56:29Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			due := moment(t, test.due)
+			subject := evaluations(says("a", open(nights, test.override), startsAt(due)))
+			expect.Equal(t, "due", test.want, decided(subject, due.Add(-time.Hour)).Due.Format(time.RFC3339))
+			expect.Equal(t, "is deleted then", policy.Delete, decided(subject, moment(t, test.want)).Action)
+		})
+	}
+}
+
 // TestDeferralOfSeveralRules: a rule whose window is closed keeps the subject from other rules, if it finds the subject due.
 func TestDeferralOfSeveralRules(t *testing.T) {
 	night, never := loadedWindows(window("0 22 * * *", "8h")), loadedWindows(window("0 12 * * *", "1h"))
@@ -238,7 +271,7 @@ func TestDeferralProperties(t *testing.T) {
 		from := near(t, r)
 		freeze := policy.Freeze{By: "f", From: from, To: from.Add(time.Duration(1+r.Intn(100)) * time.Hour)}
 		deletes := func(due, now time.Time, more ...func(*policy.Evaluation)) time.Time {
-			v, permit := policy.Decide(policy.Subject{}, evaluations(says("a", append(more, open(one), startsAt(due))...)), now)
+			v, permit := policy.Decide(policy.Subject{}, evaluations(says("a", append([]func(*policy.Evaluation){open(one), startsAt(due)}, more...)...)), now)
 			switch {
 			case permit.Valid():
 				return now
@@ -251,7 +284,7 @@ func TestDeferralProperties(t *testing.T) {
 			due, when := near(t, r), near(t, r)
 			later := due.Add(time.Duration(r.Int63n(int64(30 * time.Hour))))
 			next := when.Add(time.Duration(r.Int63n(int64(30 * time.Hour))))
-			deleted := deletes(due, when)
+			deleted, narrower := deletes(due, when), deletes(due, when, open(other))
 			describe := fmt.Sprintf("round %d: windows %s, due %s, at %s, deleted %s", round, one, due, when, deleted)
 			switch {
 			case deleted.Before(due), deleted.Before(when):
@@ -264,8 +297,10 @@ func TestDeferralProperties(t *testing.T) {
 				t.Fatalf("%s: due at %s it is deleted sooner", describe, later)
 			case deletes(due, next).Before(deleted):
 				t.Fatalf("%s: at %s it is deleted sooner", describe, next)
-			case deletes(due, when, open(other)).Before(deleted):
+			case narrower.Before(deleted):
 				t.Fatalf("%s: with windows %s it is deleted sooner", describe, other)
+			case narrower.Year() < 9999 && deletes(later, when, open(other)).Before(narrower):
+				t.Fatalf("%s: with windows %s, it is deleted sooner than at %s if it is due at %s", describe, other, narrower, later)
 			case deletes(due, when, frozen(freeze)).Before(deleted):
 				t.Fatalf("%s: with a freeze %s it is deleted sooner", describe, freeze)
 			}

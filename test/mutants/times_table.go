@@ -34,6 +34,11 @@ var timesTable = map[string]Mutant{
 		Old: "due = Latest(due, r.moved(all.lasts))",
 		New: "_ = r",
 	},
+	"subjects are spread over the windows of an override, although those of the policy are closed": {
+		File: "policy/deferral.go", Test: "./policy TestSpreadOfSeveralWindows",
+		Old: "commonPeriod(r.Windows[:i+1], t)",
+		New: "r.Windows[i].period(t)",
+	},
 	"an object above a capacity is deferred by its TTL": {
 		File: "policy/combine.go", Test: "./policy TestSpreadOfSeveralRules",
 		Old: "if v.ttl >= 0 && !r.Rank.Excess {",

@@ -68,16 +68,22 @@ func (o openings) staysOpen(from, to time.Time) bool {
 	return true
 }
 
-// moved returns when an object is deleted that is due at a time: that time, or a later one within the spread of each freeze and of
-// each list of windows.
+// moved returns when an object is deleted that is due at a time: that time, or a later one within the spread of each freeze, and of the
+// time in which each list of windows is open together with the lists before it. A list that only closes earlier does not spread again.
 func (o openings) moved(due time.Time) (time.Time, error) {
 	for _, f := range o.freezes {
 		due = spread(due, f.From.Time, f.To.Time, f.To.Sub(f.From.Time))
 	}
-	for _, t := range o.windows {
-		closed, opens, err := t.around(due)
-		if err != nil {
-			return time.Time{}, err
+	for i := range o.windows {
+		closed, opens, err := around(o.windows[:i+1], due)
+		if err != nil || opens.From.IsZero() {
+			return due, err
+		}
+		if i > 0 {
+			c, o, err := around(o.windows[:i], due)
+			if err != nil || c.Equal(closed) && o.From.Equal(opens.From) {
+				continue
+			}
 		}
 		due = spread(due, closed, opens.From, min(opens.From.Sub(closed), opens.first/2))
 	}

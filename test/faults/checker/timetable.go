@@ -58,16 +58,71 @@ func (t *timetable) isOpen(at time.Time) bool {
 // around returns the open time that contains a time, or else the next one, and when the one before it has ended. It knows only
 // windows of which one opens each week.
 func (t *timetable) around(at time.Time) (closed time.Time, opens openTime, err error) {
-	all := t.openTimes(at)
+	return around([]*timetable{t}, at)
+}
+
+// around returns the time in which all timetables are open that contains a time, or else the next one, and when the one before it has
+// ended. The open time is zero if there is none in these weeks.
+func around(timetables []*timetable, at time.Time) (closed time.Time, opens openTime, err error) {
+	all := timetables[0].openTimes(at)
+	for _, t := range timetables[1:] {
+		all = both(all, t.openTimes(at))
+	}
 	next := slices.IndexFunc(all, func(o openTime) bool { return o.To.After(at) })
 	switch {
+	case len(all) == 0 && len(timetables) > 1:
+		return closed, opens, nil
 	case next > 0:
-		return all[next-1].To, all[next], nil
+		closed, opens = all[next-1].To, all[next]
 	case next == 0 && at.Sub(all[0].From) >= longestSpread:
-		return all[0].From, all[0], nil
+		closed, opens = all[0].From, all[0]
 	default:
-		return closed, opens, fmt.Errorf("%w windows that do not open each week: %v", errUnsupported, t.windows)
+		return closed, opens, fmt.Errorf("%w windows that do not open each week: %v", errUnsupported, timetables[0].windows)
 	}
+	if len(timetables) > 1 {
+		opens.first = opens.To.Sub(opens.From)
+		for _, t := range timetables {
+			opens.first = min(opens.first, t.firstAt(opens.From))
+		}
+	}
+	return closed, opens, nil
+}
+
+// both returns the times that are in two lists of open times.
+func both(a, b []openTime) (all []openTime) {
+	for _, x := range a {
+		for _, y := range b {
+			if span := (Span{latest(x.From, y.From), earlier(x.To, y.To)}); span.From.Before(span.To) {
+				all = append(all, openTime{Span: span})
+			}
+		}
+	}
+	return all
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// firstAt returns for how long after a time the window stays open that has opened first, of those that are open then.
+func (t *timetable) firstAt(at time.Time) (left time.Duration) {
+	var first time.Time
+	for _, w := range t.windows {
+		schedule, lasts, ok := read(w)
+		if !ok {
+			continue
+		}
+		if start := schedule.Next(at.Add(-lasts)); !start.After(at) && (first.IsZero() || !start.After(first)) {
+			if !start.Equal(first) {
+				left = 0
+			}
+			first, left = start, max(left, start.Add(lasts).Sub(at))
+		}
+	}
+	return left
 }
 
 // openTimes returns all open times in the eight days before and after the day of a time.

@@ -17,22 +17,19 @@ func aboutClaims(target v1alpha1.Target) bool {
 	return target.APIVersion == apiVersion && target.Kind == kind
 }
 
-// latestUse returns the later of two times: since when a mark says that nothing refers to a claim, and when its condition Unused last
-// changed. Without the condition, it returns the mark. A condition that does not say when it changed is an error. If the marks of the
-// claim are written again, the mark becomes this time.
-func latestUse(mark time.Time, claim map[string]any) (time.Time, error) {
+// unusedChanged returns when the condition Unused of a claim last changed; zero without the condition. A condition that does not say
+// when it changed is an error.
+func unusedChanged(claim map[string]any) (changed time.Time, err error) {
 	for _, entry := range conditionsOf(mapOf(claim, "status")) {
 		c := conditionOf(entry)
 		if !c.is(unusedCondition) {
 			continue
 		}
-		changed, err := c.since()
+		t, err := c.since()
 		if err != nil {
 			return time.Time{}, err
 		}
-		if !mark.IsZero() {
-			mark = policy.Latest(mark, changed)
-		}
+		changed = policy.Latest(changed, t)
 	}
-	return mark, nil
+	return changed, nil
 }

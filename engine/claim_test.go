@@ -45,20 +45,21 @@ func TestStartOfAnUnusedClaim(t *testing.T) {
 		mark       string
 		conditions string
 		want       time.Time
+		earlier    time.Time // the mark, if the start is later
 		err        string
 	}{
-		"no condition":                          {unreferenced, asks, "", marked, ""},
-		"another condition":                     {unreferenced, asks, `{type: Resizing, status: "True", lastTransitionTime: "2026-03-02T13:00:00Z"}`, marked, ""},
-		"a condition that changed later":        {unreferenced, asks, condition("True", `"2026-03-02T13:00:00Z"`), later, ""},
-		"a condition that changed before":       {unreferenced, asks, condition("True", `"2026-03-02T11:00:00Z"`), marked, ""},
-		"one that is not True, and changed":     {unreferenced, asks, condition("False", `"2026-03-02T13:00:00Z"`), later, ""},
-		"among others":                          {unreferenced, asks, `{type: Resizing, status: "True"}, ` + condition("True", `"2026-03-02T13:00:00Z"`), later, ""},
-		"not marked yet":                        {unreferenced, "", condition("True", `"2026-03-02T13:00:00Z"`), time.Time{}, ""},
-		"a condition that does not say when":    {unreferenced, asks, condition("True", "null"), marked, "condition Unused has no lastTransitionTime"},
-		"a time that cannot be read":            {unreferenced, asks, condition("True", "soon"), marked, "condition Unused: lastTransitionTime: "},
-		"neither marked nor known when":         {unreferenced, "", condition("True", "null"), time.Time{}, "condition Unused has no lastTransitionTime"},
-		"a rule that does not ask about uses":   {"true", asks, condition("True", `"2026-03-02T13:00:00Z"`), marked, ""},
-		"a claim that the rule does not select": {unreferenced + " && false", asks, condition("True", `"2026-03-02T13:00:00Z"`), marked, ""},
+		"no condition":                          {unreferenced, asks, "", marked, time.Time{}, ""},
+		"another condition":                     {unreferenced, asks, `{type: Resizing, status: "True", lastTransitionTime: "2026-03-02T13:00:00Z"}`, marked, time.Time{}, ""},
+		"a condition that changed later":        {unreferenced, asks, condition("True", `"2026-03-02T13:00:00Z"`), later, marked, ""},
+		"a condition that changed before":       {unreferenced, asks, condition("True", `"2026-03-02T11:00:00Z"`), marked, time.Time{}, ""},
+		"one that is not True, and changed":     {unreferenced, asks, condition("False", `"2026-03-02T13:00:00Z"`), later, marked, ""},
+		"among others":                          {unreferenced, asks, `{type: Resizing, status: "True"}, ` + condition("True", `"2026-03-02T13:00:00Z"`), later, marked, ""},
+		"not marked yet":                        {unreferenced, "", condition("True", `"2026-03-02T13:00:00Z"`), time.Time{}, time.Time{}, ""},
+		"a condition that does not say when":    {unreferenced, asks, condition("True", "null"), marked, time.Time{}, "condition Unused has no lastTransitionTime"},
+		"a time that cannot be read":            {unreferenced, asks, condition("True", "soon"), marked, time.Time{}, "condition Unused: lastTransitionTime: "},
+		"neither marked nor known when":         {unreferenced, "", condition("True", "null"), time.Time{}, time.Time{}, "condition Unused has no lastTransitionTime"},
+		"a rule that does not ask about uses":   {"true", asks, condition("True", `"2026-03-02T13:00:00Z"`), marked, time.Time{}, ""},
+		"a claim that the rule does not select": {unreferenced + " && false", asks, condition("True", `"2026-03-02T13:00:00Z"`), marked, time.Time{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, mark := claimProgram(t, test.eligible)
@@ -71,6 +72,7 @@ func TestStartOfAnUnusedClaim(t *testing.T) {
 			e.SetReferences(referredBy())
 			got := e.Facts(program, claim)
 			expect.Equal(t, "start", test.want, got.Start)
+			expect.Equal(t, "earlier mark", test.earlier, got.EarlierMark)
 			if message := fmt.Sprint(got.Err); (got.Err == nil) != (test.err == "") || !strings.HasPrefix(message, test.err) && got.Err != nil {
 				t.Errorf("error %s, want %s", message, test.err)
 			}

@@ -147,8 +147,12 @@ func (e *Evaluator) evaluate(r *Program, object map[string]any, facts policy.Fac
 		}
 		facts.Start = image.since()
 	case r.asksUses:
-		if facts.Start, err = latestUse(facts.Start, object); err != nil {
+		changed, err := unusedChanged(object)
+		if err != nil {
 			return facts, err
+		}
+		if !facts.Start.IsZero() && changed.After(facts.Start) {
+			facts.EarlierMark, facts.Start = facts.Start, changed
 		}
 	}
 	if _, err = ownTTL(object); err != nil {

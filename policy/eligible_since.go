@@ -59,13 +59,13 @@ func (m EligibleSincePatch) Annotation() string {
 	return string(text)
 }
 
-// NeedsEligibleSincePatch reports whether a mark of the subject is missing or must be removed.
-func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
+// NeedsEligibleSincePatch reports whether a mark of the subject is missing, too early, or must be removed at now.
+func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation, now time.Time) bool {
 	if s.Flags.Has(IsTerminating) {
 		return false
 	}
 	for i := range evaluations {
-		if evaluations[i].isMismarked() {
+		if evaluations[i].isMismarked(now) {
 			return true
 		}
 	}
@@ -73,28 +73,45 @@ func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 }
 
 // EligibleSincePatchOf gives all marks that the subject must carry at now: one for each rule without startTime that finds it
-// eligible. It is not valid if the subject carries these marks already. A correct mark does not change, and marks of rules that
-// no longer exist are removed.
+// eligible. It is not valid if the subject carries these marks already. A correct mark does not change, an EarlierMark is moved to
+// the start, and marks of rules that no longer exist are removed.
 func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) EligibleSincePatch {
-	if !NeedsEligibleSincePatch(s, evaluations) {
+	if !NeedsEligibleSincePatch(s, evaluations, now) {
 		return EligibleSincePatch{}
 	}
 	m := EligibleSincePatch{subject: s, marks: map[string]time.Time{}}
 	for i := range evaluations {
 		r := &evaluations[i]
-		if r.isMismarked() {
+		mismarked := r.isMismarked(now)
+		if mismarked {
 			m.rules = append(m.rules, r.Rule)
 		}
 		switch {
 		case !r.marks():
-		case r.isMismarked() && r.isEligible():
-			m.marks[r.Rule.Mark] = RoundUp(now, time.Second)
+		case mismarked && r.isEligible():
+			m.marks[r.Rule.Mark] = r.nextMark(now)
 		case r.isUnmarked() || r.Facts.Start.IsZero():
 		case r.isEligible() || !r.isSure():
-			m.marks[r.Rule.Mark] = r.Facts.Start
+			m.marks[r.Rule.Mark] = r.carriedMark()
 		}
 	}
 	return m
+}
+
+// nextMark is the mark that replaces a missing, invalid or too early one.
+func (r *Evaluation) nextMark(now time.Time) time.Time {
+	if r.isUnmarked() {
+		return RoundUp(now, time.Second)
+	}
+	return r.Facts.Start
+}
+
+// carriedMark is the mark that the object has.
+func (r *Evaluation) carriedMark() time.Time {
+	if r.Facts.EarlierMark.IsZero() {
+		return r.Facts.Start
+	}
+	return r.Facts.EarlierMark
 }
 
 // marks reports whether the rule writes marks, in any mode.
@@ -113,13 +130,13 @@ func (r *Rule) writesMarks() bool {
 	return r.Mode == v1alpha1.Enforce && !r.suspended() && !r.Unapproved && !r.Unpermitted
 }
 
-// isMismarked reports whether a rule that may write finds that a mark is missing, or must be removed.
-func (r *Evaluation) isMismarked() bool {
+// isMismarked reports whether a rule that may write finds that a mark is missing, too early, or must be removed.
+func (r *Evaluation) isMismarked(now time.Time) bool {
 	if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {
 		return false
 	}
 	if r.isEligible() {
-		return r.isUnmarked()
+		return r.isUnmarked() || r.isMarkedEarly(now)
 	}
 	return !r.Facts.Start.IsZero()
 }
@@ -128,6 +145,15 @@ func (r *Evaluation) isMismarked() bool {
 func (r *Evaluation) isUnmarked() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
+}
+
+// markedAhead is how far ahead of the time a mark may be that Sunset writes. Clocks differ, but a wrong one must not set a mark that
+// keeps the object for long.
+const markedAhead = 30 * time.Second
+
+// isMarkedEarly reports whether the mark must be moved to the start, so that it counts also when the condition of the claim is gone.
+func (r *Evaluation) isMarkedEarly(now time.Time) bool {
+	return !r.Facts.EarlierMark.IsZero() && !r.Facts.Start.After(now.Add(markedAhead))
 }
 
 // Distrusted are the namespaces in which the next leader must ignore the marks of a rule. The zero value has no namespaces.
@@ -178,5 +204,5 @@ func (r *Evaluation) carriesMark() bool {
 // outdated reports whether the mark that the object carries is invalid.
 func (r *Evaluation) outdated() bool {
 	since := r.Rule.MarksSince
-	return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
+	return r.Facts.Outdated || !r.Facts.EarlierMark.IsZero() || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
 }

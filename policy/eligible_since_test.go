@@ -37,6 +37,11 @@ func estimated(r *policy.Evaluation) {
 	r.Facts.Start, r.Facts.Estimated = started, true
 }
 
+// movedTo makes the start of a marked object later, as the condition of a claim does.
+func movedTo(start time.Time) func(*policy.Evaluation) {
+	return changed(func(f *policy.Facts) { f.EarlierMark, f.Start = f.Start, start })
+}
+
 func unapproved(r *policy.Evaluation)    { r.Rule.Unapproved = true }
 func suspendedHere(r *policy.Evaluation) { r.Rule.Suspended = true }
 func newest(r *policy.Evaluation)        { r.Rank.Newest = true }
@@ -52,6 +57,11 @@ func notAnyMore(f *policy.Facts)       { f.Selected, f.Eligible = false, false }
 func failing(f *policy.Facts)          { f.Eligible, f.Err = false, errRandom }
 func inDoubt(f *policy.Facts)          { f.Eligible, f.Err = false, errDoubted }
 func notGathered(r *policy.Evaluation) { r.Known = false }
+
+// keptSince sets MarksSince.
+func keptSince(at time.Time) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.MarksSince = at }
+}
 
 func TestParseMarks(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -131,13 +141,21 @@ func TestEligibleSincePatchOf(t *testing.T) {
 		"unknown references: a patch that removes a mark keeps it": {0, evaluations(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
 		"unknown references: a patch adds no mark":                 {0, evaluations(says("a", estimated), says("b", marking, changed(inDoubt))), first},
 		"a mark is added in a quiet period":                        {0, evaluations(says("a", estimated, notBefore(now.Add(hour)))), first},
+		"a mark is moved to a later start":                         {0, evaluations(says("a", since, movedTo(now))), first},
+		"a mark is moved slightly ahead, because clocks differ":    {0, evaluations(says("a", since, movedTo(now.Add(time.Second)))), `{"a":"2026-03-01T12:00:01Z"}`},
+		"a mark is not moved far into the future":                  {0, evaluations(says("a", since, movedTo(now.Add(hour)))), nothing},
+		"a dry run moves no mark":                                  {0, evaluations(says("a", since, movedTo(now), dryRun)), nothing},
+		"a patch does not move marks of others":                    {0, evaluations(says("a", estimated), says("b", since, movedTo(now.Add(hour)))), both},
+		"a patch does not move the mark of a dry run":              {0, evaluations(says("a", estimated), says("b", since, movedTo(now), dryRun)), both},
+		"a later start that is before MarksSince is invalid too":   {0, evaluations(says("a", since, movedTo(started.Add(1)), keptSince(now))), first},
+		"a later start that is after MarksSince is valid":          {0, evaluations(says("a", since, movedTo(started.Add(time.Minute)), keptSince(started.Add(1)))), `{"a":"2026-03-01T11:01:00Z"}`},
 		"a patch keeps a fraction of a second":                     {0, evaluations(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := policy.Subject{UID: "u", ResourceVersion: "7", Flags: test.flags}
 			m := policy.EligibleSincePatchOf(s, test.evaluations, now)
-			if needs := policy.NeedsEligibleSincePatch(s, test.evaluations); needs != m.Valid() {
+			if needs := policy.NeedsEligibleSincePatch(s, test.evaluations, now); needs != m.Valid() {
 				t.Errorf("needs a patch: %v, and the patch is valid: %v", needs, m.Valid())
 			}
 			got := nothing
@@ -190,11 +208,14 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 			if r.Intn(2) == 0 && evaluation.Facts.Err == nil {
 				evaluation.Rule.Mark, evaluation.Facts.Marked = evaluation.Rule.ID.String(), true
 				evaluation.Facts.Estimated = evaluation.Facts.Eligible && r.Intn(2) == 0
+				if !evaluation.Facts.Estimated && evaluation.Facts.Eligible && !evaluation.Facts.Start.IsZero() && r.Intn(4) == 0 {
+					evaluation.Facts.EarlierMark = evaluation.Facts.Start.Add(-time.Duration(r.Int63n(int64(hour))))
+				}
 			}
 		}
 		m := policy.EligibleSincePatchOf(w.subject, w.evaluations, at)
 		if !m.Valid() {
-			return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations)
+			return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations, at)
 		}
 		written++
 		marks := policy.ParseMarks(m.Annotation())
@@ -203,16 +224,18 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 			if evaluation.Rule.Mark == "" {
 				continue
 			}
-			before, wasEstimated := evaluation.Facts.Start, evaluation.Facts.Estimated
-			evaluation.Facts.Start = marks[evaluation.Rule.Mark]
+			before, wasEstimated, earlier := evaluation.Facts.Start, evaluation.Facts.Estimated, evaluation.Facts.EarlierMark
+			evaluation.Facts.Start, evaluation.Facts.EarlierMark = marks[evaluation.Rule.Mark], time.Time{}
 			evaluation.Facts.Estimated = evaluation.Facts.Estimated && evaluation.Facts.Start.IsZero()
 			switch {
 			case evaluation.Facts.Start.IsZero():
+			case !earlier.IsZero() && evaluation.Facts.Start.Equal(earlier):
+				evaluation.Facts.Start, evaluation.Facts.EarlierMark = before, earlier
 			case wasEstimated && evaluation.Facts.Start.Before(at), !wasEstimated && !evaluation.Facts.Start.Equal(before):
 				return false
 			}
 		}
-		return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations)
+		return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations, at)
 	})
 	if written < rounds/20 {
 		t.Errorf("only %d of %d cases have a patch", written, rounds)
@@ -238,7 +261,7 @@ func TestForgedMarkIsNeverBeforeCreation(t *testing.T) {
 
 // TestDistrustedNamespacesOfMarks: where the next leader must ignore marks.
 func TestDistrustedNamespacesOfMarks(t *testing.T) {
-	old := func(r *policy.Evaluation) { r.Rule.MarksSince = started.Add(1) }
+	old := keptSince(started.Add(1))
 	gap := changed(func(f *policy.Facts) { f.Outdated = true })
 	here := []string{"team-a"}
 	for name, test := range map[string]struct {
@@ -251,6 +274,7 @@ func TestDistrustedNamespacesOfMarks(t *testing.T) {
 		"marked, and used again":                 {0, says("a", markedAt(started), changed(noLonger)), here},
 		"marked before MarksSince":               {0, says("a", markedAt(started), old), here},
 		"marked at MarksSince":                   {0, says("a", markedAt(started.Add(1)), old), nil},
+		"marked before a later start":            {0, says("a", markedAt(started), movedTo(now)), here},
 		"maybe used again since then":            {0, says("a", markedAt(started), gap), here},
 		"estimated, because the mark is invalid": {0, says("a", estimated, gap), here},
 		"estimated, without a mark":              {0, says("a", estimated), nil},

@@ -104,6 +104,9 @@ type Facts struct {
 	// Marked: the rule has no startTime. Start is then the time of the mark on the object, also if the object is no longer
 	// eligible; zero without a mark.
 	Marked bool
+	// EarlierMark is the time of the mark on the object, if Start is later because the condition Unused of a claim has changed since.
+	// Otherwise it is zero.
+	EarlierMark time.Time
 	// Owner is the object's controller; nil if it has none, or if its ownerReferences cannot be read. It is set only for a rule
 	// that deletes owners.
 	Owner *Owner

@@ -38,11 +38,11 @@ func TestRuleWithoutPermissionsRevealsNothing(t *testing.T) {
 func TestRuleWithoutPermissionsMarksNothing(t *testing.T) {
 	r := policy.Evaluation{Rule: enforced("team-a/own", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Estimated: true, Start: now}}
 	r.Rule.Mark = "m"
-	if !policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
+	if !policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}, now) {
 		t.Error("with permissions it does not mark")
 	}
 	r.Rule.Unpermitted = true
-	if policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
+	if policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}, now) {
 		t.Error("without permissions it marks")
 	}
 }

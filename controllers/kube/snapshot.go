@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
-	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -66,7 +65,6 @@ func (c *Cluster) CreateSnapshot(ctx context.Context, w policy.DeletePermit) err
 	case err != nil:
 		return fmt.Errorf("create VolumeSnapshot %s/%s: %w", i.Subject.Namespace, i.SnapshotName(), err)
 	}
-	metrics.SnapshotCreated(i.Rule.ID)
 	return nil
 }
 

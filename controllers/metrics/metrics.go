@@ -252,14 +252,6 @@ func init() {
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 
-// SnapshotCreated counts a VolumeSnapshot that a rule has created.
-func SnapshotCreated(id policy.RuleID) {
-	counted.Lock()
-	defer counted.Unlock()
-	counted.rules[id] = true
-	snapshotsCreated.WithLabelValues(id.Policy, id.Rule).Inc()
-}
-
 // Observer counts the deletions and attempts of the reconciler, and passes them to Next.
 type Observer struct {
 	Next   retention.Observer
@@ -286,6 +278,12 @@ func (w Observer) Removed(r retention.Removal) {
 
 // Snapshotted implements retention.SnapshotObserver.
 func (w Observer) Snapshotted(n retention.SnapshotNotice) {
+	if n.Slow == nil {
+		counted.Lock()
+		counted.rules[n.Rule.ID] = true
+		snapshotsCreated.WithLabelValues(n.Rule.ID.Policy, n.Rule.ID.Rule).Inc()
+		counted.Unlock()
+	}
 	if next, ok := w.Next.(retention.SnapshotObserver); ok {
 		next.Snapshotted(n)
 	}

@@ -145,7 +145,10 @@ func TestPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
 	w.Removed(removal("gone", "a", fixture.Jobs, 0))
 	w.Removed(removal("gone", "b", fixture.Pods, 0))
-	metrics.SnapshotCreated(policy.RuleID{Policy: "gone", Rule: "c"})
+	notice := retention.SnapshotNotice{Rule: &policy.Rule{ID: policy.RuleID{Policy: "gone", Rule: "c"}}}
+	w.Snapshotted(notice)
+	notice.Slow = &retention.Delay{}
+	w.Snapshotted(notice)
 	expect.Equal(t, "snapshots", 1, gather(t)["sunset_volume_snapshots_created_total policy=gone rule=c"])
 	w.Removed(removal("stays", "a", fixture.Jobs, 0))
 	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "gone" })

@@ -4,6 +4,7 @@ package retention
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,6 +99,18 @@ func (d *delays) addFailure(it item, owner *policy.Owner, o Outcome, now time.Ti
 		d.addObstacle(it, Delay{Reason: "Refused", Message: short(o.Err) + "; change the object, or the admission policy or webhook that denies the request"}, now)
 	case Unadmitted, Failed, Busy:
 		d.addObstacle(it, Delay{Reason: "Failing", Message: short(o.Err) + "; check the admission webhooks and the API server"}, now)
+	}
+}
+
+// delayOf is the Delay for an error about a VolumeSnapshot.
+func delayOf(err error) Delay {
+	switch {
+	case errors.Is(err, policy.ErrSnapshotPending):
+		return Delay{Reason: SnapshotPending, Message: short(err)}
+	case errors.Is(err, policy.ErrSnapshotFailed):
+		return Delay{Reason: SnapshotFailed, Message: short(err)}
+	default:
+		return Delay{Reason: SnapshotUnavailable, Message: short(err)}
 	}
 }
 

@@ -53,7 +53,8 @@ type SnapshotNotice struct {
 	Slow    *Delay         // why the claim stays SnapshotSlowAfter after the creation; nil if the VolumeSnapshot was just created
 }
 
-// SnapshotObserver is an Observer that is informed of VolumeSnapshots: when each is created, and once if it is slow. It must not block.
+// SnapshotObserver is an Observer that is informed of VolumeSnapshots, once each: when it is created, or is first read after the response
+// to its creation was lost, and if it is slow. It must not block.
 type SnapshotObserver interface {
 	Snapshotted(n SnapshotNotice)
 }
@@ -79,8 +80,8 @@ type dueClaim struct {
 	start time.Time // of its time to live
 	since time.Time // when it was first seen to be due, or when it needed a new VolumeSnapshot
 	used  time.Time // when it was last seen to be due
-	ready bool      // its VolumeSnapshot was ready to use
-	made  time.Time // when its VolumeSnapshot was created; zero before, and after it was reported to be slow
+	made  time.Time // when its VolumeSnapshot was created or first read; zero without one
+	slow  bool      // its VolumeSnapshot was reported to be slow
 }
 
 // dueForgotten is how long a claim is remembered since it was last seen to be due. One that is forgotten gets another snapshot. It is
@@ -142,12 +143,12 @@ func (s *snapshots) add(it item, by string, now time.Time) {
 	s.count(it, by, now)
 }
 
-// waits reports whether a subject has a VolumeSnapshot in progress, and whether it cannot have one yet.
+// waits reports whether a subject has a VolumeSnapshot in progress, and whether it has none and cannot have one yet.
 func (s *snapshots) waits(it item, by string, now time.Time) (inProgress, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, inProgress = s.open[it]
-	return inProgress, !inProgress && !s.due[it].ready && s.others(it, by, now) >= MaxSnapshots
+	return inProgress, !inProgress && s.due[it].made.IsZero() && s.others(it, by, now) >= MaxSnapshots
 }
 
 // count counts a VolumeSnapshot. mu must be held.
@@ -171,25 +172,28 @@ func (s *snapshots) others(it item, by string, now time.Time) (n int) {
 	return n
 }
 
-// release no longer counts the VolumeSnapshot of a subject; ready says whether it is ready to use.
-func (s *snapshots) release(it item, ready bool) {
+// release no longer counts the VolumeSnapshot of a subject as in progress.
+func (s *snapshots) release(it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, it)
-	if d, ok := s.due[it]; ok {
-		d.ready = ready
-		s.due[it] = d
-	}
 }
 
-// created records when the VolumeSnapshot of a subject was created.
-func (s *snapshots) created(it item, now time.Time) {
+// exists records whether a subject has a VolumeSnapshot. It reports whether the subject had none before.
+func (s *snapshots) exists(it item, does bool, now time.Time) (created bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d, ok := s.due[it]; ok {
-		d.made = now
-		s.due[it] = d
+	d, ok := s.due[it]
+	switch {
+	case !ok:
+		return false
+	case !does:
+		d.made, d.slow = time.Time{}, false
+	case d.made.IsZero():
+		d.made, created = now, true
 	}
+	s.due[it] = d
+	return created
 }
 
 // becomesSlow reports, once for each VolumeSnapshot, whether it was created SnapshotSlowAfter ago.
@@ -197,10 +201,10 @@ func (s *snapshots) becomesSlow(it item, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, ok := s.due[it]
-	if !ok || d.made.IsZero() || now.Sub(d.made) < SnapshotSlowAfter {
+	if !ok || d.slow || d.made.IsZero() || now.Sub(d.made) < SnapshotSlowAfter {
 		return false
 	}
-	d.made = time.Time{}
+	d.slow = true
 	s.due[it] = d
 	return true
 }
@@ -240,12 +244,18 @@ func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeleteP
 		return tooManySnapshots(by)
 	}
 	if err := p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w); err != nil {
-		p.snapshots.release(it, false)
+		p.snapshots.release(it)
 		return err
 	}
-	p.snapshots.created(it, now)
-	p.notify(w.Intent(), nil)
+	p.exists(it, w.Intent())
 	return nil
+}
+
+// exists records that a claim has a VolumeSnapshot, and informs the Observer if the claim had none before.
+func (p *pipeline) exists(it item, i policy.Intent) {
+	if p.snapshots.exists(it, true, p.reconciler.Clock.Now()) {
+		p.notify(i, nil)
+	}
 }
 
 // notify informs the Observer about the VolumeSnapshot of a claim.
@@ -287,11 +297,19 @@ func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (
 		return policy.SnapshotReceipt{}, errNoSnapshotter
 	}
 	r, err := s.ReadSnapshot(ctx, i)
+	now := p.reconciler.Clock.Now()
 	switch {
-	case err == nil, errors.Is(err, ErrNoSnapshot):
-		p.snapshots.release(it, err == nil)
+	case err == nil:
+		p.snapshots.release(it)
+		p.exists(it, i)
+	case errors.Is(err, ErrNoSnapshot):
+		p.snapshots.release(it)
+		p.snapshots.exists(it, false, now)
 	case errors.Is(err, policy.ErrSnapshotPending):
-		p.snapshots.add(it, i.Rule.ID.Policy, p.reconciler.Clock.Now())
+		p.snapshots.add(it, i.Rule.ID.Policy, now)
+		p.exists(it, i)
+	case errors.Is(err, policy.ErrSnapshotFailed):
+		p.exists(it, i)
 	}
 	return r, err
 }
@@ -304,18 +322,6 @@ func (f *attempt) snapshot(ctx context.Context) (since time.Time, obstacle func(
 		return time.Time{}, func() { f.deferUnsnapshotted(ctx, f.it, i, err) }
 	}
 	return f.reconciler.Clock.Now(), nil
-}
-
-// delayOf is the Delay for an error about a VolumeSnapshot.
-func delayOf(err error) Delay {
-	switch {
-	case errors.Is(err, policy.ErrSnapshotPending):
-		return Delay{Reason: SnapshotPending, Message: short(err)}
-	case errors.Is(err, policy.ErrSnapshotFailed):
-		return Delay{Reason: SnapshotFailed, Message: short(err)}
-	default:
-		return Delay{Reason: SnapshotUnavailable, Message: short(err)}
-	}
 }
 
 // deferUnsnapshotted has a claim retried with backoff whose VolumeSnapshot is not ready.

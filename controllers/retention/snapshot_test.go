@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,8 +23,10 @@ import (
 type storage struct {
 	mu      sync.Mutex
 	takes   time.Duration
-	down    error // result of all requests; nil for none
-	fails   error // result of reads of existing VolumeSnapshots
+	down    error  // result of all requests; nil for none
+	fails   error  // result of reads of existing VolumeSnapshots
+	of      string // the only claim to which fails applies; empty for all
+	loses   int    // responses to creations that are lost
 	made    map[string]time.Time
 	created []string // names of claims, in order
 	names   []string // of their VolumeSnapshots
@@ -40,8 +43,8 @@ func (w *harness) Snapshotted(n retention.SnapshotNotice) {
 	}
 	w.storage.mu.Lock()
 	defer w.storage.mu.Unlock()
-	if last := w.storage.names; len(last) > 0 && last[len(last)-1] != n.Name {
-		w.t.Errorf("the notice names %s, not %v", n.Name, last)
+	if !slices.Contains(w.storage.names, n.Name) {
+		w.t.Errorf("the notice names %s, not one of %v", n.Name, w.storage.names)
 	}
 	w.storage.told = append(w.storage.told, told)
 }
@@ -61,7 +64,7 @@ func (w *harness) ReadSnapshot(_ context.Context, i policy.Intent) (policy.Snaps
 		return policy.SnapshotReceipt{}, s.down
 	case !exists:
 		return policy.SnapshotReceipt{}, retention.ErrNoSnapshot
-	case s.fails != nil:
+	case s.fails != nil && (s.of == "" || s.of == i.Subject.Name):
 		return policy.SnapshotReceipt{}, s.fails
 	case w.clock.Now().Sub(at) < s.takes:
 		return policy.SnapshotReceipt{}, fmt.Errorf("it %w", policy.ErrSnapshotPending)
@@ -79,6 +82,9 @@ func (w *harness) CreateSnapshot(_ context.Context, permit policy.DeletePermit) 
 	}
 	if _, exists := s.made[name]; !exists {
 		s.made[name], s.created, s.names = w.clock.Now(), append(s.created, permit.Subject().Name), append(s.names, name)
+	}
+	if s.loses--; s.loses >= 0 {
+		return errors.New("connection reset")
 	}
 	return nil
 }
@@ -280,10 +286,14 @@ func TestSnapshotIsObserved(t *testing.T) {
 		storage *storage
 		want    []string
 	}{
-		"ready soon":       {&storage{takes: retention.SnapshotSlowAfter - time.Minute}, []string{"data created"}},
-		"ready after long": {&storage{takes: 3 * retention.SnapshotSlowAfter}, []string{"data created", "data SnapshotPending"}},
-		"failed":           {&storage{fails: failed}, []string{"data created", "data SnapshotFailed"}},
-		"not possible":     {&storage{down: errors.New("no CRD")}, nil},
+		"ready soon":              {&storage{takes: retention.SnapshotSlowAfter - time.Minute}, []string{"data created"}},
+		"ready after long":        {&storage{takes: 3 * retention.SnapshotSlowAfter}, []string{"data created", "data SnapshotPending"}},
+		"the response is lost":    {&storage{takes: retention.SnapshotSlowAfter - time.Minute, loses: 1}, []string{"data created"}},
+		"lost, and ready at once": {&storage{loses: 1}, []string{"data created"}},
+		"lost, and slow":          {&storage{takes: 3 * retention.SnapshotSlowAfter, loses: 1}, []string{"data created", "data SnapshotPending"}},
+		"lost, and failed":        {&storage{fails: failed, loses: 1}, []string{"data created", "data SnapshotFailed"}},
+		"failed":                  {&storage{fails: failed}, []string{"data created", "data SnapshotFailed"}},
+		"not possible":            {&storage{down: errors.New("no CRD")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := test.storage
@@ -297,4 +307,28 @@ func TestSnapshotIsObserved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFailureIsReportedWhileOthersAreInProgress: the reason of a claim whose VolumeSnapshot has failed is that failure, also if no other
+// claim may have a VolumeSnapshot.
+func TestFailureIsReportedWhileOthersAreInProgress(t *testing.T) {
+	s := &storage{takes: 24 * time.Hour, of: "bad", fails: fmt.Errorf("it %w: no space", policy.ErrSnapshotFailed)}
+	withStorage(t, s, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting))
+		others := rows("data-", retention.MaxSnapshots, w.began.Add(5*time.Minute-time.Hour))
+		w.sourceOf(policy.ClaimKind).list(append(others, row("bad", w.began.Add(-time.Hour)))...)
+		bubble.Pass(retention.SnapshotSlowAfter + 4*time.Minute)
+		expect.Equal(t, "created", retention.MaxSnapshots+1, len(s.created))
+		expect.Equal(t, "the last notice", "bad SnapshotFailed", s.told[len(s.told)-1])
+		for _, k := range w.Kinds() {
+			expect.Equal(t, "delays", []string{"bad SnapshotFailed", "data-00000 SnapshotPending"}, reasonsOf(k.Delays(w.clock.Now())))
+		}
+	})
+}
+
+func reasonsOf(delays []retention.Delay) (all []string) {
+	for _, d := range delays {
+		all = append(all, d.Name+" "+d.Reason)
+	}
+	return all
 }

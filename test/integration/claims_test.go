@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -56,6 +57,20 @@ func TestClaimWaitsForItsConditionUnused(t *testing.T) {
 	w.policy("claims", unusedClaims)
 	w.gone(before)
 	w.stays(5*time.Second, later)
+}
+
+// TestMarkMovesToALaterConditionUnused: then the time of the condition counts also after the condition is gone.
+func TestMarkMovesToALaterConditionUnused(t *testing.T) {
+	w := newEnv(t)
+	claim := w.claimed("data")
+	w.sunset(allowClaims)
+	w.policy("claims", strings.ReplaceAll(unusedClaims, "ttl: 1s", "ttl: 1h"))
+	later := w.mark(claim).Add(2 * time.Second)
+	w.unused(claim, later)
+	cluster.Eventually(t, patience, func() error {
+		at := w.mark(claim)
+		return cluster.Want(at.Equal(later), "the mark is from %s, the condition from %s", at, later)
+	})
 }
 
 // TestExplainReadsTheReclaimPolicy of the volume of a claim, and says so if the user may not.

@@ -35,13 +35,13 @@ func (w *env) label(cm *corev1.ConfigMap, value string) {
 }
 
 // mark waits for a mark by Sunset as the only mark on an object.
-func (w *env) mark(cm *corev1.ConfigMap) (at time.Time) {
+func (w *env) mark(o client.Object) (at time.Time) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
-		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
-		text := cm.Annotations[v1alpha1.EligibleSinceAnnotation]
+		text := o.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]
 		marks := policy.ParseMarks(text)
 		if len(marks) != 1 || strings.Contains(text, "0123456789abcdef") {
 			return fmt.Errorf("marked %s", text)

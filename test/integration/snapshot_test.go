@@ -140,6 +140,7 @@ func TestClaimIsDeletedAfterItsSnapshot(t *testing.T) {
 	w.delayed(p, "SnapshotPending", "is not ready to use yet")
 	made := s.snapshots()
 	expect.Equal(t, "snapshots", 1, len(made))
+	w.event(w.namespace, "PersistentVolumeClaim", claim.Name, "VolumeSnapshot "+made[0].GetName()+" created by rule "+p.Name+"/claims")
 	stop()
 	w.sunset(allowClaims)
 	cluster.Eventually(t, patience, func() error { // a Pod may have used the claim while no controller looked

@@ -49,6 +49,11 @@ var indexTable = map[string]Mutant{
 		Old: "= old.gone && sameVersion, old",
 		New: "= old.gone, old",
 	},
+	"marks: a start in the future that is gone counts": {
+		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
+		Old: "\tif first.After(now) {",
+		New: "\tif first.IsZero() && first.After(now) {",
+	},
 	"marks: an observed use keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
 		Old: "\tcase !f.has(eligible):\n\t\treturn true\n",

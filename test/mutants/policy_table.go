@@ -36,8 +36,18 @@ var policyTable = map[string]Mutant{
 	},
 	"a mark from before marks were kept is trusted": {
 		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesOfMarks",
-		Old: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)",
-		New: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || since.IsZero() && r.Facts.Start.Before(since)",
+		Old: "!r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)",
+		New: "!r.isEligible() && !r.Facts.InDoubt() || since.IsZero() && r.Facts.Start.Before(since)",
+	},
+	"a mark from before the start of an unused claim is trusted": {
+		File: "policy/eligible_since.go", Test: "./policy TestDistrustedNamespacesOfMarks",
+		Old: "return r.Facts.Outdated || !r.Facts.EarlierMark.IsZero() || ",
+		New: "return r.Facts.Outdated || ",
+	},
+	"a mark is not moved to a later start": {
+		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
+		Old: "return r.isUnmarked() || r.isMarkedEarly(now)",
+		New: "return r.isUnmarked()",
 	},
 	"a mark is removed while references are unknown": {
 		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",

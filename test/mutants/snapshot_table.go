@@ -54,6 +54,16 @@ var snapshotTable = map[string]Mutant{
 		Old: "if s.others(it, by, now) >= MaxSnapshots {",
 		New: "if s.others(it, by, now) < 0 {",
 	},
+	"snapshot: one that has failed waits for those in progress": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestFailureIsReportedWhileOthersAreInProgress",
+		Old: "!inProgress && s.due[it].made.IsZero() && s.others",
+		New: "!inProgress && s.others",
+	},
+	"snapshot: one whose response was lost is never reported": {
+		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotIsObserved",
+		Old: "\t\tp.snapshots.add(it, i.Rule.ID.Policy, now)\n\t\tp.exists(it, i)\n",
+		New: "\t\tp.snapshots.add(it, i.Rule.ID.Policy, now)\n",
+	},
 	"snapshot: one of an earlier process counts": {
 		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotOfAnotherProcessDoesNotCount",
 		Old: "d = dueClaim{start: i.Start, since: now}",

@@ -102,19 +102,20 @@ func TestPageExplainsWhatTheReclaimPolicyDoes(t *testing.T) {
 
 // TestPageExplainsTheStartOfAnUnusedClaim: the condition Unused counts if it has changed later than the mark.
 func TestPageExplainsTheStartOfAnUnusedClaim(t *testing.T) {
+	mark := at.Add(-24 * time.Hour)
 	for name, test := range map[string]struct {
-		start time.Time
+		facts policy.Facts
 		want  explain.Setting
 	}{
-		"the mark":      {at.Add(-24 * time.Hour), explain.Setting{Name: "start", Value: "2026-02-28T12:00:00Z", From: "annotation " + v1alpha1.EligibleSinceAnnotation}},
-		"the condition": {at.Add(-time.Hour), explain.Setting{Name: "start", Value: "2026-03-01T11:00:00Z", From: "condition Unused", Note: "the mark is from 2026-02-28T12:00:00Z"}},
+		"the mark":      {policy.Facts{Start: mark}, explain.Setting{Name: "start", Value: "2026-02-28T12:00:00Z", From: "annotation " + v1alpha1.EligibleSinceAnnotation}},
+		"the condition": {policy.Facts{Start: at.Add(-time.Hour), EarlierMark: mark}, explain.Setting{Name: "start", Value: "2026-03-01T11:00:00Z", From: "condition Unused", Note: "the mark is from 2026-02-28T12:00:00Z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			test.facts.Selected, test.facts.Eligible, test.facts.Marked = true, true, true
 			page := explain.New(explain.Input{
 				At: at, Subject: policy.Subject{Namespace: "shop", Name: "data", UID: "u"},
-				Object: fixture.Decode(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, uid: u, annotations: {sunset-k8s.io/eligible-since: '{"m":"2026-02-28T12:00:00Z"}'}}}`),
-				Evaluations: []policy.Evaluation{{Rule: &policy.Rule{Kind: policy.ClaimKind, Mode: v1alpha1.Enforce, Mark: "m"},
-					Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Start: test.start}, Known: true}},
+				Object:      fixture.Decode(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, uid: u}}`),
+				Evaluations: []policy.Evaluation{{Rule: &policy.Rule{Kind: policy.ClaimKind, Mode: v1alpha1.Enforce, Mark: "m"}, Facts: test.facts, Known: true}},
 			})
 			expect.Equal(t, "start", test.want, page.Rules[0].Settings[0])
 		})

@@ -29,7 +29,7 @@ func (in *Input) ifEnforced(r policy.Evaluation, as *Rule) *IfEnforced {
 	r.Rule = r.Rule.IfEnforced
 	r.Rank.Newest = as.Rank.keeps(r.Rule.Keep)
 	t.Vote = voteOf(verdictAlone(in.Subject, r, in.At))
-	for _, s := range settingsOf(in.Object, in.Subject, r, in.At) {
+	for _, s := range settingsOf(in.Subject, r, in.At) {
 		if !slices.Contains(as.Settings, s) {
 			t.Settings = append(t.Settings, s)
 		}

@@ -167,7 +167,7 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 		RuleID:         r.Rule.ID,
 		Mode:           cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Vote:           voteOf(verdictAlone(in.Subject, r, in.At)),
-		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Object, in.Subject, r, in.At), in.claimSettings(r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
+		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r, in.At), in.claimSettings(r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
 		Expressions:    []Expression{},
 		Problems:       policy.Lines(r.Rule.Problems),
 		fullFilesystem: fullFilesystem(r.Rule),

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -24,8 +22,8 @@ type Setting struct {
 // theRule is the source of a setting without overrides.
 const theRule = "the rule"
 
-func settingsOf(object map[string]any, s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
-	all := startOf(object, r)
+func settingsOf(s policy.Subject, r policy.Evaluation, at time.Time) []Setting {
+	all := startOf(r)
 	if !r.Rule.HasTTLExpression || r.Facts.Eligible && r.Facts.Err == nil {
 		all = append(all, ttlOf(s, r))
 	}
@@ -36,21 +34,19 @@ func settingsOf(object map[string]any, s policy.Subject, r policy.Evaluation, at
 }
 
 // startOf returns when the time to live starts by a rule without startTime.
-func startOf(object map[string]any, r policy.Evaluation) []Setting {
+func startOf(r policy.Evaluation) []Setting {
 	f := r.Facts
 	if !f.Marked || !f.Eligible {
 		return nil
 	}
-	marks, _, _ := unstructured.NestedString(object, "metadata", "annotations", v1alpha1.EligibleSinceAnnotation)
-	mark := policy.ParseMarks(marks)[r.Rule.Mark]
 	start := Setting{Name: "start", Value: f.Start.UTC().Format(time.RFC3339), From: "annotation " + v1alpha1.EligibleSinceAnnotation}
 	switch {
 	case f.Start.IsZero():
 		start.Value = "none"
 	case f.Estimated:
 		start.From, start.Note = "the evaluation time", "the object has no mark yet"
-	case !mark.IsZero() && f.Start.After(mark):
-		start.From, start.Note = "condition Unused", "the mark is from "+mark.Format(time.RFC3339)
+	case !f.EarlierMark.IsZero():
+		start.From, start.Note = "condition Unused", "the mark is from "+f.EarlierMark.UTC().Format(time.RFC3339)
 	}
 	return []Setting{start}
 }

@@ -52,7 +52,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		switch {
 		case verdict.Action == policy.Delete:
 			take(row.Subject(), verdict.Rule)
-		case policy.NeedsEligibleSincePatch(subject, evaluations):
+		case policy.NeedsEligibleSincePatch(subject, evaluations, now):
 			take(row.Subject(), verdict.Rule)
 			if verdict.Action == policy.Wait { // in case it is not marked by then
 				row.setDue(verdict.Due)

@@ -269,7 +269,7 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	early := verdict.Due.Add(-row.partition.rules.ahead)
 	row.handedOver = row.handedOver && verdict.Action == policy.Wait && !early.After(now)
 	switch {
-	case policy.NeedsEligibleSincePatch(subject, evaluations):
+	case policy.NeedsEligibleSincePatch(subject, evaluations, now):
 		row.setDue(now)
 	case verdict.Action == policy.Wait && row.partition.rules.ahead > 0 && early.After(now):
 		row.setDue(early)

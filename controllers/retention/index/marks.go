@@ -79,6 +79,9 @@ func (f *fact) since(old *fact, gap bool, now time.Time) {
 	case old != nil:
 		first = unpack(old.start, old.startNanos)
 	}
+	if first.After(now) { // a start in the future that is gone: the subject is eligible now
+		first = now
+	}
 	if f.hasStart() && !unpack(f.start, f.startNanos).Before(first) {
 		return
 	}

@@ -163,7 +163,7 @@ func (m *model) due(now time.Time) []string {
 	for uid, row := range m.rows {
 		subject, evaluations := m.rule(row)
 		verdict, _ := policy.Decide(subject, evaluations, now)
-		if !row.gone && (verdict.Action == policy.Delete || policy.NeedsEligibleSincePatch(subject, evaluations)) {
+		if !row.gone && (verdict.Action == policy.Delete || policy.NeedsEligibleSincePatch(subject, evaluations, now)) {
 			due = append(due, string(uid))
 		}
 	}

@@ -54,6 +54,7 @@ const (
 	eligible
 	marked
 	estimated
+	markedEarly // note.firstSeen is the EarlierMark
 	columnOne
 )
 
@@ -82,7 +83,7 @@ type note struct {
 	owner          *policy.Owner
 	bytes          int64
 	class          unique.Handle[string] // of the storage; zero for none
-	firstSeen      seconds
+	firstSeen      seconds               // of an image; of a claim, which has none, the EarlierMark
 	notBefore      seconds
 	firstSeenNanos int32
 	notBeforeNanos int32
@@ -94,7 +95,7 @@ type note struct {
 // noteOf returns nil for most facts. It keeps no other part of the facts.
 func noteOf(f *policy.Facts) *note {
 	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
-		f.Size == (policy.Size{}) && f.NotBefore.IsZero() && !f.Outdated {
+		f.Size == (policy.Size{}) && f.NotBefore.IsZero() && f.EarlierMark.IsZero() && !f.Outdated {
 		return nil
 	}
 	n := &note{
@@ -102,7 +103,7 @@ func noteOf(f *policy.Facts) *note {
 		outdated: f.Outdated,
 	}
 	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
-	n.firstSeen, n.firstSeenNanos = pack(f.FirstSeen)
+	n.firstSeen, n.firstSeenNanos = pack(cmp.Or(f.EarlierMark, f.FirstSeen))
 	if f.Size.Class != "" {
 		n.class = unique.Make(f.Size.Class)
 	}
@@ -225,7 +226,8 @@ func (r *FactRow) IsStale() bool {
 
 func packFacts(column int, f *policy.Facts) fact {
 	packed := fact{ttl: f.TTL, bits: bits(column)*columnOne |
-		selected.when(f.Selected) | eligible.when(f.Eligible) | marked.when(f.Marked) | estimated.when(f.Estimated)}
+		selected.when(f.Selected) | eligible.when(f.Eligible) | marked.when(f.Marked) | estimated.when(f.Estimated) |
+		markedEarly.when(!f.EarlierMark.IsZero())}
 	packed.start, packed.startNanos = pack(f.Start)
 	packed.note = noteOf(f)
 	return packed
@@ -274,7 +276,12 @@ func (f *fact) unpack() policy.Facts {
 	}
 	if n := f.note; n != nil {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
-		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, unpack(n.firstSeen, n.firstSeenNanos), n.unpullable
+		facts.Also, facts.Unpullable = n.also, n.unpullable
+		if first := unpack(n.firstSeen, n.firstSeenNanos); f.has(markedEarly) {
+			facts.EarlierMark = first
+		} else {
+			facts.FirstSeen = first
+		}
 		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
 		facts.Outdated = n.outdated
 		if facts.Size.Bytes = n.bytes; n.class != (unique.Handle[string]{}) {

@@ -43,13 +43,14 @@ func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: fixture.Jobs, Name: "p", UID: "uid-p"}},
 		{Selected: true, Err: failed, Marked: true, Start: now},
 		{Marked: true, Start: now},
+		{Selected: true, Eligible: true, Marked: true, Start: now, EarlierMark: now.Add(-time.Hour)},
 		{Selected: true, Eligible: true, Start: now, NotBefore: now.Add(policy.QuietPeriod + 1)},
 		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},
 		{Selected: true, Eligible: true, Start: now, Size: policy.Size{Bytes: 10 << 30, Class: "fast"}},
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
-			row := index.NewFactRow(subject, index.NewColumns(strings.Split("abcdefghijklmnopq"[:len(facts)], "")...), facts...)
+			row := index.NewFactRow(subject, index.NewColumns(strings.Split("abcdefghijklmnopqr"[:len(facts)], "")...), facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
 			expect.Equal(t, "subject", subject, row.Subject(), sameTimes)
 			expect.Equal(t, "facts", facts, row.Facts(), sameTimes, cmpopts.EquateErrors())

@@ -27,7 +27,7 @@ const controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
 // build compiles a command of this module into a directory and returns its path.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	out := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s", "-o", out, pkg)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, text)
 	}

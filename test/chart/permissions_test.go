@@ -169,7 +169,7 @@ func (s *server) controller() (metrics string) {
 	dir := s.TempDir()
 	metrics = freeAddress(s)
 	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
-	if out, err := exec.CommandContext(s.Context(), "go", "build", "-o", program, "../../cmd/sunset-controller").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(s.Context(), "go", "build", "-ldflags=-s", "-o", program, "../../cmd/sunset-controller").CombinedOutput(); err != nil {
 		s.Fatalf("%v\n%s", err, out)
 	}
 	config, err := s.plane.UserConfig(account, "system:serviceaccounts", "system:serviceaccounts:"+namespace)

@@ -31,7 +31,7 @@ type controller struct {
 }
 
 func buildController(ctx context.Context, binary string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, controllerPackage)
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s", "-o", binary, controllerPackage)
 	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	build.WaitDelay = grace
 	if out, err := build.CombinedOutput(); err != nil {

@@ -43,17 +43,12 @@ type agents struct {
 	state string // state directory
 }
 
-// agentProcesses builds the program.
+// agentProcesses prepares to start agents of a node.
 func (w *env) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string) *agents {
 	w.Helper()
-	dir := w.TempDir()
-	kubeconfig, path := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "sunset-node-agent")
+	kubeconfig := filepath.Join(w.TempDir(), "kubeconfig")
 	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
-	out, err := exec.CommandContext(w.Context(), "go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent").CombinedOutput()
-	if err != nil {
-		w.Fatalf("%v\n%s", err, out)
-	}
-	return &agents{env: w, path: path, state: state, args: []string{
+	return &agents{env: w, path: built(w, "sunset-node-agent"), state: state, args: []string{
 		"--kubeconfig", kubeconfig, "--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state,
 		"--interval=500ms", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}}

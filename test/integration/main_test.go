@@ -35,6 +35,6 @@ func (i installed) Run() int {
 		}
 	}
 	planes.open()
-	defer func() { _ = os.RemoveAll(builtIn) }()
+	defer func() { _ = os.RemoveAll(programs.dir) }()
 	return i.m.Run()
 }

@@ -186,7 +186,7 @@ func withPods(t *testing.T, user *rest.Config) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// commandLine builds kubectl-sunset for a cluster, with flags for each call. The function returns both outputs.
+// commandLine returns a function that runs kubectl-sunset in a cluster, with flags for each call, and returns both outputs.
 func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
 	w.Helper()
 	command := w.command(config)
@@ -196,14 +196,10 @@ func (w *env) commandLine(config *rest.Config, flags ...string) func(args ...str
 	}
 }
 
-// command builds kubectl-sunset, and returns a function that prepares to run it.
+// command returns a function that prepares to run kubectl-sunset.
 func (w *env) command(config *rest.Config) func(ctx context.Context, args ...string) *exec.Cmd {
 	w.Helper()
-	dir := w.TempDir()
-	binary, kubeconfig := filepath.Join(dir, "kubectl-sunset"), filepath.Join(dir, "kubeconfig")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/kubectl-sunset").CombinedOutput(); err != nil {
-		w.Fatalf("%v\n%s", err, out)
-	}
+	binary, kubeconfig := built(w, "kubectl-sunset"), filepath.Join(w.TempDir(), "kubeconfig")
 	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, config))
 	return func(ctx context.Context, args ...string) *exec.Cmd {
 		return exec.CommandContext(ctx, binary, append(args, "--kubeconfig", kubeconfig)...)

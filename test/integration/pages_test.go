@@ -181,12 +181,7 @@ func newStage(t *testing.T) *stage {
 	scenes, err := os.ReadFile("testdata/pages/scenes.yaml")
 	expect.NoError(t, err)
 	expect.NoError(t, yaml.UnmarshalStrict(scenes, &s.scenes))
-	s.environment = append(w.withKubectl(filepath.Join(s.home, "bin")), "HOME="+s.home)
-	build := exec.Command("go", "build", "-o", filepath.Join(s.home, "bin", "kubectl-sunset"), "./cmd/kubectl-sunset") // as in the quickstart
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	s.environment = append(w.withKubectl(filepath.Dir(built(t, "kubectl-sunset"))), "HOME="+s.home)
 	s.dir = s.home
 	permissions, err := os.ReadFile("../../docs/reference/permissions.md")
 	expect.NoError(t, err)

@@ -4,7 +4,6 @@ package integration_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -22,21 +21,31 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// builtIn is the directory of the built program; it is removed at the end.
-var builtIn string
+// programs are the programs that tests have built, each once. Their directory is removed at the end.
+var programs struct {
+	sync.Mutex
+	dir string
+}
 
-// built returns the path of the controller, which it builds once for all tests.
-var built = sync.OnceValues(func() (path string, err error) {
-	if builtIn, err = os.MkdirTemp("", "sunset-controller-"); err != nil {
-		return "", err
+// built returns the path of a program of Sunset, which the first call builds.
+func built(t testing.TB, name string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	if programs.dir == "" {
+		dir, err := os.MkdirTemp("", "sunset-programs-")
+		expect.NoError(t, err)
+		programs.dir = dir
 	}
-	path = filepath.Join(builtIn, "sunset-controller")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-controller").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+	path := filepath.Join(programs.dir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
 	}
-	return path, nil
-})
+	if out, err := exec.Command("go", "build", "-ldflags=-s", "-o", path, "github.com/sunset-k8s/sunset/cmd/"+name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
 
 // process is a controller in a separate process.
 type process struct {
@@ -49,12 +58,10 @@ type process struct {
 // controller starts a process that reaches the API server through a proxy. The test kills it at its end.
 func controller(t *testing.T, g *proxy.Proxy, args ...string) *process {
 	t.Helper()
-	binary, err := built()
-	expect.NoError(t, err)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	expect.NoError(t, cluster.WriteKubeconfig(kubeconfig, g.Config()))
 	p := &process{ended: make(chan struct{}), log: &bytes.Buffer{}}
-	p.Cmd = exec.Command(binary, append([]string{"--kubeconfig", kubeconfig,
+	p.Cmd = exec.Command(built(t, "sunset-controller"), append([]string{"--kubeconfig", kubeconfig,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 	p.Stderr = io.MultiWriter(os.Stderr, p.log)
 	expect.NoError(t, p.Start())

@@ -103,8 +103,7 @@ func TestLeaderThatCannotRenewStopsInTime(t *testing.T) {
 
 func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	w := newEnv(t)
-	binary, err := built()
-	expect.NoError(t, err)
+	binary := built(t, "sunset-controller")
 	run := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(binary, append([]string{"--kubeconfig", w.plane.Kubeconfig(), "--leader-elect=false",
 			"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)

@@ -38,21 +38,32 @@ func (o Overlay) Path() string { return filepath.Join(o.dir, "overlay.json") }
 // Remove deletes the overlay's files. If it fails, they remain in the directory for temporary files.
 func (o Overlay) Remove() { _ = os.RemoveAll(o.dir) }
 
-// New writes an overlay of the repository at root with these patches; a file may have several. The caller removes it.
-func New(root string, patches ...Patch) (o Overlay, err error) {
+// Patched returns the texts of the files of the repository at root that these patches change, by their paths from the root. A
+// file may have several patches.
+func Patched(root string, patches ...Patch) (map[string]string, error) {
 	patched := map[string]string{}
 	for _, p := range patches {
 		text, ok := patched[p.File]
 		if !ok {
 			source, err := os.ReadFile(filepath.Join(root, p.File))
 			if err != nil {
-				return o, err
+				return nil, err
 			}
 			text = string(source)
 		}
+		var err error
 		if patched[p.File], err = p.Apply(text); err != nil {
-			return o, err
+			return nil, err
 		}
+	}
+	return patched, nil
+}
+
+// New writes an overlay of the repository at root with these patches. The caller removes it.
+func New(root string, patches ...Patch) (o Overlay, err error) {
+	patched, err := Patched(root, patches...)
+	if err != nil {
+		return o, err
 	}
 	if o.dir, err = os.MkdirTemp("", "sunset-overlay-"); err != nil {
 		return o, err

@@ -65,6 +65,7 @@ func vale(dir string) (map[string][]alert, error) {
 	}
 	command := exec.Command("go", "tool", "-modfile=test/prose/vale/go.mod", "vale",
 		"--config", config, "--no-exit", "--output", "JSON", dir)
+	command.Env = append(os.Environ(), "CGO_ENABLED=1") // its parsers are in C
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

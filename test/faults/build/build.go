@@ -134,7 +134,7 @@ func (f flavour) run(root string, args ...string) error {
 		return err
 	}
 	defer changed.Remove()
-	return goIn(root, append([]string{"build", "-overlay", changed.Path()}, args...)...)
+	return goIn(root, append([]string{"build", "-ldflags=-s", "-overlay", changed.Path()}, args...)...)
 }
 
 // goIn runs the go command in a directory.

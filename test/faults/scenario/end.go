@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,12 +103,17 @@ func (s *Scenario) check(ctx context.Context, ended time.Time) {
 	s.mu.Lock()
 	s.report = report
 	s.mu.Unlock()
-	if err == nil {
+	if err == nil && s.options.Breaks == nil {
 		err = report.Err()
 	}
 	if err != nil {
 		s.Errorf("%v", err)
 		return
+	}
+	for _, p := range s.options.Breaks {
+		if !slices.ContainsFunc(report.Violations, func(v checker.Violation) bool { return v.Promise == p }) {
+			s.Errorf("the check does not find that this is broken: %s", p)
+		}
 	}
 	s.Logf("checked: %s", report)
 }

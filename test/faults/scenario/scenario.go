@@ -35,6 +35,9 @@ type Options struct {
 	// Unchecked disables the check, and says why: for a scenario in which Sunset's promises cannot hold, or whose history is
 	// lost.
 	Unchecked string
+	// Breaks are promises that the scenario itself breaks, as the user of a replica. The check must find each of them broken, and
+	// may find others.
+	Breaks []checker.Promise
 	// Unsettled says why a scenario does not use Calm. Then the check does not require that due objects are gone and counted
 	// at the end.
 	Unsettled string

@@ -16,49 +16,70 @@ import (
 
 // Find returns the metadata of records, the newest first. Of several records of one UID and resourceVersion it returns the newest.
 // It reads index objects, segments that no index object covers, and nothing else, some at the same time.
-func (r *Reader) Find(ctx context.Context, q Query) (found []Meta, err error) {
+func (r *Reader) Find(ctx context.Context, q Query) ([]Meta, error) {
+	x, err := r.readAll(ctx, q, q.adder())
+	if err != nil {
+		return nil, err
+	}
+	metas, err := r.search(ctx, x.uncovered, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range x.parts {
+		metas = append(metas, part.metas...)
+	}
+	missing := func(m Meta) bool { return x.from[m.Segment] == "" }
+	return join(slices.DeleteFunc(metas, missing), x.finished), nil
+}
+
+// index is what a search reads of the index first.
+type index struct {
+	objects   []string // in the order of parts
+	parts     []indexPart
+	uncovered []string              // segments that no object covers
+	from      map[string]string     // by segment: an object that covers it, or itself; none if the segment no longer exists
+	finished  map[string][]Finished // by segment; those of versions at ""
+}
+
+// readAll reads all index objects that can have matching records.
+func (r *Reader) readAll(ctx context.Context, q Query, add adder) (x index, err error) {
 	for range 5 { // an index object may be replaced between the listing and its reading
-		if found, err = r.find(ctx, q); !errors.Is(err, ErrNotFound) {
+		if x, err = r.tryReadAll(ctx, q, add); !errors.Is(err, ErrNotFound) {
 			break
 		}
 	}
-	return found, err
+	return x, err
 }
 
-func (r *Reader) find(ctx context.Context, q Query) ([]Meta, error) {
-	objects, err := r.names(ctx, IndexPrefix, q)
-	if err != nil {
-		return nil, err
+func (r *Reader) tryReadAll(ctx context.Context, q Query, add adder) (x index, err error) {
+	if x.objects, err = r.names(ctx, IndexPrefix, q); err != nil {
+		return x, err
 	}
 	segments, err := r.names(ctx, SegmentPrefix, q)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
-	slices.Reverse(objects) // the newest may be replaced soon
-	f := q.filter()
-	parts, err := inParallel(ctx, objects, func(ctx context.Context, object string) (indexPart, error) { return r.readIndex(ctx, object, q, f) })
+	slices.Reverse(x.objects) // the newest may be replaced soon
+	x.parts, err = inParallel(ctx, x.objects, func(ctx context.Context, object string) (indexPart, error) { return r.readIndex(ctx, object, add) })
 	if err != nil {
-		return nil, err
+		return x, err
 	}
-	var metas []Meta
-	finished, covered := map[string][]Finished{}, map[string]bool{}
-	for _, part := range parts {
+	covers := map[string]string{}
+	x.from, x.finished = map[string]string{}, map[string][]Finished{}
+	for i, part := range x.parts {
 		for _, f := range part.finished {
-			finished[f.Of] = append(finished[f.Of], f)
+			x.finished[f.Of] = append(x.finished[f.Of], f)
 		}
 		for _, segment := range part.segments {
-			covered[segment] = true
+			covers[segment] = x.objects[i]
 		}
-		metas = append(metas, part.metas...)
 	}
-	missing := func(m Meta) bool { _, is := slices.BinarySearch(segments, m.Segment); return !is }
-	metas = slices.DeleteFunc(metas, missing) // the retention of the archive has deleted them
-	segments = slices.DeleteFunc(segments, func(n string) bool { return covered[n] })
-	read, err := inParallel(ctx, segments, func(ctx context.Context, segment string) ([]Meta, error) { return r.search(ctx, segment, q) })
-	if err != nil {
-		return nil, err
+	for _, segment := range segments {
+		if x.from[segment] = cmp.Or(covers[segment], segment); covers[segment] == "" {
+			x.uncovered = append(x.uncovered, segment)
+		}
 	}
-	return join(append(metas, slices.Concat(read...)...), finished), nil
+	return x, nil
 }
 
 // names are the names of the objects that can have matching records, in their order.
@@ -86,15 +107,20 @@ func common(a, b string) string {
 	return a[:n]
 }
 
+// version is one version of an object.
+type version struct {
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion"`
+}
+
+// CompareNewest orders records by time, the newest first.
+func CompareNewest(a, b Meta) int {
+	return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
+}
+
 // join collapses records of one UID and resourceVersion, with the results of all of them. The newest is first.
 func join(metas []Meta, finished map[string][]Finished) []Meta {
-	type version struct {
-		uid             types.UID
-		resourceVersion string
-	}
-	slices.SortFunc(metas, func(a, b Meta) int {
-		return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
-	})
+	slices.SortFunc(metas, CompareNewest)
 	places := make(map[version]int, len(metas))
 	all := metas[:0]
 	for _, m := range metas {
@@ -118,31 +144,56 @@ func join(metas []Meta, finished map[string][]Finished) []Meta {
 	return all
 }
 
-// search returns the matching metadata of a segment that no index object covers.
-func (r *Reader) search(ctx context.Context, segment string, q Query) (metas []Meta, err error) {
-	for f, err := range r.Records(ctx, segment) {
-		if errors.Is(err, ErrNotFound) { // the retention of the archive has deleted it
-			return nil, nil
+// search returns the matching metadata of segments that no index object covers.
+func (r *Reader) search(ctx context.Context, segments []string, q Query) ([]Meta, error) {
+	all, err := inParallel(ctx, segments, func(ctx context.Context, segment string) (metas []Meta, err error) {
+		for f, err := range r.Records(ctx, segment) {
+			if errors.Is(err, ErrNotFound) { // the retention of the archive has deleted it
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			if q.matches(f.Meta) {
+				metas = append(metas, f.Meta)
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		if q.matches(f.Meta) {
-			metas = append(metas, f.Meta)
-		}
-	}
-	return metas, nil
+		return metas, nil
+	})
+	return slices.Concat(all...), err
 }
 
 // indexPart is the content of one index object.
 type indexPart struct {
 	segments []string // that it covers
-	metas    []Meta   // that match
 	finished []Finished
+	metas    []Meta              // that an adder has added
+	hashes   map[string][]uint64 // of versions, by segment, that an adder has added
 }
 
-// readIndex reads an index object. It decodes only lines that may match.
-func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter) (part indexPart, err error) {
+// adder adds to a part what a search needs of a line with metadata, which names the segment.
+type adder func(part *indexPart, segment string, line []byte) error
+
+// adder returns one that adds the metadata that match. It decodes only lines that may match.
+func (q Query) adder() adder {
+	f := q.filter()
+	return func(part *indexPart, segment string, line []byte) error {
+		if !f.passes(line) {
+			return nil
+		}
+		var m Meta
+		if err := json.Unmarshal(line, &m); err != nil {
+			return err
+		}
+		if m.Segment = segment; q.matches(m) { // one string for all
+			part.metas = append(part.metas, m)
+		}
+		return nil
+	}
+}
+
+// readIndex reads an index object.
+func (r *Reader) readIndex(ctx context.Context, object string, add adder) (part indexPart, err error) {
 	segment := ""
 	for line, err := range r.lines(ctx, object) {
 		if err != nil {
@@ -164,15 +215,8 @@ func (r *Reader) readIndex(ctx context.Context, object string, q Query, f filter
 			}
 			part.segments = append(part.segments, segment)
 		}
-		if !f.passes(line) {
-			continue
-		}
-		var m Meta
-		if err := json.Unmarshal(line, &m); err != nil {
+		if err := add(&part, segment, line); err != nil {
 			return part, corrupt(object, err)
-		}
-		if m.Segment = segment; q.matches(m) { // one string for all
-			part.metas = append(part.metas, m)
 		}
 	}
 	return part, nil

@@ -134,7 +134,9 @@ func TestFindReadsFewObjects(t *testing.T) {
 		w.flush(noon.Add(time.Duration(d) * day))
 	}
 	r := &archive.Reader{Bucket: store}
-	expect.Equal(t, "found", "a21@7: a20@7:", find(t, r, archive.Query{Since: noon.Add(20 * day), Until: noon.Add(22 * day)}))
+	found, err := r.Find(t.Context(), archive.Query{Since: noon.Add(20 * day), Until: noon.Add(22 * day)})
+	expect.NoError(t, err)
+	expect.Equal(t, "found", 2, len(found))
 	for _, name := range store.reads {
 		if !strings.HasPrefix(name, "index/2026/12/") {
 			t.Errorf("read %s", name)
@@ -160,6 +162,46 @@ func TestFindWhileTheIndexChanges(t *testing.T) {
 		}
 	}
 	expect.Equal(t, "found", "b@7: a@7:", find(t, &archive.Reader{Bucket: store}, archive.Query{}))
+}
+
+// TestFindEachWhileTheIndexChanges: FindEach reads no index object again after it has begun to pass on metadata.
+func TestFindEachWhileTheIndexChanges(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	for i := range 12 {
+		at := noon.Add(time.Duration(i) * day)
+		w.write(at, "shop", []string{fmt.Sprint("a", i)})
+		w.flush(at)
+	}
+	found := 0
+	expect.NoError(t, (&archive.Reader{Bucket: store}).FindEach(t.Context(), archive.Query{}, func(metas []archive.Meta) error {
+		for _, object := range store.names(archive.IndexPrefix) {
+			expect.NoError(t, store.Delete(t.Context(), object))
+		}
+		found += len(metas)
+		return nil
+	}))
+	expect.Equal(t, "found", 12, found)
+}
+
+// TestFindEachWithIndexObjectsThatStay: two index objects have the same lines because the store refuses to delete one.
+func TestFindEachWithIndexObjectsThatStay(t *testing.T) {
+	store := newBucket()
+	store.refuse = true
+	w := newWriter(t, store)
+	w.write(noon, "shop", []string{"a", "b@1", "b@2"})
+	w.flush(noon)
+	w.write(noon.Add(time.Second), "shop", []string{"c", "b@1"})
+	w.flush(noon.Add(time.Minute))
+	expect.Equal(t, "index objects", 2, len(store.names(archive.IndexPrefix)))
+	r := &archive.Reader{Bucket: store}
+	expect.Equal(t, "found", "b@1: c@7: b@2: a@7:", find(t, r, archive.Query{}))
+	last := 0
+	expect.NoError(t, r.FindEach(t.Context(), archive.Query{}, func(metas []archive.Meta) error {
+		last = len(metas)
+		return nil
+	}))
+	expect.Equal(t, "versions with several records", 1, last)
 }
 
 // TestFindWithoutSegment: metadata without a segment, as while the retention of the archive deletes a day, is not found.

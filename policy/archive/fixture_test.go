@@ -151,16 +151,27 @@ func (w *writer) flush(at time.Time) {
 	expect.NoError(w.t, w.index.Flush(w.t.Context(), at))
 }
 
-// find is what a query finds, each as NAME@VERSION:RESULT.
+// find is what a query finds, each as NAME@VERSION:RESULT. FindEach must find the same.
 func find(t testing.TB, r *archive.Reader, q archive.Query) string {
 	t.Helper()
 	var all []string
 	found, err := r.Find(t.Context(), q)
 	expect.NoError(t, err)
+	expect.Equal(t, "found by FindEach", found, findEach(t, r, q))
 	for _, m := range found {
 		all = append(all, m.Name+"@"+m.ResourceVersion+":"+string(m.Result))
 	}
 	return strings.Join(all, " ")
+}
+
+func findEach(t testing.TB, r *archive.Reader, q archive.Query) (found []archive.Meta) {
+	t.Helper()
+	expect.NoError(t, r.FindEach(t.Context(), q, func(metas []archive.Meta) error {
+		found = append(found, metas...)
+		return nil
+	}))
+	slices.SortFunc(found, archive.CompareNewest)
+	return found
 }
 
 // get reads one record.

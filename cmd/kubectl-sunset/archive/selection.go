@@ -66,7 +66,7 @@ type Selection struct {
 
 	Filter    *engine.Filter // a further condition; nil for none
 	Evaluator *engine.Evaluator
-	Progress  func(int) // called with the number of records that the Filter has evaluated
+	Progress  func(int) // called with the number of records that the Filter has evaluated since the last call
 }
 
 // Entry is one object in the archive.
@@ -93,21 +93,29 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 // Place is where the record is in the archive: SEGMENT#LINE.
 func (e Entry) Place() string { return fmt.Sprintf("%s#%d", e.Segment, e.Line) }
 
-// Find finds the records of a selection, the newest first.
+// Find finds the records of a selection, the newest first. With a Filter, the memory has only a part of the others.
 func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry, err error) {
-	metas, err := r.Find(ctx, s.query())
-	if err != nil {
-		return nil, err
+	if s.Filter == nil {
+		metas, err := r.Find(ctx, s.query())
+		return s.chosen(metas), err
 	}
+	err = r.FindEach(ctx, s.query(), func(metas []archive.Meta) error {
+		matching, err := s.filter(ctx, r, s.chosen(metas))
+		found = append(found, matching...)
+		return err
+	})
+	slices.SortStableFunc(found, func(a, b Entry) int { return archive.CompareNewest(a.Meta, b.Meta) })
+	return found, err
+}
+
+// chosen returns the entries of those records that the selection selects, apart from the Filter.
+func (s *Selection) chosen(metas []archive.Meta) (found []Entry) {
 	for _, m := range metas {
 		if s.inNamespace(m) && s.inTime(m) && (s.Kept || m.Result != archive.Kept) {
 			found = append(found, s.entries(m)...)
 		}
 	}
-	if s.Filter == nil {
-		return found, nil
-	}
-	return s.filter(ctx, r, found)
+	return found
 }
 
 // longestWait is more than the time from a record to the deletion that it permits.
@@ -174,9 +182,8 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 	return found
 }
 
-// filter returns the entries that the Filter matches, the newest first. It reads the records only if the Filter reads their objects.
+// filter returns the entries that the Filter matches. It reads the records only if the Filter reads their objects.
 func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Entry) (matching []Entry, err error) {
-	n := 0
 	evaluate := func(e Entry, object map[string]any) error {
 		matches, err := s.Evaluator.Matches(s.Filter, variables(e.Meta), object)
 		if err != nil {
@@ -185,8 +192,7 @@ func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Ent
 		if matches {
 			matching = append(matching, e)
 		}
-		n++
-		s.Progress(n)
+		s.Progress(1)
 		return nil
 	}
 	if !s.Filter.ReadsObject() {
@@ -201,9 +207,6 @@ func (s *Selection) filter(ctx context.Context, r *archive.Reader, entries []Ent
 			return err
 		}
 		return evaluate(c.Entry, object.Object)
-	})
-	slices.SortStableFunc(matching, func(a, b Entry) int { // as Reader.Find
-		return cmp.Or(b.ArchivedAt.Compare(a.ArchivedAt), cmp.Compare(b.Segment, a.Segment), cmp.Compare(b.Line, a.Line))
 	})
 	return matching, err
 }

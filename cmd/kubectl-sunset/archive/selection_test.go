@@ -3,9 +3,11 @@
 package archive_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/engine"
 	records "github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -163,4 +166,55 @@ func TestFindByTime(t *testing.T) {
 		}
 		expect.Equal(t, name, test.want, strings.Join(names, " "))
 	}
+}
+
+// TestFindWithFilterHoldsAPart: the memory has only a part of the records that a filter does not match.
+func TestFindWithFilterHoldsAPart(t *testing.T) {
+	const n = 100_000
+	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	expect.NoError(t, err)
+	b, index := records.NewBuilder(), records.NewIndexer(to)
+	for i := range n {
+		name := fmt.Sprint("job-", i)
+		o := audit.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: name, UID: types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(name)))), ResourceVersion: "7"}
+		_, err := b.Add(o, records.Record{ArchivedAt: fixture.Now.Add(time.Duration(i) * time.Millisecond), Policy: "batch", Rule: "r", Due: fixture.Now, Object: fmt.Appendf(nil,
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":"7","labels":{"app":"a"}}}`, name, o.UID)})
+		expect.NoError(t, err)
+		if b.Full() {
+			segment, err := b.Seal(fixture.Now)
+			expect.NoError(t, err)
+			expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
+			index.Add(segment)
+			if i%7000 == 6999 || i == n-1 {
+				expect.NoError(t, index.Flush(t.Context(), fixture.Now))
+			}
+		}
+	}
+	compiler, err := engine.NewCompiler(engine.Options{})
+	expect.NoError(t, err)
+	filter, problems := compiler.Filter(`record.name in ["job-5", "job-99000"]`, "--cel")
+	expect.Equal(t, "problems", 0, len(problems))
+	before, most, evaluated := heap(), uint64(0), 0
+	s := archive.Selection{Filter: filter, Evaluator: compiler.NewEvaluator(t.Context()), Progress: func(more int) {
+		if evaluated += more; evaluated%5000 == 0 {
+			most = max(most, heap())
+		}
+	}}
+	defer s.Evaluator.Close()
+	found, err := s.Find(t.Context(), &records.Reader{Bucket: to})
+	expect.NoError(t, err)
+	expect.Equal(t, "found", 2, len(found))
+	expect.Equal(t, "the newest", "job-99000", found[0].Name)
+	expect.Equal(t, "evaluated", n, evaluated)
+	if most -= min(most, before); most > 48<<20 {
+		t.Errorf("%d MiB for %d records", most>>20, n)
+	}
+}
+
+// heap is how many bytes of the heap are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -80,7 +80,7 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 	defer progress.Stop()
 	from.Bucket = countedBucket{from.Bucket, progress}
 	s := &a.selection
-	s.Since, s.Until, s.Progress = a.since.time, a.until.time, func(int) { progress.Add(1) }
+	s.Since, s.Until, s.Progress = a.since.time, a.until.time, progress.Add
 	if s.Objects, err = archive.ParseObjects(args, from.kind); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@
 // Spark can read them.
 //
 // It copies whole days in UTC, each into one file. Records of encrypted segments are never written into the archive itself. It needs
-// memory for the compressed records of a day.
+// memory for the compressed records of a day, and for their metadata.
 package compact
 
 import (

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
+)
+
+// partsAtOnce is how many parts of an index are in memory at the same time.
+const partsAtOnce = 4
+
+// FindEach passes on what Find returns, in parts and in any order. A part is what one index object has. visit is called by one goroutine
+// at a time. In memory are a few parts at a time, all index objects as they are in the store, 8 bytes for each record, and the metadata
+// of the segments that no index object covers.
+func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error) error {
+	r = &Reader{Bucket: &onceRead{Bucket: r.Bucket, objects: map[string][]byte{}}, Identities: r.Identities}
+	x, err := r.readAll(ctx, q, q.hasher())
+	if err != nil {
+		return err
+	}
+	later, err := r.search(ctx, x.uncovered, q) // and records whose versions have several, perhaps in other parts
+	if err != nil {
+		return err
+	}
+	several, add := x.several(later), q.adder()
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(partsAtOnce)
+	for _, object := range x.objects {
+		group.Go(func() error {
+			part, err := r.readIndex(ctx, object, add)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			metas := part.metas[:0]
+			for _, m := range part.metas {
+				switch {
+				case x.from[m.Segment] != object: // another object has it too, or the segment no longer exists
+				case several[m.hash()]:
+					later = append(later, m)
+				default:
+					metas = append(metas, m)
+				}
+			}
+			return visit(join(metas, x.finished))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return visit(join(later, x.finished))
+}
+
+var seed = maphash.MakeSeed()
+
+func (v version) hash() uint64 { return maphash.Comparable(seed, v) }
+
+func (m Meta) hash() uint64 { return version{m.UID, m.ResourceVersion}.hash() }
+
+// hasher returns an adder of the hashes of the versions whose lines may match.
+func (q Query) hasher() adder {
+	f := q.filter()
+	return func(part *indexPart, segment string, line []byte) error {
+		if !f.passes(line) {
+			return nil
+		}
+		var v version
+		if err := jsonv2.Unmarshal(line, &v); err != nil {
+			return err
+		}
+		if part.hashes == nil {
+			part.hashes = map[string][]uint64{}
+		}
+		part.hashes[segment] = append(part.hashes[segment], v.hash())
+		return nil
+	}
+}
+
+// several returns the hashes of versions that have several records, and perhaps of a few others. more are not in the index.
+func (x index) several(more []Meta) map[uint64]bool {
+	var all []uint64
+	once := map[string][]uint64{}
+	for _, part := range x.parts {
+		maps.Copy(once, part.hashes) // two objects may cover a segment
+	}
+	for _, hashes := range once {
+		all = append(all, hashes...)
+	}
+	for _, m := range more {
+		all = append(all, m.hash())
+	}
+	slices.Sort(all)
+	several := map[uint64]bool{}
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			several[all[i]] = true
+		}
+	}
+	return several
+}
+
+// onceRead reads each index object once from a Bucket: it may be replaced after that.
+type onceRead struct {
+	Bucket
+	mu      sync.Mutex
+	objects map[string][]byte
+}
+
+// Read implements Bucket.
+func (b *onceRead) Read(ctx context.Context, name string) (io.ReadCloser, error) {
+	if !strings.HasPrefix(name, IndexPrefix) {
+		return b.Bucket.Read(ctx, name)
+	}
+	b.mu.Lock()
+	data, read := b.objects[name]
+	b.mu.Unlock()
+	if !read {
+		in, err := b.Bucket.Read(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		data, err = io.ReadAll(io.LimitReader(in, maxObject))
+		if err = errors.Join(err, in.Close()); err != nil {
+			return nil, err
+		}
+		b.mu.Lock()
+		b.objects[name] = data
+		b.mu.Unlock()
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
+}

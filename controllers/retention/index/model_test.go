@@ -87,9 +87,13 @@ func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) 
 		if mark.Before(now) {
 			return now, true
 		}
-	case seen && !before.Start.IsZero(): // any mark before the known start is void
-		if mark.Before(before.Start) {
-			return before.Start, true
+	case seen && !before.Start.IsZero(): // any mark before the known start is void, or before now if that is earlier
+		first := before.Start
+		if first.After(now) {
+			first = now
+		}
+		if mark.Before(first) {
+			return first, true
 		}
 	case mark.IsZero():
 		return now, true

@@ -53,7 +53,7 @@ func (w *worker) readEach(ctx context.Context, l *lease, requests []*request) (i
 		group.Go(func() {
 			defer func() { <-turns }()
 			w.readOne(ctx, i)
-			l.settle(i, objectBytes, int64(len(i.object)))
+			l.settle(i, objectBytes, int64(cap(i.object)))
 		})
 	}
 	group.Wait()

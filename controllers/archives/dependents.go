@@ -157,7 +157,7 @@ func (w *worker) readDependents(ctx context.Context, l *lease, q dependentsQuery
 					return err
 				}
 				if d.data == nil {
-					if d.data, err = withKind(kind, data); err != nil {
+					if d.data, err = archive.WithKind(data, kind); err != nil {
 						return err
 					}
 				}
@@ -167,12 +167,6 @@ func (w *worker) readDependents(ctx context.Context, l *lease, q dependentsQuery
 		}
 		return nil
 	})
-}
-
-// withKind returns a copy of an object of a listing, with apiVersion and kind.
-func withKind(kind schema.GroupVersionKind, data []byte) ([]byte, error) {
-	apiVersion, name := kind.ToAPIVersionAndKind()
-	return archive.WithKind(data, apiVersion, name)
 }
 
 // has reports whether an item has a dependent, or is it.
@@ -223,7 +217,7 @@ func (w *worker) readEvents(ctx context.Context, l *lease, namespace string, of 
 		if err := l.take(i, int64(len(data))); err != nil {
 			return err
 		}
-		event, err := withKind(kind, data)
+		event, err := archive.WithKind(data, kind)
 		i.events = append(i.events, event)
 		return err
 	}

@@ -94,9 +94,7 @@ func (w *worker) flushes(ctx context.Context) {
 // Written calls then when a RetentionArchive has all results that it got so far in its index, so that nothing counts a deletion whose
 // record may lose its result. It does not block.
 func (m *Manager) Written(name string, then func()) {
-	m.mu.Lock()
-	w := m.workers[name]
-	m.mu.Unlock()
+	w, _ := m.named(name)
 	if w == nil { // the RetentionArchive no longer exists
 		then()
 		return
@@ -106,9 +104,7 @@ func (m *Manager) Written(name string, then func()) {
 
 // Gone takes from the ledger that a target no longer exists, and that an earlier request to delete it may be the cause.
 func (m *Manager) Gone(name string, t policy.Target) {
-	m.mu.Lock()
-	w := m.workers[name]
-	m.mu.Unlock()
+	w, _ := m.named(name)
 	if w == nil { // the RetentionArchive no longer exists
 		return
 	}
@@ -120,9 +116,7 @@ func (m *Manager) Gone(name string, t policy.Target) {
 // Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
 // DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
 func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
-	m.mu.Lock()
-	w, unread := m.workers[name], m.unread
-	m.mu.Unlock()
+	w, unread := m.named(name)
 	if w == nil {
 		return unread
 	}

@@ -35,9 +35,9 @@ type item struct {
 // buffers have the objects of listings until these are in a segment, and then others: a backlog has many.
 var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-const bufferMost = 64 << 10 // bytes of a buffer that is used again
+const bufferMost = 16 << 10 // bytes of a buffer that is used again
 
-// hold copies an object of a listing.
+// hold copies an object of a listing. The memory for it is the capacity of the object, which may be more than its length.
 func (i *item) hold(data []byte) {
 	i.buffer = buffers.Get().(*bytes.Buffer)
 	i.buffer.Reset()

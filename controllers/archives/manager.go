@@ -205,16 +205,13 @@ func (m *Manager) all() []*worker {
 // workerOf returns the worker of a RetentionArchive as it was read, and starts one if there is none. If the RetentionArchive has
 // replaced another of the same name, the earlier worker ends, and its receipts with it.
 func (m *Manager) workerOf(a *v1alpha1.RetentionArchive, invalid error) *worker {
-	m.mu.Lock()
-	w := m.workers[a.Name]
-	m.mu.Unlock()
-	if w != nil && w.uid == a.UID {
+	if w, _ := m.named(a.Name); w != nil && w.uid == a.UID {
 		return w
 	}
 	m.end(a.Name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w = newWorker(m, a)
+	w := newWorker(m, a)
 	w.use(a, invalid)
 	m.workers[a.Name] = w
 	if ctx := m.running; ctx.Err() == nil {
@@ -259,16 +256,21 @@ func (m *Manager) left(w *worker) {
 	m.leaving = slices.DeleteFunc(m.leaving, func(other *worker) bool { return other == w })
 }
 
-// workerFor returns the worker of a rule's archive. The error says why there is none.
-func (m *Manager) workerFor(r *policy.Rule) (*worker, error) {
+// named returns the worker of a RetentionArchive; nil if there is none. The error says why the RetentionArchives are not known.
+func (m *Manager) named(name string) (w *worker, unread error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.workers[name], m.unread
+}
+
+// workerFor returns the worker of a rule's archive. The error says why there is none.
+func (m *Manager) workerFor(r *policy.Rule) (*worker, error) {
 	if r == nil || r.Archive == nil {
 		return nil, errUnread
 	}
-	w := m.workers[r.Archive.To]
+	w, unread := m.named(r.Archive.To)
 	if w == nil {
-		return nil, cmp.Or(m.unread, policy.NoArchive(r.Archive.To))
+		return nil, cmp.Or(unread, policy.NoArchive(r.Archive.To))
 	}
 	return w, nil
 }

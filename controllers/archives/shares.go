@@ -190,7 +190,7 @@ func (l *lease) strip(items ...*item) {
 	defer l.mu.Unlock()
 	for _, i := range items {
 		i.dependents, i.events, i.logs = nil, nil, nil
-		object := int64(len(i.object))
+		object := int64(cap(i.object))
 		l.adjust(object - i.bytes)
 		i.bytes, i.extra = object, 0
 	}

@@ -111,15 +111,16 @@ func (f *found) visit(_ schema.GroupVersionKind, data []byte) error {
 		return nil
 	}
 	i := &item{request: r}
-	if f.lease.take(i, int64(len(data))) != nil {
+	i.hold(data) // the Builder adds apiVersion and kind
+	if n := int64(cap(i.object)); f.lease.take(i, n) != nil {
 		if len(f.items) > 0 {
+			i.clear()
 			f.worker.again(r)
 			f.skipped = true
 			return nil
 		}
-		f.lease.force(i, int64(len(data)))
+		f.lease.force(i, n)
 	}
-	i.hold(data) // the Builder adds apiVersion and kind
 	f.items = append(f.items, i)
 	return nil
 }

@@ -5,6 +5,7 @@ package archives_test
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,31 @@ func TestMemoryIsBounded(t *testing.T) {
 		expect.Equal(t, "deleted", 90, len(h.names()))
 		if most > 60<<20 || reads > 200 {
 			t.Errorf("%d MiB, %d logs read", most>>20, reads)
+		}
+	})
+}
+
+// TestSmallObjectsAfterLargeOnes: small objects do not hold the buffers of large ones, which are more than what they count as.
+func TestSmallObjectsAfterLargeOnes(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would free the buffers
+	inBubble(t, func(h *harness) {
+		h.server.managed = `,"annotations":{"text":"` + strings.Repeat("x", 60<<10) + `"}`
+		h.add(h.rule("large"), numbered("large", 250)...)
+		bubble.Pass(10 * time.Second)
+		h.server.managed = ""
+		var used uint64
+		h.server.refuse = func(verb, kind, _ string) error {
+			if verb == "list" && kind == "Pod" {
+				used = max(used, heap())
+			}
+			return nil
+		}
+		h.add(h.rule("small", withPods), numbered("small", 500)...)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted", 750, len(h.names()))
+		heap() // the first collection of garbage leaves the buffers
+		if used -= min(used, heap()); used > 8<<20 {
+			t.Errorf("500 small objects have %d MiB", used>>20)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/audit"
@@ -17,11 +18,12 @@ import (
 
 // WithKind returns a copy of an object with apiVersion and kind: those that it has, or these if it has no kind, as in the items of a
 // list. All other bytes stay.
-func WithKind(object json.RawMessage, apiVersion, kind string) (json.RawMessage, error) {
+func WithKind(object json.RawMessage, of schema.GroupVersionKind) (json.RawMessage, error) {
 	h, err := readHeader(object)
 	if err != nil {
 		return nil, err
 	}
+	apiVersion, kind := of.ToAPIVersionAndKind()
 	begin, rest := h.complete(object, apiVersion, kind)
 	return append(begin, rest...), nil
 }

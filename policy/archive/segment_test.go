@@ -14,6 +14,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/archive"
@@ -225,7 +226,7 @@ func TestWithKind(t *testing.T) {
 		"an object with no field": {`{}`, `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := archive.WithKind(json.RawMessage(test.object), "batch/v1", "Job")
+			got, err := archive.WithKind(json.RawMessage(test.object), schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
 			expect.NoError(t, err)
 			expect.Equal(t, "object", test.want, string(got))
 		})

@@ -85,12 +85,13 @@ const archiveVerifyExamples = `  # Is the archive intact?
 const archiveRestoreHelp = `Create archived objects again. Without --yes, the command shows which objects it would create, and how they would differ
 from the archived ones. It has the API server check them, with requests that are dry runs, and changes nothing.
 
-It never replaces an object. It leaves out fields that the API server sets, and finalizers. It keeps references to
-owners that exist, and sets references between objects that it restores together; it removes all others, because garbage
-collection would delete the objects. Jobs, and similar kinds of other projects, come back suspended, so that they do not
-run again. Custom resources that ran to completion in another way are not restored, unless you use --finished. Pods are
-not restored; "archive get" prints them. Volumes have no data in the archive. Every restored object has a hold, and
-annotations that name its record. The text names what differs, and why an object is not restored.
+It never replaces an object. It leaves out fields that the API server sets and, unless you use --finalizers, finalizers.
+It keeps references to owners that exist, and sets references between objects that it restores together; it removes all
+others, because garbage collection would delete the objects. Jobs, and similar kinds of other projects, come back
+suspended, so that they do not run again. Custom resources that ran to completion in another way are not restored,
+unless you use --finished. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every
+restored object has a hold, and annotations that name its record. The text names what differs, and why an object is not
+restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
 archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces,

@@ -38,6 +38,7 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	r.add(flags)
 	flags.BoolVar(&r.options.Redacted, "redacted", false, "restore objects although values were redacted and are not in the archive")
 	flags.BoolVar(&r.options.Finished, "finished", false, "restore custom resources that ran to completion, although their controllers may run them again")
+	flags.BoolVar(&r.options.Finalizers, "finalizers", false, "restore finalizers too, although an object is never deleted if no controller removes them")
 	return r.complete(c, r.run)
 }
 

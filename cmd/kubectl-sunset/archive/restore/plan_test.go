@@ -134,6 +134,11 @@ func TestPlan(t *testing.T) {
 			want:   `{apiVersion: example.com/v1, kind: Database, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {size: 1}, status: {phase: Ready}}`,
 			status: `{phase: Ready}`,
 		},
+		"finalizers are restored if the user wants them": {
+			object:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, finalizers: [example.com/a]}}`,
+			options: restore.Options{Finalizers: true},
+			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, finalizers: [example.com/a], annotations: {` + origin + `}}}`,
+		},
 		"finalizers are dropped": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, finalizers: [example.com/a]}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,

@@ -31,8 +31,9 @@ type Record struct {
 
 // Options says how to restore.
 type Options struct {
-	Redacted bool // restore objects although values of fields are not in the archive
-	Finished bool // restore custom resources that ran to completion, although their controllers may run them again
+	Redacted   bool // restore objects although values of fields are not in the archive
+	Finished   bool // restore custom resources that ran to completion, although their controllers may run them again
+	Finalizers bool // restore finalizers, although nothing may remove them when the object is deleted
 	// BuiltIn reports whether Kubernetes itself serves a group, so that its controllers compute the status.
 	BuiltIn func(group string) bool
 }
@@ -127,9 +128,9 @@ func (p *planner) prepare(s *Step) {
 	for _, field := range generated {
 		s.remove("metadata", field)
 	}
-	if finalizers := s.Object.GetFinalizers(); len(finalizers) > 0 {
+	if finalizers := s.Object.GetFinalizers(); len(finalizers) > 0 && !p.options.Finalizers {
 		s.remove("metadata", "finalizers")
-		s.note("finalizers removed: %s", strings.Join(finalizers, ", "))
+		s.note("finalizers removed: %s; to restore them, use --finalizers", strings.Join(finalizers, ", "))
 	}
 	if len(s.Redacted) > 0 {
 		s.note("values are not in the record, and are %s or missing: %s", redact.Redacted, strings.Join(s.Redacted, ", "))

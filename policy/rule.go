@@ -59,7 +59,7 @@ type Policy struct {
 	Approved sets.Set[string] // the hashes that its approvals name, such as ApprovalHash; Load leaves it empty
 	Gate     *ApprovalGate    // where its rules wait for approval; nil if none waits
 
-	// Approvals are those of the approved hashes by which this version deletes, in order. Load leaves it empty, and so do agents.
+	// Approvals are those of the approved hashes by which this version deletes, in order. Load leaves it empty.
 	Approvals []string
 }
 

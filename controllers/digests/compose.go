@@ -49,11 +49,7 @@ func (n *Notifier) count(namespaces sets.Set[string], now time.Time) (*policy.St
 		if _, synced := k.Index.Len(); !synced && k.Lost == nil {
 			return nil, fmt.Errorf("the objects of kind %s are not listed yet", k.Kind.Kind)
 		}
-		k.Index.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, was policy.Was) {
-			if namespaces.Has(s.Namespace) {
-				stats.AddAfter(s, evaluations, was)
-			}
-		})
+		k.Index.ScanNamespaces(namespaces, stats.AddAfter)
 	}
 	return stats, nil
 }

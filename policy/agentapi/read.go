@@ -36,6 +36,7 @@ type receivedPolicy struct {
 	Generation        int64           `json:"generation"`
 	Hash              string          `json:"hash"`
 	Unapproved        []string        `json:"unapproved"`
+	Approvals         []string        `json:"approvals"`
 	Spec              json.RawMessage `json:"spec"`
 }
 
@@ -77,7 +78,7 @@ func (t *receivedPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 		return nil, err
 	}
 	p := document.Load(policy.Protection{Off: off})
-	p.Hash = t.Hash
+	p.Hash, p.Approvals = t.Hash, t.Approvals
 	if len(t.Unapproved) > 0 {
 		p.Gate = &policy.ApprovalGate{Hash: t.Hash, Rules: sets.New(t.Unapproved...)}
 	}

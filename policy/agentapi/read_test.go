@@ -22,7 +22,7 @@ func written(t *testing.T) string {
 	data, err := json.Marshal(&v1alpha1.NodeImageRules{
 		ObjectMeta: metav1.ObjectMeta{Name: "rules"},
 		Policies: []v1alpha1.NodeImagePolicy{{
-			Name: "p", UID: "1", Generation: 3, Hash: "h", Unapproved: []string{"web"},
+			Name: "p", UID: "1", Generation: 3, Hash: "h", Unapproved: []string{"web"}, Approvals: []string{"g", "h"},
 			Spec: v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{
 				{Name: "all", Target: image, Eligible: "true", TTL: "7d"},
 				{Name: "web", Target: image, Eligible: "true", TTL: "1d", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": "web"}}},
@@ -41,6 +41,7 @@ func TestRead(t *testing.T) {
 	if p.Name != "p" || p.UID != "1" || p.Generation != 3 || p.Hash != "h" || p.Mode != v1alpha1.Enforce || len(p.Problems) > 0 {
 		t.Errorf("read %+v", p)
 	}
+	expect.Equal(t, "approvals", []string{"g", "h"}, p.Approvals)
 	if p.Gate.Covers("", "all") || !p.Gate.Covers("", "web") {
 		t.Error("the wrong rules wait for approval")
 	}

@@ -101,7 +101,7 @@ func rank(p *policy.Policy) int {
 // whole is a policy with all its rules about images, and with the freezes of other policies that apply to them.
 func whole(b *policy.Snapshot, p *policy.Policy) v1alpha1.NodeImagePolicy {
 	n := named(p, p.Hash)
-	n.Spec.Variables = p.Variables
+	n.Approvals, n.Spec.Variables = p.Approvals, p.Variables
 	n.Spec.Windows, n.Spec.Freezes = b.Times(p)
 	for _, r := range p.Rules {
 		if !r.OnNodes() {

@@ -43,10 +43,11 @@ func render(most int, policies ...*policy.Policy) agentapi.Rendered {
 
 func TestRender(t *testing.T) {
 	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
+	mixed.Approvals = []string{"g"}
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
 	expect.Equal(t, "rendered", agentapi.Rendered{
 		Policies: []v1alpha1.NodeImagePolicy{{
-			Name: "mixed", UID: "uid-mixed", CreationTimestamp: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash,
+			Name: "mixed", UID: "uid-mixed", CreationTimestamp: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash, Approvals: []string{"g"},
 			Spec: v1alpha1.ClusterRetentionPolicySpec{
 				Mode: v1alpha1.Enforce, Variables: mixed.Variables, Rules: []v1alpha1.Rule{about(images, "old"), about(images, "older")},
 			},

@@ -36,7 +36,7 @@ type Record struct {
 	PolicyUID      types.UID `json:"policyUID"`
 	Generation     int64     `json:"generation,omitempty"`     // metadata.generation of the policy
 	Hash           string    `json:"hash,omitempty"`           // of the policy, as in its status.previews
-	Approvals      []string  `json:"approvals,omitempty"`      // the hashes of the approvals by which the policy deletes, as in its status.enforced.approvals; an image has none
+	Approvals      []string  `json:"approvals,omitempty"`      // the hashes of the approvals by which the policy deletes, as in its status.enforced.approvals
 	Rule           string    `json:"rule"`                     // name of the rule that decided
 	ServiceAccount string    `json:"serviceAccount,omitempty"` // whose permissions the rule needs, for a RetentionPolicy
 	Reason         string    `json:"reason"`                   // why the object was due: Expired or OverCapacity

@@ -101,6 +101,10 @@ type NodeImagePolicy struct {
 	// +optional
 	// +listType=set
 	Unapproved []string `json:"unapproved,omitempty"`
+	// approvals are the hashes of the approvals by which the policy deletes. Agents name them in their audit records.
+	// +optional
+	// +listType=atomic
+	Approvals []string `json:"approvals,omitempty"`
 	// spec with only the rules about images, mode and variables. A rule that is invalid for the controller is also invalid for
 	// agents here.
 	Spec ClusterRetentionPolicySpec `json:"spec"`

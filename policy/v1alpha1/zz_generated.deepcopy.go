@@ -1090,6 +1090,11 @@ func (in *NodeImagePolicy) DeepCopyInto(out *NodeImagePolicy) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Approvals != nil {
+		in, out := &in.Approvals, &out.Approvals
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Spec.DeepCopyInto(&out.Spec)
 }
 

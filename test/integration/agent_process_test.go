@@ -13,12 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -98,7 +100,8 @@ func observed(state string) (map[string]time.Duration, error) {
 	return all, err
 }
 
-// TestAgesSurviveAnAgent: an agent uses the ages that killed agents recorded, and removes no other images.
+// TestAgesSurviveAnAgent: an agent uses the ages that killed agents recorded, and removes no other images. Its audit records have the
+// approval of the policy.
 func TestAgesSurviveAnAgent(t *testing.T) {
 	w := newEnv(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
@@ -114,7 +117,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	_, containers := w.running(d, running)
 	program := w.agentProcesses(n, d, state)
 	w.sunset()
-	w.approved("unused", allImages)
+	approval := formOf(w.rulesOnNodes(w.approved("unused", allImages), waits(0)))
 
 	first := program.start()
 	probe := unused[0].ID()
@@ -136,6 +139,14 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	last.stop(t)
 	w.keeps(d, kept...)
 	w.runOn(d, containers)
+	records := 0
+	for line := range bytes.Lines(slices.Concat(second.log.Bytes(), last.log.Bytes())) {
+		if r, ok := audit.Parse(line); ok {
+			records++
+			expect.Equal(t, "approvals in the record of "+r.Object.Name, []string{approval}, r.Approvals)
+		}
+	}
+	expect.Equal(t, "there are records", true, records > 0)
 	if bad, err := filepath.Glob(filepath.Join(state, history.Name+".bad-*")); err != nil || len(bad) > 0 {
 		t.Errorf("state files set aside: %v, %v", bad, err)
 	}

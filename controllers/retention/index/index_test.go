@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
@@ -578,6 +579,21 @@ func TestScan(t *testing.T) {
 		"y": {"a/a known=true eligible=true", "b/b known=false eligible=false"},
 		"z": {},
 	}, got)
+}
+
+func TestScanNamespaces(t *testing.T) {
+	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
+	for name, test := range map[string]struct{ in, want []string }{
+		"one":                 {[]string{"team-b"}, []string{"y"}},
+		"two, and an unknown": {[]string{"team-b", "kube-system", "unknown"}, []string{"y", "z"}},
+		"an unknown":          {[]string{"unknown"}, nil},
+		"none":                {nil, nil},
+	} {
+		var got []string
+		w.ScanNamespaces(sets.New(test.in...), func(s policy.Subject, _ []policy.Evaluation, _ policy.Was) { got = append(got, s.Name) })
+		slices.Sort(got)
+		expect.Equal(t, name, test.want, got)
+	}
 }
 
 // TestRulesWithTheSameExpressions: several policies share the facts, and the one that keeps the object longest decides.

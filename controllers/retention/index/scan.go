@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// scanAtOnce limits how long Scan locks the index. A deletion locks the index several times, and may wait for Scan each time.
+const scanAtOnce = 64
+
+// Scan passes every subject that was not deleted to visit, with the evaluations of its rules. The index may change during
+// the scan: each subject is passed as it is at that moment. visit must not keep the evaluations.
+func (x *Index) Scan(visit func(policy.Subject, []policy.Evaluation)) {
+	x.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, _ policy.Was) { visit(s, evaluations) })
+}
+
+// ScanAfter is Scan, but visit also gets a function that evaluates the same subject by an earlier snapshot.
+func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+	x.scan(x.copyRows(), visit)
+}
+
+// ScanNamespaces is ScanAfter for the subjects in some namespaces. It evaluates no others.
+func (x *Index) ScanNamespaces(in sets.Set[string], visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+	x.scan(x.copyRowsIn(in), visit)
+}
+
+func (x *Index) scan(all []*FactRow, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
+	for rows := range slices.Chunk(all, scanAtOnce) {
+		x.visit(rows, past, visit)
+		runtime.Gosched() // otherwise Scan often locks the index again before a goroutine that waits for it runs
+	}
+}
+
+func (x *Index) copyRows() []*FactRow {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.AppendSeq(make([]*FactRow, 0, len(x.rows)), maps.Values(x.rows))
+}
+
+func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := 0
+	for namespace := range namespaces {
+		for _, s := range x.partitions[namespace] {
+			n += s.rows
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	rows = make([]*FactRow, 0, n)
+	for _, row := range x.rows {
+		if namespaces.Has(row.partition.namespace) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, row := range rows {
+		if !row.gone && x.rows[row.uid()] == row {
+			past.row = row
+			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
+		}
+	}
+}

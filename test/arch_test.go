@@ -78,7 +78,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io":                 {"controllers/process/tracing", "controllers/retention"},
 	"github.com/google/btree":             {"controllers"},
 	"github.com/robfig/cron":              {"policy", "test/faults/checker"},
-	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster", "cmd/kubectl-sunset/terminal"},
+	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster", "test/fixture"},
 	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/node/images", "controllers/process/tracing", "test/containerd", "test/volumes"},
 	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},

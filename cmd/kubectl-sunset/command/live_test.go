@@ -257,9 +257,15 @@ func (s *apiServer) preview(t *testing.T, stdin string, args ...string) ran {
 }
 
 func (s *apiServer) run(t *testing.T, stdin, command string, args ...string) ran {
+	return run(t, stdin, s.args(t, append([]string{command}, args...)...)...)
+}
+
+// args returns the arguments of a command, with those for the connection to the server.
+func (s *apiServer) args(t *testing.T, args ...string) []string {
+	t.Helper()
 	t.Setenv("KUBECACHEDIR", t.TempDir())
 	kubeconfig := write(t, t.TempDir(), "config", "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {namespace: dev}}]}")
-	return run(t, stdin, append([]string{command, "--kubeconfig", kubeconfig, "--server", s.URL}, args...)...)
+	return append([]string{args[0], "--kubeconfig", kubeconfig, "--server", s.URL}, args[1:]...)
 }
 
 func TestPreviewReadsTheClusterPageByPage(t *testing.T) {

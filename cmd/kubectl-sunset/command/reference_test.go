@@ -35,7 +35,9 @@ func TestReferencePage(t *testing.T) {
 		var section bytes.Buffer
 		expect.NoError(t, doc.GenMarkdown(c, &section))
 		text, _, _ := strings.Cut(section.String(), "### SEE ALSO")
-		page.WriteString(strings.TrimRight(strings.Replace(text, "### Synopsis\n\n", "", 1), "\n") + "\n\n")
+		text = strings.ReplaceAll(strings.Replace(text, "### Synopsis\n\n", "", 1), "\n\n```\n", "\n\n```text\n")
+		text = strings.Replace(text, "### Examples\n\n```text\n", "### Examples\n\n```\n", 1) // only commands are in blocks without a language
+		page.WriteString(strings.TrimRight(text, "\n") + "\n\n")
 	}
 	expect.Golden(t, "../../../docs/reference/kubectl-sunset.md", page.String(), *update)
 }

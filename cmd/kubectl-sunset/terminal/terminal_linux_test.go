@@ -3,33 +3,12 @@
 package terminal
 
 import (
-	"fmt"
-	"os"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-// openTerminal returns a terminal that is not the standard output.
-func openTerminal(t *testing.T, columns uint16) *os.File {
-	t.Helper()
-	open := func(path string) *os.File {
-		file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY, 0)
-		expect.NoError(t, err)
-		t.Cleanup(func() { _ = file.Close() })
-		return file
-	}
-	emulator := open("/dev/ptmx")
-	fd := int(emulator.Fd())
-	expect.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetUint32(fd, unix.TIOCGPTN)
-	expect.NoError(t, err)
-	expect.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
-	return open(fmt.Sprint("/dev/pts/", number))
-}
 
 func TestStyleOfATerminal(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -46,7 +25,8 @@ func TestStyleOfATerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NO_COLOR", test.noColor)
 			t.Setenv("TERM", test.term)
-			expect.Equal(t, "style", test.want, text.StyleOf(WithStyle(openTerminal(t, test.columns))))
+			terminal, _ := fixture.Terminal(t, test.columns)
+			expect.Equal(t, "style", test.want, text.StyleOf(WithStyle(terminal)))
 		})
 	}
 }

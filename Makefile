@@ -16,7 +16,7 @@ GORELEASER := go tool -modfile=test/tools/goreleaser/go.mod goreleaser
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 KUSTOMIZE := go tool -modfile=test/chart/kustomize/go.mod kustomize
 
-# Releases have no cgo either. With cgo, package plugin, which kustomize imports, keeps all methods and needs the linker of gcc.
+# Releases are built without cgo too. With cgo, kustomize imports package plugin, which makes the linker keep all methods and requires gcc.
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help

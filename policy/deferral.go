@@ -15,9 +15,10 @@ import (
 // defers reports whether the rule has windows or freezes.
 func (r *Rule) defers() bool { return len(r.Freezes)+len(r.Windows) > 0 }
 
-// moved gives the time at which the rule deletes a subject that becomes due at t. It is not earlier than t, and not earlier
-// than without its freezes, or without the last of its windows. The windows of an override spread what those before them have
-// spread over the time in which they are open together, unless that time begins and was closed like the one before.
+// moved gives the time at which the rule deletes a subject that becomes due at t; it is never earlier than t. It applies the freezes,
+// then the windows of the policy, then those of each override. Windows of an override spread the result over the times at which they
+// and all windows before them are open. They change nothing if that time opens, and was closed before, as without them. Freezes and
+// the last windows can only make the time later.
 func (r *Rule) moved(t time.Time) time.Time {
 	for _, f := range r.Freezes {
 		t = f.period(t).move(t)
@@ -44,8 +45,8 @@ func (all *votes) moved() time.Time {
 	return due
 }
 
-// repeat changes a time until the change gives the same time. ok is false if that takes more than a hundred changes.
-func repeat(t time.Time, change func(time.Time) time.Time) (last time.Time, ok bool) {
+// settle applies change until the time no longer changes. ok is false if it still changes after a hundred times.
+func settle(t time.Time, change func(time.Time) time.Time) (last time.Time, ok bool) {
 	const most = 100
 	for range most {
 		next := change(t)
@@ -60,7 +61,7 @@ func repeat(t time.Time, change func(time.Time) time.Time) (last time.Time, ok b
 // openingOf gives the first time from t on at which the windows and freezes of all rules allow deletions. ok is false if there is
 // none in the next hundred openings: then it gives a time before which there is none.
 func openingOf(t time.Time, rules ...*Rule) (opens time.Time, ok bool) {
-	return repeat(t, func(t time.Time) time.Time {
+	return settle(t, func(t time.Time) time.Time {
 		for _, r := range rules {
 			for _, f := range r.Freezes {
 				t = opening(f.opens, t)

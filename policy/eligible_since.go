@@ -59,7 +59,7 @@ func (m EligibleSincePatch) Annotation() string {
 	return string(text)
 }
 
-// NeedsEligibleSincePatch reports whether a mark of the subject is missing, too early, or must be removed at now.
+// NeedsEligibleSincePatch reports whether, at now, a mark of the subject is missing, must be moved to a later start, or must be removed.
 func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation, now time.Time) bool {
 	if s.Flags.Has(IsTerminating) {
 		return false
@@ -147,13 +147,14 @@ func (r *Evaluation) isUnmarked() bool {
 	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
 }
 
-// markedAhead is how far ahead of the time a mark may be that Sunset writes. Clocks differ, but a wrong one must not set a mark that
-// keeps the object for long.
-const markedAhead = 30 * time.Second
+// maxMarkAhead is how far in the future a mark may be when Sunset writes it. Clocks may differ by seconds; a clock that is wrong by hours
+// must not keep the object for hours.
+const maxMarkAhead = 30 * time.Second
 
-// isMarkedEarly reports whether the mark must be moved to the start, so that it counts also when the condition of the claim is gone.
+// isMarkedEarly reports whether the mark must be moved to the start, so that the start stays the same if the condition Unused
+// is removed.
 func (r *Evaluation) isMarkedEarly(now time.Time) bool {
-	return !r.Facts.EarlierMark.IsZero() && !r.Facts.Start.After(now.Add(markedAhead))
+	return !r.Facts.EarlierMark.IsZero() && !r.Facts.Start.After(now.Add(maxMarkAhead))
 }
 
 // Distrusted are the namespaces in which the next leader must ignore the marks of a rule. The zero value has no namespaces.

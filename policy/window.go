@@ -142,14 +142,13 @@ func (w *Windows) lastOpen(t time.Time) time.Time {
 	return t
 }
 
-// commonPeriod gives the period that contains a time if deletions are allowed only while each of the windows is open. It ends with
-// the first of the windows that are open at its beginning. It is empty if there
-// is no time at which they are open together.
+// commonPeriod gives the period that contains t, or else the next one, of the times at which all of the windows are open. Its open time
+// ends when the first of the windows that are open at its beginning closes. It is empty if a hundred openings have no such time.
 func commonPeriod(all []*Windows, t time.Time) (p period) {
 	if len(all) == 1 {
 		return all[0].period(t)
 	}
-	open, ok := repeat(t, func(t time.Time) time.Time {
+	open, ok := settle(t, func(t time.Time) time.Time {
 		for _, w := range all {
 			t = Latest(t, w.opens(t))
 		}
@@ -166,7 +165,7 @@ func commonPeriod(all []*Windows, t time.Time) (p period) {
 		closes = Soonest(closes, w.period(p.opens).closes())
 	}
 	p.open = closes.Sub(p.opens)
-	p.closed, _ = repeat(p.opens, func(t time.Time) time.Time {
+	p.closed, _ = settle(p.opens, func(t time.Time) time.Time {
 		for _, w := range all {
 			t = w.lastOpen(t)
 		}

@@ -168,7 +168,7 @@ func decided(evaluations []policy.Evaluation, now time.Time) policy.Verdict {
 }
 
 // TestSpreadOfSeveralWindows: if windows of a policy and of an override apply, what becomes due while one of them is closed is deleted in the
-// first half of the time in which both are open. No object misses that time because its place in the windows of the override is at a time at
+// first half of the time in which both are open, if that begins or was closed otherwise than without the override. No object misses that time because its place in the windows of the override is at a time at
 // which those of the policy are closed.
 func TestSpreadOfSeveralWindows(t *testing.T) {
 	nights := loadedWindows(window("0 22 * * 1-5", "8h"))

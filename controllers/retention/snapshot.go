@@ -50,11 +50,11 @@ type SnapshotNotice struct {
 	Rule    *policy.Rule
 	Subject policy.Subject // the claim
 	Name    string         // of the VolumeSnapshot
-	Slow    *Delay         // why the claim stays SnapshotSlowAfter after the creation; nil if the VolumeSnapshot was just created
+	Slow    *Delay         // why the claim stays SnapshotSlowAfter after the creation; nil if the VolumeSnapshot was just created or first read
 }
 
-// SnapshotObserver is an Observer that is informed of VolumeSnapshots, once each: when it is created, or is first read after the response
-// to its creation was lost, and if it is slow. It must not block.
+// SnapshotObserver is an Observer that is informed once when a VolumeSnapshot is created, and once if it is slow. If the response to the
+// creation was lost, the first read counts as the creation. It must not block.
 type SnapshotObserver interface {
 	Snapshotted(n SnapshotNotice)
 }
@@ -143,7 +143,8 @@ func (s *snapshots) add(it item, by string, now time.Time) {
 	s.count(it, by, now)
 }
 
-// waits reports whether a subject has a VolumeSnapshot in progress, and whether it has none and cannot have one yet.
+// waits reports whether the VolumeSnapshot of a subject is in progress, and whether a subject without one must wait because too many others
+// are in progress.
 func (s *snapshots) waits(it item, by string, now time.Time) (inProgress, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,21 +180,21 @@ func (s *snapshots) release(it item) {
 	delete(s.open, it)
 }
 
-// exists records whether a subject has a VolumeSnapshot. It reports whether the subject had none before.
-func (s *snapshots) exists(it item, does bool, now time.Time) (created bool) {
+// setSnapshotted records whether a subject has a VolumeSnapshot. It reports whether the subject had none before.
+func (s *snapshots) setSnapshotted(it item, has bool, now time.Time) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, ok := s.due[it]
 	switch {
 	case !ok:
 		return false
-	case !does:
+	case !has:
 		d.made, d.slow = time.Time{}, false
 	case d.made.IsZero():
-		d.made, created = now, true
+		d.made, first = now, true
 	}
 	s.due[it] = d
-	return created
+	return first
 }
 
 // becomesSlow reports, once for each VolumeSnapshot, whether it was created SnapshotSlowAfter ago.
@@ -247,13 +248,13 @@ func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeleteP
 		p.snapshots.release(it)
 		return err
 	}
-	p.exists(it, w.Intent())
+	p.noteSnapshot(it, w.Intent())
 	return nil
 }
 
-// exists records that a claim has a VolumeSnapshot, and informs the Observer if the claim had none before.
-func (p *pipeline) exists(it item, i policy.Intent) {
-	if p.snapshots.exists(it, true, p.reconciler.Clock.Now()) {
+// noteSnapshot records that a claim has a VolumeSnapshot, and informs the Observer if the claim had none before.
+func (p *pipeline) noteSnapshot(it item, i policy.Intent) {
+	if p.snapshots.setSnapshotted(it, true, p.reconciler.Clock.Now()) {
 		p.notify(i, nil)
 	}
 }
@@ -301,15 +302,15 @@ func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (
 	switch {
 	case err == nil:
 		p.snapshots.release(it)
-		p.exists(it, i)
+		p.noteSnapshot(it, i)
 	case errors.Is(err, ErrNoSnapshot):
 		p.snapshots.release(it)
-		p.snapshots.exists(it, false, now)
+		p.snapshots.setSnapshotted(it, false, now)
 	case errors.Is(err, policy.ErrSnapshotPending):
 		p.snapshots.add(it, i.Rule.ID.Policy, now)
-		p.exists(it, i)
+		p.noteSnapshot(it, i)
 	case errors.Is(err, policy.ErrSnapshotFailed):
-		p.exists(it, i)
+		p.noteSnapshot(it, i)
 	}
 	return r, err
 }

@@ -32,7 +32,7 @@ func (r *Reader) Find(ctx context.Context, q Query) ([]Meta, error) {
 	return join(slices.DeleteFunc(metas, missing), x.finished), nil
 }
 
-// index is what a search reads of the index first.
+// index is what readAll has read: all index objects that can match.
 type index struct {
 	objects   []string // in the order of parts
 	parts     []indexPart
@@ -171,7 +171,7 @@ type indexPart struct {
 	hashes   map[string][]uint64 // of versions, by segment, that an adder has added
 }
 
-// adder adds to a part what a search needs of a line with metadata, which names the segment.
+// adder adds to a part what a search needs of the metadata in line. segment is the segment of that record.
 type adder func(part *indexPart, segment string, line []byte) error
 
 // adder returns one that adds the metadata that match. It decodes only lines that may match.

@@ -20,20 +20,20 @@ import (
 // partsAtOnce is how many parts of an index are in memory at the same time.
 const partsAtOnce = 4
 
-// FindEach passes on what Find returns, in parts and in any order. A part is what one index object has. visit is called by one goroutine
-// at a time. In memory are a few parts at a time, all index objects as they are in the store, 8 bytes for each record, and the metadata
-// of the segments that no index object covers.
+// FindEach calls visit with what Find returns, in any order: once for each index object, and at the end with the records that no index
+// object has or whose versions have several records. Calls do not overlap. An error of visit ends the search and is returned. FindEach
+// holds up to four parts, all index objects as they are in the store, 8 bytes for each record, and the metadata of the last call.
 func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error) error {
-	r = &Reader{Bucket: &onceRead{Bucket: r.Bucket, objects: map[string][]byte{}}, Identities: r.Identities}
+	r = &Reader{Bucket: &cachedIndex{Bucket: r.Bucket, objects: map[string][]byte{}}, Identities: r.Identities}
 	x, err := r.readAll(ctx, q, q.hasher())
 	if err != nil {
 		return err
 	}
-	later, err := r.search(ctx, x.uncovered, q) // and records whose versions have several, perhaps in other parts
+	later, err := r.search(ctx, x.uncovered, q) // these, and records of repeated versions
 	if err != nil {
 		return err
 	}
-	several, add := x.several(later), q.adder()
+	repeated, add := x.repeated(later), q.adder()
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
@@ -49,7 +49,7 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 			for _, m := range part.metas {
 				switch {
 				case x.from[m.Segment] != object: // another object has it too, or the segment no longer exists
-				case several[m.hash()]:
+				case repeated[m.hash()]:
 					later = append(later, m)
 				default:
 					metas = append(metas, m)
@@ -89,8 +89,8 @@ func (q Query) hasher() adder {
 	}
 }
 
-// several returns the hashes of versions that have several records, and perhaps of a few others. more are not in the index.
-func (x index) several(more []Meta) map[uint64]bool {
+// repeated returns the hashes of versions that have several records, and perhaps of a few others. more are not in the index.
+func (x index) repeated(more []Meta) map[uint64]bool {
 	var all []uint64
 	once := map[string][]uint64{}
 	for _, part := range x.parts {
@@ -103,24 +103,24 @@ func (x index) several(more []Meta) map[uint64]bool {
 		all = append(all, m.hash())
 	}
 	slices.Sort(all)
-	several := map[uint64]bool{}
+	repeated := map[uint64]bool{}
 	for i := 1; i < len(all); i++ {
 		if all[i] == all[i-1] {
-			several[all[i]] = true
+			repeated[all[i]] = true
 		}
 	}
-	return several
+	return repeated
 }
 
-// onceRead reads each index object once from a Bucket: it may be replaced after that.
-type onceRead struct {
+// cachedIndex reads each index object once from a Bucket: it may be replaced after that.
+type cachedIndex struct {
 	Bucket
 	mu      sync.Mutex
 	objects map[string][]byte
 }
 
 // Read implements Bucket.
-func (b *onceRead) Read(ctx context.Context, name string) (io.ReadCloser, error) {
+func (b *cachedIndex) Read(ctx context.Context, name string) (io.ReadCloser, error) {
 	if !strings.HasPrefix(name, IndexPrefix) {
 		return b.Bucket.Read(ctx, name)
 	}

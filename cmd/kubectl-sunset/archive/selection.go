@@ -93,7 +93,8 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 // Place is where the record is in the archive: SEGMENT#LINE.
 func (e Entry) Place() string { return fmt.Sprintf("%s#%d", e.Segment, e.Line) }
 
-// Find finds the records of a selection, the newest first. With a Filter, the memory has only a part of the others.
+// Find finds the records of a selection, the newest first. With a Filter, it holds the entries that match and a few parts of
+// the index.
 func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry, err error) {
 	if s.Filter == nil {
 		metas, err := r.Find(ctx, s.query())

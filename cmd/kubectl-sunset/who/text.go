@@ -74,6 +74,7 @@ func writeRecord(r *audit.Record, field func(name, value string)) {
 	if a := r.Archive; a != nil {
 		field("archive", fmt.Sprintf("%s, %s#%d", a.Name, a.Segment, a.Line))
 	}
+	field("snapshot", r.Snapshot)
 	field("account", r.ServiceAccount)
 	field("node", r.Node)
 	field("trace", r.TraceID)

@@ -79,7 +79,7 @@ func (f *fact) since(old *fact, gap bool, now time.Time) {
 	case old != nil:
 		first = unpack(old.start, old.startNanos)
 	}
-	if first.After(now) { // a start in the future that is gone: the subject is eligible now
+	if first.After(now) { // the condition or mark that set a start in the future is gone: the subject counts as eligible from now on
 		first = now
 	}
 	if f.hasStart() && !unpack(f.start, f.startNanos).Before(first) {

@@ -83,7 +83,7 @@ type note struct {
 	owner          *policy.Owner
 	bytes          int64
 	class          unique.Handle[string] // of the storage; zero for none
-	firstSeen      seconds               // of an image; of a claim, which has none, the EarlierMark
+	firstSeen      seconds               // Facts.FirstSeen; with the bit markedEarly, Facts.EarlierMark. No facts have both
 	notBefore      seconds
 	firstSeenNanos int32
 	notBeforeNanos int32

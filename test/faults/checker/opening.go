@@ -69,7 +69,8 @@ func (o openings) staysOpen(from, to time.Time) bool {
 }
 
 // moved returns when an object is deleted that is due at a time: that time, or a later one within the spread of each freeze, and of the
-// time in which each list of windows is open together with the lists before it. A list that only closes earlier does not spread again.
+// time in which each list of windows is open together with the lists before it. A list does not spread again if the common time opens, and
+// was closed before, as without the list.
 func (o openings) moved(due time.Time) (time.Time, error) {
 	for _, f := range o.freezes {
 		due = spread(due, f.From.Time, f.To.Time, f.To.Sub(f.From.Time))

@@ -82,7 +82,7 @@ func around(timetables []*timetable, at time.Time) (closed time.Time, opens open
 	if len(timetables) > 1 {
 		opens.first = opens.To.Sub(opens.From)
 		for _, t := range timetables {
-			opens.first = min(opens.first, t.firstAt(opens.From))
+			opens.first = min(opens.first, t.remaining(opens.From))
 		}
 	}
 	return closed, opens, nil
@@ -107,8 +107,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// firstAt returns for how long after a time the window stays open that has opened first, of those that are open then.
-func (t *timetable) firstAt(at time.Time) (left time.Duration) {
+// remaining returns how long the window that opened first, of those that are open at a time, stays open after it.
+func (t *timetable) remaining(at time.Time) (left time.Duration) {
 	var first time.Time
 	for _, w := range t.windows {
 		schedule, lasts, ok := read(w)

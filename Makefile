@@ -5,8 +5,6 @@ GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/referen
 	cmd/kubectl-sunset/load/builtin.txt
 # make lint runs govet.
 TEST_FLAGS ?= -timeout 30m -p 2 -vet=off
-# Garbage collection takes a fifth of the time of tests that explore many states.
-MORE_MEMORY := GOGC=400
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
@@ -135,11 +133,11 @@ control-plane: # once per machine: build the API server and controllers for test
 
 .PHONY: check
 check: lint ## Run the linters and the unit tests, which need no control plane
-	$(MORE_MEMORY) go test -vet=off ./cmd/... ./controllers/... ./crds/... ./engine/... ./policy/... ./test ./test/mutants
+	go test -vet=off ./cmd/... ./controllers/... ./crds/... ./engine/... ./policy/... ./test ./test/mutants
 
 .PHONY: test
 test: control-plane ## Run all tests, including those on a real control plane
-	$(MORE_MEMORY) go test $(TEST_FLAGS) $(PACKAGES)
+	go test $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-race
 test-race: control-plane ## Run all tests, and replicas of the fault scenarios, with the race detector; tests also check the lock order

@@ -202,6 +202,14 @@ func TestFindEachWithIndexObjectsThatStay(t *testing.T) {
 		return nil
 	}))
 	expect.Equal(t, "versions with several records", 1, last)
+	visits, failed := 0, errors.New("failed")
+	err := r.FindEach(t.Context(), archive.Query{}, func([]archive.Meta) error {
+		visits++
+		return failed
+	})
+	if visits != 1 || !errors.Is(err, failed) {
+		t.Errorf("%d visits after an error, and error %v", visits, err)
+	}
 }
 
 // TestFindWithoutSegment: metadata without a segment, as while the retention of the archive deletes a day, is not found.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"maps"
@@ -45,6 +46,9 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if err := ctx.Err(); err != nil { // visit has failed
+				return err
+			}
 			metas := part.metas[:0]
 			for _, m := range part.metas {
 				switch {
@@ -134,7 +138,7 @@ func (b *cachedIndex) Read(ctx context.Context, name string) (io.ReadCloser, err
 		}
 		data, err = io.ReadAll(io.LimitReader(in, maxObject))
 		if err = errors.Join(err, in.Close()); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read %q: %w", name, err)
 		}
 		b.mu.Lock()
 		b.objects[name] = data

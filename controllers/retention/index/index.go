@@ -251,7 +251,7 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
-		if !row.gone && x.rows[row.uid()] == row {
+		if !row.gone && row.slot != dropped {
 			past.row = row
 			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
 		}

@@ -54,6 +54,7 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 		x.rows[row.uid()] = row
 	}
 	for uid, row := range known {
+		row.slot = dropped // rebuild sets those of rows that stay
 		if (row.leaving || row.gone) && x.rows[uid] == nil {
 			x.recordDeparture(row, now)
 		}
@@ -210,6 +211,7 @@ func (x *Index) eachPartition(visit func(*partition) bool) {
 // drop removes a row, and its partition if it was the last row there.
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
+	row.slot = dropped
 	delete(x.rows, row.uid())
 	if row.IsStale() {
 		row.partition.stale--

@@ -27,7 +27,7 @@ type FactRow struct {
 	// Nanoseconds of the times above.
 	createdNanos, dueNanos int32
 
-	slot       int32  // 1 + index in the schedule; 0 if it is not scheduled
+	slot       int32  // 1 + index in the schedule; 0 if it is not scheduled; dropped if the row is not in the index any more
 	uidEnds    uint32 // end of the UID in text
 	nameEnds   uint16
 	flags      policy.Flags
@@ -36,6 +36,9 @@ type FactRow struct {
 	leaving    bool  // a DELETE is in flight
 	handedOver bool  // it waits, and was handed over Ahead of its due time
 }
+
+// dropped is the slot of a row that another one has replaced, or whose subject no longer exists.
+const dropped = -1
 
 // fact is policy.Facts of one column, packed.
 type fact struct {

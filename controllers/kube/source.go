@@ -120,7 +120,7 @@ func (s *source) Confirm(subject policy.Subject) error {
 func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder *decoder) *listwatch.Collection {
 	return &listwatch.Collection{
 		Client: s.cluster.rest, Path: collection(mapping, namespace), MetadataOnly: s.metadataOnly(), Decoder: decoder,
-		FieldSelector: selectorOf(s.kind),
+		FieldSelector: selectorOf(s.kind), Clock: s.cluster.clock,
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 
 	follower := &listwatch.Follower{
 		Name: s.kind.String(), Clock: s.cluster.clock, ListerWatcher: s.collection(mapping, "", decoder), Store: s.store(sink),
-		Failed: func(err error) { sink.Lost(sourceErrorOf(err, mapping.Resource)) },
+		Failed: func(err error) { sink.Lost(sourceErrorOf(err, mapping.Resource)) }, Pages: true,
 	}
 	if s.reevaluator != nil {
 		follower.Begin = s.reevaluator.watching // it reports itself why it ends a watch

@@ -45,7 +45,7 @@ type server struct {
 	removed    bool           // requests for objects return 404: the CRD has been removed
 	aggregated bool           // an aggregated API server serves the kind
 	forbidden  bool           // no permission to delete
-	streams    bool           // listings can be streamed
+	streams    bool           // listings of all namespaces must be streamed: their pages expire, and a response without pages takes too long
 	objects    []string       // JSON
 	version    string         // resourceVersion of lists; empty means "100"
 	failList   []int          // status of the next lists; 0 for success
@@ -98,6 +98,15 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		if name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; strings.Contains(o, fmt.Sprintf(`"name":%q`, name)) {
 			return answer.Text(200, o), nil
 		}
+	}
+	if all := !strings.Contains(r.URL.Path, "/namespaces/"); s.streams && all && query.Get("limit") != "1" {
+		switch {
+		case query.Get("continue") != "":
+			return answer.Status(410), nil
+		case query.Get("limit") == "":
+			return answer.Status(504), nil
+		}
+		return answer.Text(200, `{"metadata":{"continue":"more"},"items":[]}`), nil
 	}
 	return s.list(query.Get("limit"), query.Get("continue")), nil
 }
@@ -288,6 +297,12 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 		source := cluster.Open(retention.NewRuleSet(kind, rules, nil)).(fullSource)
 		k := &sink{}
 		stop := running(t, source, k)
+		if s.streams {
+			bubble.Pass(time.Second)
+			k.mu.Lock()
+			k.calls = slices.DeleteFunc(k.calls, func(call string) bool { return call == "lost ListFailed" })
+			k.mu.Unlock()
+		}
 		test(t, k, source)
 		stop()
 	})
@@ -359,7 +374,7 @@ func TestListOfManyPages(t *testing.T) {
 		for _, r := range s.asked("/jobs") {
 			if query := r.URL.Query(); query.Get("watch") == "" {
 				pages++
-				expect.Equal(t, "limit", fmt.Sprint(listwatch.PageSize), query.Get("limit"))
+				expect.Equal(t, "limit", map[int]string{1: "500", 2: "500", 3: "10000"}[pages], query.Get("limit"))
 				expect.Equal(t, "resourceVersion", "", query.Get("resourceVersion"))
 			}
 		}

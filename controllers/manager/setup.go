@@ -269,6 +269,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		// The next is before the deletion of an object that a new kind of referrers may need.
 		func(s policyset.CompiledSnapshot) { referring.Use(s.References, s.Asked, s.InvalidReferences...) },
 		func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) },
+		func(policyset.CompiledSnapshot) { reporter.CountSoon() },
 		func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) },
 		func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) },
 		checker.Use,

@@ -278,6 +278,7 @@ func (w *harness) Kinds() []retention.KindState {
 func (w *harness) Use(e policyset.CompiledSnapshot) {
 	w.set(func() { w.snapshot = e.Snapshot })
 	w.Reporter.Use(e)
+	w.CountSoon()
 }
 
 // Previewed implements status.Gates.

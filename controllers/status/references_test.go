@@ -40,9 +40,12 @@ func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *referen
 }
 
 // asks puts a policy in force whose rules read references to Jobs. Five Jobs are due.
-func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
+func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot { return w.asksSince(p, w.began) }
+
+// asksSince is asks with declarations that changed at a time.
+func (w *harness) asksSince(p *policy.Policy, declared time.Time) policyset.CompiledSnapshot {
 	e := compiledOf(p)
-	e.Asked, e.ReferencesSince = references.Asked{job: policy.AsksReferences}, w.began
+	e.Asked, e.ReferencesSince = references.Asked{job: policy.AsksReferences}, declared
 	now := time.Now()
 	w.store(p, noStatus)
 	w.set(func() { w.kinds = []retention.KindState{kindOf(e, now, backlog(5, now)...)} })
@@ -219,9 +222,7 @@ func TestChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		bubble.Pass(time.Minute)
-		e := w.asks(gated(newNamespaces, rule("a", asking), rule("b")))
-		e.ReferencesSince = time.Now()
-		w.Use(e)
+		w.asksSince(gated(newNamespaces, rule("a", asking), rule("b")), time.Now())
 		passed := func() int {
 			n := 0
 			w.set(func() { n = len(w.previewed) })

@@ -35,10 +35,11 @@ const (
 	// At the end: maximum time to wait for deletions in flight, and then for the last statuses.
 	deletionsEnd = 22 * time.Second
 	writeLast    = 5 * time.Second
-	writeTimeout = 30 * time.Second // of reading or writing one status
-	restFactor   = 50               // counting takes at most 1/50 of a core,
-	editFactor   = 5                // or 1/5 while a user waits for the status of an edited policy: on a busy machine a count takes long
-	writingShare = 4                // writing statuses takes at most 1/4 of the time until the next count, if that is long
+	writeTimeout = 30 * time.Second      // of reading or writing one status
+	restFactor   = 50                    // counting takes at most 1/50 of a core,
+	editFactor   = 5                     // or 1/5 while a user waits for the status of an edited policy: on a busy machine a count takes long
+	previewsWait = 50 * time.Millisecond // how long a report at least collects counts before it passes them to Gates
+	writingShare = 4                     // writing statuses takes at most 1/4 of the time until the next count, if that is long
 )
 
 // Reporter writes the status of every policy. It implements retention.Observer.
@@ -116,12 +117,17 @@ type record struct {
 	summary summary // the last one in the log
 }
 
-// Use takes a new snapshot of the policies. If policies wait for a count, it starts a count at once.
+// Use takes a new snapshot of the policies.
 func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.compiled, r.dirty = e, true
-	if hasGates(e) {
+}
+
+// CountSoon starts a count at once if policies wait for one. It is called when the objects are decided about by the snapshot of Use:
+// a count before that would not count, and the next one would wait for its end.
+func (r *Reporter) CountSoon() {
+	if hasGates(r.inUse()) {
 		r.hurry.Send()
 	}
 }

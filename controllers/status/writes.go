@@ -152,7 +152,7 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 		if w != nil {
 			all = append(all, w)
 		}
-		r.reportPreviews()
+		r.reportPreviewsSoon()
 		if !view.last {
 			r.Heartbeat.Beat()
 		}
@@ -209,7 +209,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 		select {
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
-			r.reportPreviews()
+			r.reportPreviewsSoon()
 			if !last {
 				r.Heartbeat.Beat()
 			}

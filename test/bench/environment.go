@@ -110,10 +110,10 @@ func (l *environment) close() {
 }
 
 // startSunset starts the controller as a separate process.
-func (l *environment) startSunset(env ...string) (*process, error) {
+func (l *environment) startSunset() (*process, error) {
 	args := append([]string{"--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address=" + l.pprof}, l.flags...)
-	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, args...)
+	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), nil, args...)
 }
 
 // apply creates a policy from YAML.

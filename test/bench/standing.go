@@ -34,15 +34,7 @@ func (l *environment) standing(ctx context.Context) error {
 	if err := l.ttlMemory(ctx); err != nil {
 		return err
 	}
-	if err := l.watch(ctx, "paged", func(context.Context) error { return nil }, "KUBE_FEATURE_WatchListClient=false"); err != nil {
-		return err
-	}
-	return l.watch(ctx, "streamed", func(ctx context.Context) error {
-		if err := l.redecide(ctx); err != nil {
-			return err
-		}
-		return l.lateness(ctx)
-	})
+	return l.watch(ctx)
 }
 
 // stand creates the standing Jobs and their policy if they do not exist.
@@ -59,12 +51,12 @@ func (l *environment) stand(ctx context.Context) error {
 	return err
 }
 
-// watch runs Sunset beside the standing Jobs, and calls more once Sunset has counted them.
-func (l *environment) watch(ctx context.Context, how string, more func(context.Context) error, env ...string) error {
-	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{how} }); err != nil {
+// watch runs Sunset beside the standing Jobs, and edits the policy once Sunset has counted them.
+func (l *environment) watch(ctx context.Context) error {
+	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{"uncounted"} }); err != nil {
 		return err
 	}
-	sunset, err := l.startSunset(env...)
+	sunset, err := l.startSunset()
 	if err != nil {
 		return err
 	}
@@ -92,10 +84,13 @@ func (l *environment) watch(ctx context.Context, how string, more func(context.C
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Sunset, resident with %d finished Jobs, %s", l.size.standing, how),
+	l.table.add(fmt.Sprintf("Sunset, resident with %d finished Jobs", l.size.standing),
 		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", synced.Round(100*time.Millisecond)))
 	l.table.add("Sunset, idle CPU beside them", fmt.Sprintf("%.3f %% of a core", 100*(after-before).Seconds()/l.size.idle.Seconds()), "")
-	return more(ctx)
+	if err := l.redecide(ctx); err != nil {
+		return err
+	}
+	return l.lateness(ctx)
 }
 
 // observed waits until the status describes the newest generation of the policy and all standing Jobs.

@@ -21,6 +21,8 @@ type answer struct {
 	json    *jsontext.Decoder
 	decoder Decoder
 	held    []byte // the object of the last event
+
+	begun func(continues string) // called if another page follows; nil for nothing
 }
 
 func newAnswer(body io.ReadCloser, d Decoder) *answer {
@@ -94,7 +96,11 @@ func (a *answer) page() (*List, error) {
 			if err != nil {
 				return err
 			}
-			return json.Unmarshal(data, &list.ListMeta)
+			if err := json.Unmarshal(data, &list.ListMeta); err != nil || list.Continue == "" || a.begun == nil {
+				return err
+			}
+			a.begun(list.Continue)
+			return nil
 		case "items":
 			return a.items(list)
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -37,6 +38,7 @@ type Collection struct {
 	FieldSelector string // selects the objects; empty for all
 	LabelSelector string // likewise
 	Decoder       Decoder
+	Clock         clock.PassiveClock // for All
 }
 
 // get requests the resource; metadata is the media type for MetadataOnly. A response with an error code is an error.
@@ -81,28 +83,68 @@ func (c *Collection) Page(ctx context.Context, options metav1.ListOptions) (*Lis
 	return answer.page()
 }
 
-// All returns the whole listing. It reads page by page, and decodes each page before it reads the next. It always requests the
-// newest state: an older list could bring back deleted objects. If the pages expire halfway, it starts again without pages, which
-// cannot expire. Otherwise a kind whose pages take longer than the API server keeps history would never be listed.
+// All returns the whole listing. It always requests the newest state: an older list could bring back deleted objects. If its pages
+// expire, it starts again without pages, which cannot expire.
 func (c *Collection) All(ctx context.Context) (*List, error) {
+	whole, err := c.pages(ctx, metav1.ListOptions{Limit: PageSize})
+	if apierrors.IsResourceExpired(err) {
+		return c.pages(ctx, metav1.ListOptions{})
+	}
+	return whole, err
+}
+
+// pages returns a listing. It requests a page as soon as the one before has begun, and decodes one at a time.
+func (c *Collection) pages(ctx context.Context, options metav1.ListOptions) (*List, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a request for a page that is not read
 	whole := &List{}
-	options := metav1.ListOptions{Limit: PageSize}
-	for {
-		page, err := c.Page(ctx, options)
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			whole, options = &List{}, metav1.ListOptions{}
-			continue
-		}
+	for next := c.request(ctx, options); ; {
+		response, err := next()
 		if err != nil {
 			return nil, err
 		}
-		whole.ListMeta = page.ListMeta
-		whole.Items = append(whole.Items, page.Items...)
+		response.begun = func(token string) { options.Continue = token; next = c.request(ctx, options) }
+		began := c.Clock.Now()
+		page, err := response.page()
+		response.Close()
+		if err != nil {
+			return nil, err
+		}
+		options.Limit = sizeOf(len(page.Items), c.Clock.Since(began))
+		whole.ListMeta, whole.Items = page.ListMeta, append(whole.Items, page.Items...)
 		if page.Continue == "" {
 			return whole, nil
 		}
-		options.Continue = page.Continue
 	}
+}
+
+// request sends the request for a page. The result waits for the response.
+func (c *Collection) request(ctx context.Context, options metav1.ListOptions) func() (*answer, error) {
+	var response *answer
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		response, err = c.get(ctx, options, acceptMetadataList)
+	}()
+	return func() (*answer, error) {
+		<-done
+		return response, err
+	}
+}
+
+// PageSize is how many objects the first pages of a listing have. Larger ones follow if it takes less than pageTime to decode them: for
+// each page the API server goes through all objects behind it, so a million objects need large pages. But it ends a response that
+// takes a minute, also because the page before is still being decoded.
+const (
+	PageSize    = 500
+	maxPageSize = 10_000
+	pageTime    = 2 * time.Second
+)
+
+// sizeOf returns the size of a page after one whose objects took some time.
+func sizeOf(objects int, took time.Duration) int64 {
+	return min(max(int64(objects)*int64(pageTime)/max(1, int64(took)), PageSize), maxPageSize)
 }
 
 // Version returns the resourceVersion of the newest state.
@@ -146,6 +188,3 @@ func (c *Collection) WatchWithContext(ctx context.Context, options metav1.ListOp
 func isPutOff(err error) bool {
 	return apierrors.IsTooManyRequests(err) || net.IsConnectionRefused(err)
 }
-
-// PageSize is how many objects a page has at most. Pages are used if the server cannot stream a listing.
-const PageSize = 500

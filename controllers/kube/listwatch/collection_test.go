@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
@@ -51,7 +53,7 @@ func TestCollectionRequestsAreConsistent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := &server{}, test.collection
-			c.Path, c.Decoder = []string{"/apis/batch/v1", "jobs"}, decoder{}
+			c.Path, c.Decoder, c.Clock = []string{"/apis/batch/v1", "jobs"}, decoder{}, clock.RealClock{}
 			c.Client = client(t, s)
 			all, err := c.All(t.Context())
 			expect.NoError(t, err)
@@ -107,7 +109,7 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}}
+	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}, Clock: clock.RealClock{}}
 	var err error
 	follow(ctx, c, &cache.FakeCustomStore{}, func(failed error) { err = failed; cancel() })
 	if err == nil || !strings.Contains(err.Error(), "the conversion webhook failed") {
@@ -133,11 +135,85 @@ func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 // listed.
 func TestExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
-	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
+	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}, Clock: clock.RealClock{}}).All(t.Context())
 	expect.NoError(t, err)
 	expect.Equal(t, "objects", 2, len(all.Items))
 	expect.Equal(t, "version", "11", all.ResourceVersion)
 	expect.Equal(t, "requests", 3, len(s.requests))
+}
+
+// TestNextPageIsRequestedWhileOneIsRead: the API server prepares a page while the one before is decoded.
+func TestNextPageIsRequestedWhileOneIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, err := (&listwatch.Collection{Client: client(t, waiting(make(chan struct{}))), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}, Clock: clock.RealClock{}}).
+			All(t.Context())
+		expect.NoError(t, err)
+		expect.Equal(t, "objects", 2, len(all.Items))
+	})
+}
+
+// waiting is a server that ends its first page only after a request for the second one.
+type waiting chan struct{}
+
+func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("continue") != "" {
+		close(w)
+		return answer.Text(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, other)), nil
+	}
+	page, body := answer.Stream(r)
+	go func() {
+		_, _ = fmt.Fprint(body, `{"metadata":{"resourceVersion":"9","continue":"more"},"items":[`, job)
+		<-w
+		_, _ = fmt.Fprint(body, "]}")
+		_ = body.Close()
+	}()
+	return page, nil
+}
+
+// TestPagesAreAsLargeAsObjectsAreFast: the API server ends a response that takes a minute.
+func TestPagesAreAsLargeAsObjectsAreFast(t *testing.T) {
+	for perObject, want := range map[time.Duration][]string{
+		0:                     {"500", "500", "10000", "10000"},
+		time.Millisecond:      {"500", "500", "2000", "2000"},
+		50 * time.Millisecond: {"500", "500", "500", "500"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &plenty{pages: len(want)}
+			_, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: slow(perObject), Clock: clock.RealClock{}}).All(t.Context())
+			expect.NoError(t, err)
+			expect.Equal(t, fmt.Sprint("limits with ", perObject, " for an object"), want, s.limits)
+		})
+	}
+}
+
+// slow is a decoder that takes a time for each object.
+type slow time.Duration
+
+func (s slow) Object(data []byte) (listwatch.Object, error) {
+	time.Sleep(time.Duration(s))
+	return decoder{}.Object(data)
+}
+
+func (s slow) Deleted(data []byte) (listwatch.Object, error) { return decoder{}.Deleted(data) }
+
+// plenty is a server that fills a number of pages.
+type plenty struct {
+	pages  int
+	limits []string // as they were asked for
+}
+
+func (s *plenty) RoundTrip(r *http.Request) (*http.Response, error) {
+	limit := r.URL.Query().Get("limit")
+	s.limits = append(s.limits, limit)
+	n, err := strconv.Atoi(limit)
+	if err != nil {
+		return nil, err
+	}
+	token := ""
+	if len(s.limits) < s.pages {
+		token = "more"
+	}
+	return answer.Text(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9","continue":%q},"items":[%s%s]}`, token, job, strings.Repeat(","+job, n-1))), nil
 }
 
 // hanging is a server that never answers.
@@ -154,7 +230,7 @@ func TestRequestIsNotRetriedAfterTheDeadline(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
 		ctx, cancel := context.WithDeadline(t.Context(), deadline)
 		defer cancel()
-		_, err := (&listwatch.Collection{Client: client(t, hanging{}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(ctx)
+		_, err := (&listwatch.Collection{Client: client(t, hanging{}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}, Clock: clock.RealClock{}}).All(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) {
 			t.Errorf("error %v at %s, deadline %s", err, time.Now(), deadline)
 		}

@@ -7,9 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,6 +28,9 @@ type Follower struct {
 	ListerWatcher cache.ListerWatcherWithContext
 	Expected      any // an object of the type to watch; nil for any type
 	Store         cache.ReflectorStore
+	// Pages has the resource listed in pages: a stream takes the API server twice the CPU time, and a copy of all objects before it begins.
+	// If no list succeeds, or the first watch after it does not last, the next one is a stream: pages may take too long.
+	Pages inPages
 
 	// Begin is called before each attempt to list and watch. end ends the attempt, and Failed is not called then.
 	Begin func(end func())
@@ -31,6 +38,7 @@ type Follower struct {
 	Failed func(err error)
 
 	reflector atomic.Pointer[cache.Reflector] // nil before Run
+	watches   atomic.Int64                    // requests for a watch since the last list
 }
 
 // Reached reports whether the store has all changes up to a resourceVersion.
@@ -50,25 +58,48 @@ const steadyAfter = 2 * time.Minute
 // returns, so that a caller may call it again at once.
 func (f *Follower) Run(ctx context.Context) {
 	logger := log.FromContext(ctx)
-	lw := &cache.ListWatch{ListWithContextFunc: f.ListerWatcher.ListWithContext, WatchFuncWithContext: f.ListerWatcher.WatchWithContext}
-	reflector := cache.NewReflectorWithOptions(lw, f.Expected, f.Store, cache.ReflectorOptions{
-		Name: f.Name, TypeDescription: f.Name, Clock: f.Clock, Logger: &logger,
-	})
-	f.reflector.Store(reflector)
+	pages := f.Pages
+	f.reflector.Store(f.newReflector(logger, pages))
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 	delay := backoff.DelayWithReset(f.Clock, steadyAfter)
 	for ctx.Err() == nil {
-		err := f.attempt(ctx, reflector)
+		err := f.attempt(ctx, f.reflector.Load())
 		if ctx.Err() != nil {
 			return
 		}
 		logger.V(1).Info("watch ended", "kind", f.Name, "err", err)
+		if f.Pages {
+			pages = !pages || f.watches.Load() > 1
+			f.reflector.Store(f.newReflector(logger, pages))
+		}
 		wake.Sleep(ctx, f.Clock, delay())
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return
 		}
 	}
 }
+
+func (f *Follower) newReflector(logger logr.Logger, pages inPages) *cache.Reflector {
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			f.watches.Store(0)
+			return f.ListerWatcher.ListWithContext(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			f.watches.Add(1)
+			return f.ListerWatcher.WatchWithContext(ctx, options)
+		},
+	}
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, pages), f.Expected, f.Store, cache.ReflectorOptions{
+		Name: f.Name, TypeDescription: f.Name, Clock: f.Clock, Logger: &logger,
+	})
+}
+
+// inPages tells a Reflector whether to list in pages, instead of as a stream.
+type inPages bool
+
+// IsWatchListSemanticsUnSupported is what the Reflector calls.
+func (p inPages) IsWatchListSemanticsUnSupported() bool { return bool(p) }
 
 func (f *Follower) attempt(ctx context.Context, reflector *cache.Reflector) error {
 	attempt, end := context.WithCancel(ctx)

@@ -40,7 +40,7 @@ func (s oneJob) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // jobs returns the Jobs of a server.
 func jobs(t *testing.T, s http.RoundTripper) *listwatch.Collection {
-	return &listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}
+	return &listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}, Clock: clock.RealClock{}}
 }
 
 func follow(ctx context.Context, c *listwatch.Collection, store cache.ReflectorStore, failed func(error)) {
@@ -68,6 +68,44 @@ func TestFollowerPassesObjectsToItsStore(t *testing.T) {
 			expect.Equal(t, "calls", []string{"replace 1", "update", "delete"}, calls)
 		})
 	}
+}
+
+// TestListingInPagesIsNotStreamed though the server can stream it.
+func TestListingInPagesIsNotStreamed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := &server{}
+	store := &cache.FakeCustomStore{UpdateFunc: func(any) error { return nil }, AddFunc: func(any) error { cancel(); return nil }}
+	(&listwatch.Follower{Name: "jobs", Clock: clock.RealClock{}, ListerWatcher: jobs(t, s), Store: store, Failed: func(error) {}, Pages: true}).Run(ctx)
+	var queries []string
+	for _, r := range s.requests {
+		query := r.URL.Query()
+		queries = append(queries, fmt.Sprint(query.Get("limit"), query.Get("sendInitialEvents")))
+	}
+	expect.Equal(t, "pages and a watch", []string{"500", "500", ""}, queries)
+}
+
+// unresumable is a server whose watches cannot continue a list, because it took too long.
+type unresumable struct{}
+
+func (unresumable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if query := r.URL.Query(); query.Get("watch") == "true" && query.Get("sendInitialEvents") == "" {
+		return answer.Status(410), nil
+	}
+	return oneJob{streams: true}.RoundTrip(r)
+}
+
+func TestListingIsStreamedIfNoWatchCanFollowIt(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var calls []string
+	store := &cache.FakeCustomStore{
+		ReplaceFunc: func([]any, string) error { calls = append(calls, "replace"); return nil },
+		UpdateFunc:  func(any) error { return nil },
+		DeleteFunc:  func(any) error { calls = append(calls, "delete"); cancel(); return nil },
+	}
+	(&listwatch.Follower{Name: "jobs", Clock: clock.RealClock{}, ListerWatcher: jobs(t, unresumable{}), Store: store, Failed: func(error) {}, Pages: true}).Run(ctx)
+	expect.Equal(t, "calls", []string{"replace", "replace", "delete"}, calls)
 }
 
 // failing is a server that answers every request with a status code.

@@ -84,7 +84,7 @@ func (s *source) follow(ctx context.Context, at *served) {
 	follower := listwatch.Follower{
 		Name: string(s.from), Clock: s.watcher.clock, Store: store{s},
 		ListerWatcher: &listWatch{source: s, liveness: c, Collection: &listwatch.Collection{
-			Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d,
+			Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d, Clock: s.watcher.clock,
 		}},
 		Failed: func(err error) {
 			if why := reason(err, at.name()); why != nil {

@@ -167,8 +167,9 @@ func decided(evaluations []policy.Evaluation, now time.Time) policy.Verdict {
 	return v
 }
 
-// TestSpreadOfSeveralWindows: if windows of a policy and of an override apply, what becomes due while one of them is closed is deleted in the
-// first half of the time in which both are open, if that begins or was closed otherwise than without the override. No object misses that time because its place in the windows of the override is at a time at
+// TestSpreadOfSeveralWindows: if windows of a policy and of an override apply, Sunset deletes what becomes due while one of
+// them is closed in the first half of the time in which both are open. If that time opens, and was closed before, as without the override, the
+// override does not spread it again. No object misses that time because its place in the windows of the override is at a time at
 // which those of the policy are closed.
 func TestSpreadOfSeveralWindows(t *testing.T) {
 	nights := loadedWindows(window("0 22 * * 1-5", "8h"))

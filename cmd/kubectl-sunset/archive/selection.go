@@ -109,7 +109,7 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry,
 	return found, err
 }
 
-// chosen returns the entries of those records that the selection selects, apart from the Filter.
+// chosen returns the entries of the records that the selection selects, apart from the Filter.
 func (s *Selection) chosen(metas []archive.Meta) (found []Entry) {
 	for _, m := range metas {
 		if s.inNamespace(m) && s.inTime(m) && (s.Kept || m.Result != archive.Kept) {

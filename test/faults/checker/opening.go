@@ -68,8 +68,8 @@ func (o openings) staysOpen(from, to time.Time) bool {
 	return true
 }
 
-// moved returns when an object is deleted that is due at a time: that time, or a later one within the spread of each freeze, and of the
-// time in which each list of windows is open together with the lists before it. A list does not spread again if the common time opens, and
+// moved returns when Sunset deletes an object that is due at a time: then, or later within the spread of each freeze. Each list of windows
+// spreads it over the time in which the list is open together with the lists before it. A list does not spread again if the common time opens, and
 // was closed before, as without the list.
 func (o openings) moved(due time.Time) (time.Time, error) {
 	for _, f := range o.freezes {

@@ -107,7 +107,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// remaining returns how long the window that opened first, of those that are open at a time, stays open after it.
+// remaining returns how long the window that opened first stays open after a time, if windows are open at that time.
 func (t *timetable) remaining(at time.Time) (left time.Duration) {
 	var first time.Time
 	for _, w := range t.windows {

@@ -17,17 +17,17 @@ func (r *Rule) defers() bool { return len(r.Freezes)+len(r.Windows) > 0 }
 
 // moved gives the time at which the rule deletes a subject that becomes due at t; it is never earlier than t. It applies the freezes,
 // then the windows of the policy, then those of each override. Windows of an override spread the result over the times at which they
-// and all windows before them are open. They change nothing if that time opens, and was closed before, as without them. Freezes and
-// the last windows can only make the time later.
+// and all windows before them are open. Freezes and the last windows can only make the time later.
 func (r *Rule) moved(t time.Time) time.Time {
 	for _, f := range r.Freezes {
 		t = f.period(t).move(t)
 	}
 	for i := range r.Windows {
 		p := commonPeriod(r.Windows[:i+1], t)
-		if i == 0 || !p.beginsLike(commonPeriod(r.Windows[:i], t)) {
-			t = p.move(t)
+		if i > 0 { // t is a time at which the windows before are open
+			p.first = commonPeriod(r.Windows[:i], p.closed).opens
 		}
+		t = p.move(t)
 	}
 	return t
 }

@@ -10,6 +10,7 @@ import (
 // period is a time in which deletions are not allowed, and the time after it in which they are.
 type period struct {
 	closed, opens time.Time
+	first         time.Time     // the earliest due time in it, if that is after closed; zero for closed
 	open          time.Duration // how long they are allowed at least
 }
 
@@ -17,24 +18,22 @@ func (p period) gap() time.Duration { return p.opens.Sub(p.closed) }
 
 func (p period) closes() time.Time { return p.opens.Add(p.open) }
 
-func (p period) beginsLike(o period) bool { return p.closed.Equal(o.closed) && p.opens.Equal(o.opens) }
-
 // spread is how long after opens the subjects are deleted that became due since closed: as long as the gap, but no longer than a day or
 // half of the open time.
 func (p period) spread() time.Duration {
 	return min(p.gap(), p.open/2, Day).Truncate(time.Second)
 }
 
-// move gives the time at which a subject is deleted that becomes due at t. Subjects that become due between closed and the end
-// of the spread are deleted during the spread, in the same order and in proportion. For all other times, move gives t.
+// move gives the time at which a subject is deleted that becomes due at t. Subjects that become due between closed, or first, and the
+// end of the spread are deleted during the spread, in the same order and in proportion. For all other times, move gives t.
 func (p period) move(t time.Time) time.Time {
 	spread := p.spread()
-	end := p.opens.Add(spread)
+	begin, end := Latest(p.closed, p.first), p.opens.Add(spread)
 	if spread <= 0 || t.Before(p.closed) || !t.Before(end) {
 		return t
 	}
-	high, low := bits.Mul64(uint64(t.Sub(p.closed)), uint64(spread))
-	after, _ := bits.Div64(high, low, uint64(end.Sub(p.closed)))
+	high, low := bits.Mul64(uint64(max(0, t.Sub(begin))), uint64(spread))
+	after, _ := bits.Div64(high, low, uint64(end.Sub(begin)))
 	return RoundUp(addTime(p.opens, time.Duration(after)), time.Second)
 }
 

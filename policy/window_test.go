@@ -168,25 +168,25 @@ func decided(evaluations []policy.Evaluation, now time.Time) policy.Verdict {
 }
 
 // TestSpreadOfSeveralWindows: if windows of a policy and of an override apply, Sunset deletes what becomes due while one of
-// them is closed in the first half of the time in which both are open. If that time opens, and was closed before, as without the override, the
-// override does not spread it again. No object misses that time because its place in the windows of the override is at a time at
+// them is closed in the first half of the time in which both are open. An override that opens with the policy, and was closed like it, does not
+// change the spread. No object misses that time because its place in the windows of the override is at a time at
 // which those of the policy are closed.
 func TestSpreadOfSeveralWindows(t *testing.T) {
 	nights := loadedWindows(window("0 22 * * 1-5", "8h"))
-	weekends := loadedWindows(window("0 0 * * 6", "2d")) // with nights, from 00:00 to 06:00 on Saturdays: 162 hours are spread over 3
+	weekends := loadedWindows(window("0 0 * * 6", "2d")) // with nights, from 00:00 to 06:00 on Saturdays: the time from Monday, 22:00, is spread over 3 hours
 	halves := loadedWindows(window("0 0 * * *", "12h"), window("0 12 * * *", "12h"))
 	parts := loadedWindows(window("0 21 * * *", "3h"), window("0 23 * * *", "3h"))
 	for name, test := range map[string]struct {
 		override  *policy.Windows
 		due, want string
 	}{
-		"due when both close":            {weekends, "2026-02-28T06:00:00Z", "2026-03-07T01:09:50Z"},
-		"due in a window of the policy":  {weekends, "2026-03-02T23:00:00Z", "2026-03-07T01:14:00Z"},
-		"due on Wednesday":               {weekends, "2026-03-04T12:00:00Z", "2026-03-07T02:03:30Z"},
-		"due right before both open":     {weekends, "2026-03-06T23:59:00Z", "2026-03-07T02:58:29Z"},
+		"due when both close":            {weekends, "2026-02-28T06:00:00Z", "2026-03-07T00:00:00Z"},
+		"due in a window of the policy":  {weekends, "2026-03-02T23:00:00Z", "2026-03-07T00:06:49Z"},
+		"due on Wednesday":               {weekends, "2026-03-04T12:00:00Z", "2026-03-07T01:27:41Z"},
+		"due right before both open":     {weekends, "2026-03-06T23:59:00Z", "2026-03-07T02:57:30Z"},
 		"due in the second half":         {weekends, "2026-03-07T04:00:00Z", "2026-03-07T04:00:00Z"},
 		"due in the last second":         {weekends, "2026-03-07T05:59:59Z", "2026-03-14T00:00:00Z"},
-		"due when one closes":            {weekends, "2026-03-07T06:00:00Z", "2026-03-14T01:09:50Z"},
+		"due when one closes":            {weekends, "2026-03-07T06:00:00Z", "2026-03-14T00:00:00Z"},
 		"the same windows":               {nights, "2026-03-02T12:00:00Z", "2026-03-03T01:10:36Z"},
 		"windows that are always open":   {halves, "2026-03-03T07:00:00Z", "2026-03-03T22:12:00Z"},
 		"windows that overlap":           {parts, "2026-03-03T07:00:00Z", "2026-03-03T22:57:43Z"},

@@ -61,7 +61,7 @@ var snapshotTable = map[string]Mutant{
 	},
 	"snapshot: one whose response was lost is never reported": {
 		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotIsObserved",
-		Old: "\t\tp.snapshots.add(it, i.Rule.ID.Policy, now)\n\t\tp.exists(it, i)\n",
+		Old: "\t\tp.snapshots.add(it, i.Rule.ID.Policy, now)\n\t\tp.noteSnapshot(it, i)\n",
 		New: "\t\tp.snapshots.add(it, i.Rule.ID.Policy, now)\n",
 	},
 	"snapshot: one of an earlier process counts": {

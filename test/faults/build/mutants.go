@@ -73,8 +73,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\t_ = f.period(t).move(t)\n",
 	}, {
 		File: "policy/deferral.go",
-		Old:  "\t\t\tt = p.move(t)\n",
-		New:  "\t\t\t_ = p.move(t)\n",
+		Old:  "\t\tt = p.move(t)\n",
+		New:  "\t\t_ = p.move(t)\n",
 	}},
 	// Deferred objects are deleted as soon as the window opens or the freeze ends.
 	"no-spread": {{
@@ -83,8 +83,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\t_ = f.period(t).move(t)\n",
 	}, {
 		File: "policy/deferral.go",
-		Old:  "\t\t\tt = p.move(t)\n",
-		New:  "\t\t\t_ = p.move(t)\n",
+		Old:  "\t\tt = p.move(t)\n",
+		New:  "\t\t_ = p.move(t)\n",
 	}},
 	// A leader counts only its own deletions, and starts at zero.
 	"limits-in-memory": {{

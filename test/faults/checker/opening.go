@@ -69,8 +69,7 @@ func (o openings) staysOpen(from, to time.Time) bool {
 }
 
 // moved returns when Sunset deletes an object that is due at a time: then, or later within the spread of each freeze. Each list of windows
-// spreads it over the time in which the list is open together with the lists before it. A list does not spread again if the common time opens, and
-// was closed before, as without the list.
+// spreads it over the time in which the list is open together with the lists before it.
 func (o openings) moved(due time.Time) (time.Time, error) {
 	for _, f := range o.freezes {
 		due = spread(due, f.From.Time, f.To.Time, f.To.Sub(f.From.Time))
@@ -80,13 +79,15 @@ func (o openings) moved(due time.Time) (time.Time, error) {
 		if err != nil || opens.From.IsZero() {
 			return due, err
 		}
-		if i > 0 {
-			c, o, err := around(o.windows[:i], due)
-			if err != nil || c.Equal(closed) && o.From.Equal(opens.From) {
-				continue
+		begin := closed
+		if i > 0 { // the lists before have moved due to a time at which they are open
+			_, before, err := around(o.windows[:i], closed)
+			if err != nil {
+				return due, err
 			}
+			begin = latest(closed, before.From)
 		}
-		due = spread(due, closed, opens.From, min(opens.From.Sub(closed), opens.first/2))
+		due = spread(due, begin, opens.From, min(opens.From.Sub(closed), opens.first/2))
 	}
 	return due, nil
 }

@@ -60,6 +60,7 @@ func newStage(t *testing.T) *stage {
 	w := newEnv(t)
 	s := &stage{env: w, home: t.TempDir(), notRun: notRunOf(t), scenes: scenesOf(t)}
 	bin := filepath.Dir(built(t, "kubectl-sunset"))
+	expect.NoError(t, os.Mkdir(filepath.Join(s.home, "bin"), 0o755))
 	s.environment = append(w.withKubectl(bin), "HOME="+s.home)
 	build := exec.Command("go", "build", "-o", bin+"/", "filippo.io/age/cmd/age-keygen")
 	build.Dir = "../.."

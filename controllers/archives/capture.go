@@ -144,16 +144,14 @@ func (w *worker) recordAll(ctx context.Context, key groupKey, l *lease, items []
 
 // recordLarge completes one item with the memory for large records, and adds it to the segment.
 func (w *worker) recordLarge(ctx context.Context, key groupKey, l *lease, one []*item) {
-	select {
-	case w.large <- struct{}{}:
-	case <-ctx.Done():
+	if w.large.Acquire(ctx, 1) != nil {
 		return
 	}
 	l.setLarge(true)
 	failed, err := w.complete(ctx, key.settings, l, one)
 	w.addAll(ctx, key, l, one, failed, err)
 	l.setLarge(false)
-	<-w.large
+	w.large.Release(1)
 }
 
 // addAll adds items to the segment, except those that failed. An error is about all.

@@ -159,8 +159,10 @@ func (w *worker) settled(ctx context.Context, targets map[policy.Target]bool) er
 
 // flush writes the index.
 func (w *worker) flush(ctx context.Context) error {
-	w.flushing.Lock()
-	defer w.flushing.Unlock()
+	if err := w.flushing.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer w.flushing.Release(1)
 	w.mu.Lock()
 	if w.index.pending == 0 {
 		w.mu.Unlock()

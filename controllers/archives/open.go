@@ -62,8 +62,10 @@ const credentialsLife = time.Minute
 
 // open returns the store. It opens it again if the RetentionArchive or the credentials have changed.
 func (w *worker) open(ctx context.Context) (Store, error) {
-	w.opening.Lock()
-	defer w.opening.Unlock()
+	if err := w.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer w.opening.Release(1)
 	w.mu.Lock()
 	s, failure, o := w.spec, w.failure(), &w.opened
 	w.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,20 +26,20 @@ import (
 type worker struct {
 	manager *Manager
 	name    string
-	uid     types.UID     // of the RetentionArchive
-	stop    func()        // ends run; nil until it runs
-	wake    wake.Signal   // of dispatch
-	attend  wake.Signal   // of upkeep
-	results wake.Signal   // of flushes
-	slots   *shares       // of requests to the API server
-	memory  *shares       // of bytes that were read and are not in a segment yet
-	large   chan struct{} // has room for the one that uses the memory for large records
+	uid     types.UID           // of the RetentionArchive
+	stop    func()              // ends run; nil until it runs
+	wake    wake.Signal         // of dispatch
+	attend  wake.Signal         // of upkeep
+	results wake.Signal         // of flushes
+	slots   *shares             // of requests to the API server
+	memory  *shares             // of bytes that were read and are not in a segment yet
+	large   *semaphore.Weighted // held by the one that uses the memory for large records
 
-	segment segment // the one that grows
-	opening sync.Mutex
-	opened  opened // the store; held while it is opened
+	segment segment             // the one that grows
+	opening *semaphore.Weighted // held while the store is opened
+	opened  opened
 
-	flushing sync.Mutex // held while the index is written
+	flushing *semaphore.Weighted // held while the index is written
 
 	mu       sync.Mutex
 	closed   bool // the RetentionArchive no longer exists
@@ -59,7 +60,8 @@ type worker struct {
 
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 	w := &worker{
-		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: make(chan struct{}, 1),
+		manager: m, name: a.Name, uid: a.UID, spec: spec{object: a}, slots: newShares(requestsMost), memory: newShares(memoryMost), large: semaphore.NewWeighted(1),
+		opening: semaphore.NewWeighted(1), flushing: semaphore.NewWeighted(1),
 		history: newHistory(), requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
 	w.segment.space = make(chan struct{})

@@ -36,6 +36,7 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 	}
 	repeated, add := x.repeated(later), q.adder()
 	var mu sync.Mutex
+	var failed error // of visit
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
 	for _, object := range x.objects {
@@ -46,8 +47,8 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err := ctx.Err(); err != nil { // visit has failed
-				return err
+			if failed != nil {
+				return failed
 			}
 			metas := part.metas[:0]
 			for _, m := range part.metas {
@@ -59,7 +60,8 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 					metas = append(metas, m)
 				}
 			}
-			return visit(join(metas, x.finished))
+			failed = visit(join(metas, x.finished))
+			return failed
 		})
 	}
 	if err := group.Wait(); err != nil {

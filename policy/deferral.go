@@ -23,11 +23,7 @@ func (r *Rule) moved(t time.Time) time.Time {
 		t = f.period(t).move(t)
 	}
 	for i := range r.Windows {
-		p := commonPeriod(r.Windows[:i+1], t)
-		if i > 0 { // t is a time at which the windows before are open
-			p.first = commonPeriod(r.Windows[:i], p.closed).opens
-		}
-		t = p.move(t)
+		t = commonPeriod(r.Windows[:i+1], t).move(t)
 	}
 	return t
 }

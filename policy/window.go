@@ -143,14 +143,15 @@ func (w *Windows) lastOpen(t time.Time) time.Time {
 }
 
 // commonPeriod gives the period that contains t, or else the next one, of the times at which all of the windows are open. Its open time
-// ends when the first of the windows that are open at its beginning closes. It is empty if a hundred openings have no such time.
+// ends when the first of the windows that are open at its beginning closes. Its first due time is the first time at which all but the last
+// are open: they have moved what became due before. It is empty if a hundred openings have no such time.
 func commonPeriod(all []*Windows, t time.Time) (p period) {
 	if len(all) == 1 {
 		return all[0].period(t)
 	}
 	open, ok := settle(t, func(t time.Time) time.Time {
 		for _, w := range all {
-			t = Latest(t, w.opens(t))
+			t = Latest(t, w.period(t).opens) // which is remembered
 		}
 		return t
 	})
@@ -171,6 +172,7 @@ func commonPeriod(all []*Windows, t time.Time) (p period) {
 		}
 		return t
 	})
+	p.first = commonPeriod(all[:len(all)-1], p.closed).opens
 	return p
 }
 

@@ -73,8 +73,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\t_ = f.period(t).move(t)\n",
 	}, {
 		File: "policy/deferral.go",
-		Old:  "\t\tt = p.move(t)\n",
-		New:  "\t\t_ = p.move(t)\n",
+		Old:  "\t\tt = commonPeriod(r.Windows[:i+1], t).move(t)\n",
+		New:  "\t\t_ = commonPeriod(r.Windows[:i+1], t).move(t)\n",
 	}},
 	// Deferred objects are deleted as soon as the window opens or the freeze ends.
 	"no-spread": {{
@@ -83,8 +83,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\t_ = f.period(t).move(t)\n",
 	}, {
 		File: "policy/deferral.go",
-		Old:  "\t\tt = p.move(t)\n",
-		New:  "\t\t_ = p.move(t)\n",
+		Old:  "\t\tt = commonPeriod(r.Windows[:i+1], t).move(t)\n",
+		New:  "\t\t_ = commonPeriod(r.Windows[:i+1], t).move(t)\n",
 	}},
 	// A leader counts only its own deletions, and starts at zero.
 	"limits-in-memory": {{

@@ -39,8 +39,9 @@ func (r *Reporter) reportPreviews() {
 	r.previews = pendingCounts{since: end, took: end.Sub(now)}
 }
 
-// reportPreviewsSoon is reportPreviews in the middle of a report. It waits as long as the count took, so that one call is for all policies
-// that are ready by then: beside a million objects a call takes seconds, and the next one waits for a multiple of that.
+// reportPreviewsSoon is reportPreviews in the middle of a report. It waits until the report has taken twice as long as the one before,
+// so that one call is for all policies that are ready by then. Beside a million objects a call takes seconds, and the next one waits
+// for a multiple of that.
 func (r *Reporter) reportPreviewsSoon() {
 	if r.Clock.Since(r.counted) >= max(2*r.took, previewsWait) {
 		r.reportPreviews()

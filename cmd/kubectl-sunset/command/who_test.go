@@ -96,6 +96,7 @@ func TestWhoInAnArchive(t *testing.T) {
 	wants(t, run(t, "", "who", "job/report", "-n", "prod", "--url", url), command.ExitFindings, "No deletion found.", "The archive has no record")
 	wants(t, run(t, "", "who", "configmap/kept", "--url", url), command.ExitFindings, "No deletion found.")
 	wants(t, run(t, "", "who", "job/report", "--url", "file:///none"), command.ExitError, "file:///none")
+	wants(t, run(t, logOf(deletionLine("report", "deleted", `,"snapshot":"sunset-u-report"`)), "who", "job/report", "-f", "-"), command.ExitOK, "snapshot    sunset-u-report")
 	wants(t, run(t, logOf(deletionLine("report", "deleted", "")), "who", "job/report", "-f", "-", "--url", url), command.ExitOK, "line 1 of standard input", "archive "+url)
 	wants(t, run(t, "", "who", "job/report", "--url", url, "-o", "json"), command.ExitOK, `"result": "deleted"`, `"policy": "batch"`, `"line": 0`)
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -72,11 +73,43 @@ func install(t *testing.T, needed map[string]string) map[string]string {
 	return programs
 }
 
-// openBrowser starts a browser. Its only tab is empty.
+// browser is the browser of all tests, once one needs it.
+var browser struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+}
+
+// startBrowser starts a browser. On a machine with much work, one that has just started may end or not answer: that is no result of a
+// test.
+func startBrowser(path string) (ctx context.Context, err error) {
+	for range 3 {
+		var cancel func()
+		ctx, cancel = chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute)))
+		if err = chromedp.Do(ctx); err == nil {
+			return ctx, nil
+		}
+		cancel()
+	}
+	return nil, err
+}
+
+// stopBrowser ends the browser, if one was started.
+func stopBrowser() error {
+	if browser.ctx == nil {
+		return nil
+	}
+	return chromedp.Cancel(browser.ctx)
+}
+
+// openBrowser opens an empty tab. It shares the browser with other tests, but no storage.
 func openBrowser(t *testing.T) *tab {
 	t.Helper()
 	dir, programs := openPage(t)
-	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(chromedp.ExecPath(programs["chromium"]), chromedp.NoSandbox))
+	browser.once.Do(func() { browser.ctx, browser.err = startBrowser(programs["chromium"]) })
+	expect.NoError(t, browser.err)
+	ctx, cancel := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	return &tab{t, ctx, dir}
 }

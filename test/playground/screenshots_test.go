@@ -3,6 +3,7 @@
 package playground_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,15 +19,16 @@ import (
 
 var screenshots = flag.String("screenshots", "", "directory for all screenshots; empty for directories of artifacts")
 
-// TestMain writes a page with all screenshots.
+// TestMain ends the browser, and writes a page with all screenshots.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *screenshots == "" {
-		os.Exit(m.Run())
+	var err error
+	if *screenshots != "" {
+		err = os.MkdirAll(*screenshots, 0o755)
 	}
-	err := os.MkdirAll(*screenshots, 0o755)
 	code := m.Run()
-	if err == nil {
+	err = errors.Join(err, stopBrowser())
+	if *screenshots != "" && err == nil {
 		err = writeIndex(*screenshots)
 	}
 	if err != nil {

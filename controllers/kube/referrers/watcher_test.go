@@ -38,8 +38,10 @@ func TestWatcherFollowsReferrers(t *testing.T) {
 			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
 			watching(t, s, func(w *harness) {
 				w.expectDoubt("before a rule asks", references.ConfigMap, "no kind is watched")
-				w.Use(nil, configMaps)
-				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
+				w.change(func() { // nothing is served before it returns
+					w.Use(nil, configMaps)
+					w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
+				})
 				bubble.Pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
@@ -443,8 +445,10 @@ func TestExtractorsThatChange(t *testing.T) {
 			if i%2 == 0 {
 				declared = append(declared, references.Declared{From: appKind, To: references.Secret, Names: "object.spec.more"})
 			}
-			w.Use(declared, secrets)
-			w.expectDoubt("at once", references.Secret, "has not been listed yet")
+			w.change(func() { // nothing is served before it returns
+				w.Use(declared, secrets)
+				w.expectDoubt("at once", references.Secret, "has not been listed yet")
+			})
 			bubble.Pass(time.Second)
 			w.expectUses("reference of the first declaration", tls, 1)
 			w.expectUses("reference of the second declaration", secret("shop", "other"), 1-i%2)
@@ -520,8 +524,10 @@ func TestRuleAsksWhatNothingDeclares(t *testing.T) {
 		w.expectUses("listed", references.Target{Kind: app}, 0)
 		expect.Equal(t, "undeclared", policy.AsksReferences, undeclared(w))
 		w.index.Take()
-		w.Use([]references.Declared{ofApps, {From: fixture.Pods, To: app, Names: "[]"}}, asked)
-		w.expectDoubt("declared, but not listed", app, "Pod: it has not been listed yet")
+		w.change(func() { // nothing is served before it returns
+			w.Use([]references.Declared{ofApps, {From: fixture.Pods, To: app, Names: "[]"}}, asked)
+			w.expectDoubt("declared, but not listed", app, "Pod: it has not been listed yet")
+		})
 		expect.Equal(t, "undeclared after a declaration", 0, undeclared(w))
 		expect.Equal(t, "wavered", true, w.wavered(app))
 		w.Use([]references.Declared{ofApps}, asked)

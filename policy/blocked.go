@@ -72,7 +72,9 @@ func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 		return
 	}
 	alone := combine(s, own, t.now, inForce)
-	if v := alone.verdict(s, t.now); v.Action != Delete && (by.reason != NoCommonWindow || v.Reason != Deferred) {
+	v := alone.verdict(s, t.now)
+	t.changes(v)
+	if v.Action != Delete && (by.reason != NoCommonWindow || v.Reason != Deferred) {
 		return
 	}
 	b := &t.policy(name).Blocked
@@ -81,9 +83,7 @@ func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 	}
 	b.Subjects++
 	b.By[Blocker{by.rule.ID, by.reason}]++
-	if first := (BlockedSample{alone.due.rule, s.Namespace, s.Name}); b.Sample.Rule == nil || first.compare(b.Sample) < 0 {
-		b.Sample = first
-	}
+	b.Sample = b.Sample.first(BlockedSample{alone.due.rule, s.Namespace, s.Name})
 	other := t.policy(by.rule.ID.Policy)
 	if other.Blocks == nil {
 		other.Blocks = map[string]int64{}
@@ -101,8 +101,12 @@ func (all *votes) deferringOther(policy string) *Rule {
 	return nil
 }
 
-func (s BlockedSample) compare(o BlockedSample) int {
-	return cmp.Or(strings.Compare(s.Namespace, o.Namespace), strings.Compare(s.Name, o.Name))
+// first returns the first of two samples by namespace and name. A sample without a rule is none.
+func (s BlockedSample) first(o BlockedSample) BlockedSample {
+	if s.Rule == nil || o.Rule != nil && cmp.Or(strings.Compare(o.Namespace, s.Namespace), strings.Compare(o.Name, s.Name)) < 0 {
+		return o
+	}
+	return s
 }
 
 // addOverridden counts a subject that would be deleted by the rules of one policy alone, if no override suspended any of them.
@@ -117,7 +121,9 @@ func (t *Stats) addOverridden(s Subject, own []Evaluation) {
 		}
 		return inForce(r)
 	})
-	if alone.verdict(s, t.now).Action != Delete {
+	v := alone.verdict(s, t.now)
+	t.changes(v)
+	if v.Action != Delete {
 		return
 	}
 	stats := t.policy(own[0].Rule.ID.Policy)

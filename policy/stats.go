@@ -27,6 +27,7 @@ type Stats struct {
 	waiting []Evaluation // a buffer
 	now     time.Time
 	next    time.Time // when the counts change even if no subject changes; zero for never
+	pending bool      // rules wait for approval; what they would delete within a week changes all the time
 }
 
 // PolicyStats are the counts of one policy. Each subject counts once.
@@ -183,6 +184,7 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		return
 	}
 	verdict := supposing(s, all, policy, base, t.now)
+	t.changes(verdict)
 	stats := t.policy(policy[0].Rule.ID.Policy)
 	due := false
 	for i := range policy {
@@ -198,6 +200,7 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		stats.Pending.add(s.Namespace, t.change(s, all, policy, was))
+		t.pending = true
 	}
 	stats.Add(own)
 	t.addBlocked(s, policy, base)
@@ -228,7 +231,7 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 		kept = NoCommonWindow
 	}
 	if slices.Contains(lasting, kept) && inForce(r.Rule) == acting {
-		rule.addKept(s, kept)
+		rule.addKept(kept, 1, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))
 	}
 	due = verdict.Action != Keep && vote.isDue()
 	if due {
@@ -246,13 +249,17 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 	return due
 }
 
-// addKept counts a subject that the rule keeps.
-func (r *RuleStats) addKept(s Subject, reason Reason) {
+// addKept counts subjects that the rule keeps; names are those of the first.
+func (r *RuleStats) addKept(reason Reason, objects int64, names ...string) {
 	if r.Kept == nil {
 		r.Kept = map[Reason]Kept{}
 	}
 	k := r.Kept[reason]
-	r.Kept[reason] = Kept{k.Objects + 1, keepFirst(k.First, FailingKept, strings.Compare, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))}
+	k.Objects += objects
+	for _, name := range names {
+		k.First = keepFirst(k.First, FailingKept, strings.Compare, name)
+	}
+	r.Kept[reason] = k
 }
 
 func (t *Stats) policy(name string) *PolicyStats {
@@ -272,6 +279,15 @@ func (t *PolicyStats) rule(name string) *RuleStats {
 		t.Rules[name] = r
 	}
 	return r
+}
+
+// changes records that the counts change when a verdict does.
+func (t *Stats) changes(v Verdict) {
+	for _, at := range []time.Time{v.Due, v.Again} {
+		if at.After(t.now) {
+			t.next = Soonest(t.next, at)
+		}
+	}
 }
 
 // due counts one subject that is due at a time, and records when the counts will change because of it.

@@ -276,6 +276,55 @@ func TestRulesThatDoNotSelectMakeNoDifference(t *testing.T) {
 	}
 }
 
+// TestStatsOfSomeAndOfOthers: merged counts of some subjects and of the others are the counts of all.
+func TestStatsOfSomeAndOfOthers(t *testing.T) {
+	var cases []subjectCase
+	stats := func() *policy.Stats {
+		s := policy.NewStats(now)
+		s.Teams["team-a"] = policy.Team{}
+		return s
+	}
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
+		w.subject.Namespace, w.subject.Name = []string{"team-a", "team-b"}[r.Intn(2)], fmt.Sprint(len(cases))
+		w = w.with(func(rule *policy.Rule) { rule.Unapproved = r.Intn(40) == 0 })
+		if cases = append(cases, w); len(cases) < 50 {
+			return true
+		}
+		all, merged := stats(), stats()
+		some := map[string]*policy.Stats{"team-a": merged.For("team-a"), "team-b": merged.For("team-b")}
+		for _, w := range cases {
+			all.Add(w.subject, w.evaluations)
+			some[w.subject.Namespace].Add(w.subject, w.evaluations)
+		}
+		merged.Merge(some["team-a"])
+		merged.Merge(some["team-b"])
+		cases = nil
+		return cmp.Equal(all, merged, cmpopts.IgnoreUnexported(policy.Stats{}), cmpopts.EquateEmpty()) && all.Changes().Equal(merged.Changes())
+	})
+}
+
+// TestStatsHold: the counts of a subject are the same until they no longer hold.
+func TestStatsHold(t *testing.T) {
+	held := 0
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
+		for i := range w.evaluations {
+			w.evaluations[i].Rank.Excess = false // such a subject is due at any time
+		}
+		later := now.Add(time.Duration(1+r.Intn(48)) * 30 * time.Minute)
+		before, after := policy.NewStats(now), policy.NewStats(later)
+		before.Add(w.subject, w.evaluations)
+		after.Add(w.subject, w.evaluations)
+		if !before.HoldsAt(later) {
+			return true
+		}
+		held++
+		return cmp.Equal(before, after, cmpopts.IgnoreUnexported(policy.Stats{}))
+	})
+	if held < rounds/10 {
+		t.Errorf("only %d of %d counts hold", held, rounds)
+	}
+}
+
 // foresees is the decision, or the forecast if the policy is not in force.
 func (w subjectCase) foresees(policyName string) policy.Verdict {
 	for _, r := range w.evaluations {

@@ -26,12 +26,19 @@ func (t *Stats) addTeam(team Team, s Subject, evaluations []Evaluation) {
 			if verdict.Action != Keep && r.vote(&s, t.now, supposed).isDue() {
 				t.due(&c, verdict.Due, Amount{})
 			}
-			if team[r.Rule.ID] == nil {
-				team[r.Rule.ID] = &Count{}
-			}
-			team[r.Rule.ID].Add(c)
+			team.rule(r.Rule.ID).Add(c)
 		}
 	}
+}
+
+// rule gives the count of one rule.
+func (t Team) rule(id RuleID) *Count {
+	c := t[id]
+	if c == nil {
+		c = &Count{}
+		t[id] = c
+	}
+	return c
 }
 
 // tried gives the evaluations as if overrides of dry-run RetentionPolicies were in force.

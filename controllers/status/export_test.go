@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -104,3 +105,17 @@ func (r *Reporter) WritesAfter(took time.Duration) (least, most time.Duration) {
 	r.took = took
 	return r.writingTime()
 }
+
+// Counts are the known counts of namespaces.
+type Counts struct{ known knownCounts }
+
+// Count counts the subjects of an index. All counts change at until; zero for never.
+func (c *Counts) Count(snapshot *policy.Snapshot, x *index.Index, now, until time.Time) *policy.Stats {
+	stats := policy.NewStats(now)
+	c.known.begin(snapshot, now, until)
+	c.known.add(x, stats)
+	return stats
+}
+
+// Known returns for how many namespaces of an index counts are known.
+func (c *Counts) Known(x *index.Index) int { return len(c.known.counts[x]) }

@@ -79,10 +79,11 @@ type Reporter struct {
 	counted    time.Time             // when the last count began
 	took       time.Duration         // how long it took, with preparing the statuses
 	changes    time.Time             // when the counts change because time passes
-	summarized time.Time             // when the log last contained a summary
-	previews   pendingCounts         // counts for Gates
-	writes     writes                // of statuses
-	reading    time.Duration         // how long the current report has read statuses
+	known      knownCounts
+	summarized time.Time     // when the log last contained a summary
+	previews   pendingCounts // counts for Gates
+	writes     writes        // of statuses
+	reading    time.Duration // how long the current report has read statuses
 }
 
 // Ledgers is the state of the ledgers that a Reporter reads.
@@ -296,10 +297,11 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 			all.Teams[p.Namespace] = policy.Team{}
 		}
 	}
-	gauges := &gauges{}
+	gauges, everywhere := &gauges{}, r.changesEverywhere(snapshot)
+	r.known.begin(snapshot, r.counted, everywhere)
 	for _, k := range kinds {
 		all.Reasons = map[policy.Reason]int64{}
-		k.Index.ScanAfter(all.AddAfter)
+		r.known.add(k.Index, all)
 		gauges.kind(k, all.Reasons)
 		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
 			gauges.uncountedPods(all.UncountedPods)
@@ -309,10 +311,8 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	gauges.nodes(snapshot, v.nodes)
 	gauges.storage(snapshot, all, v.nodes)
 	gauges.references(r.References, v.referrers, v.compiled.Asked)
-	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
+	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), everywhere)
 	for _, p := range snapshot.Policies() {
-		_, changes := snapshot.Deferral(p, r.counted)
-		r.changes = policy.Soonest(r.changes, changes)
 		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)
 			r.changes = policy.Soonest(r.changes, kept.EasesAt)
@@ -320,6 +320,16 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	}
 	gauges.publish()
 	return all
+}
+
+// changesEverywhere returns when windows, freezes and periods of enforcement begin or end; zero for never.
+func (r *Reporter) changesEverywhere(snapshot *policy.Snapshot) time.Time {
+	first := enforcedUntil(snapshot, r.counted)
+	for _, p := range snapshot.Policies() {
+		_, changes := snapshot.Deferral(p, r.counted)
+		first = policy.Soonest(first, changes)
+	}
+	return first
 }
 
 // dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may

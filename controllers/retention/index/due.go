@@ -44,7 +44,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		}
 		row := heap.Pop(&x.schedule).(*FactRow)
 		row.setDue(time.Time{})
-		if row.gone {
+		if row.is(isGone) {
 			continue
 		}
 		subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
@@ -59,9 +59,9 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 				x.reschedule(row)
 			}
 		case verdict.Action == policy.Wait:
-			if !row.handedOver && row.expected(subject, evaluations, now).Rule != nil {
+			if !row.is(isHandedOver) && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)
-				row.handedOver = true
+				row.set(isHandedOver, true)
 			}
 			x.setNextDue(row, now)
 			x.reschedule(row)
@@ -108,7 +108,7 @@ func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]
-	if row == nil || row.gone {
+	if row == nil || row.is(isGone) {
 		return j, false
 	}
 	return x.decide(row, now), true
@@ -120,7 +120,7 @@ func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[t.UID]
-	if row == nil || row.gone || row.version() != t.ResourceVersion || !x.synced {
+	if row == nil || row.is(isGone) || row.version() != t.ResourceVersion || !x.synced {
 		return v, false
 	}
 	return x.decide(row, now).Verdict, true
@@ -144,12 +144,13 @@ func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]
-	if row == nil || row.gone {
+	if row == nil || row.is(isGone) {
 		return j, false
 	}
 	if j = x.decide(row, now); j.Permit.Valid() {
-		row.leaving = true
+		row.set(isLeaving, true)
 		x.delist(row, now)
+		x.change(row.partition.namespace)
 	}
 	return j, true
 }
@@ -164,9 +165,10 @@ func (x *Index) Release(uid types.UID, now time.Time) {
 }
 
 func (x *Index) release(row *FactRow, now time.Time) {
-	if row.leaving {
-		row.leaving = false
+	if row.is(isLeaving) {
+		row.set(isLeaving, false)
 		x.enlist(row, now)
+		x.change(row.partition.namespace)
 	}
 }
 
@@ -191,11 +193,12 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	case row.version() != s.ResourceVersion:
 		x.release(row, now)
 	default:
-		row.gone, row.leaving = true, false
+		row.set(isGone, true)
+		row.set(isLeaving, false)
 		row.setDue(time.Time{})
 		x.unschedule(row)
 		x.delist(row, now)
-		x.version++
+		x.change(row.partition.namespace)
 	}
 }
 
@@ -207,10 +210,10 @@ func (x *Index) Undelete(uid types.UID, now time.Time) (known bool) {
 	if row == nil {
 		return false
 	}
-	if row.gone {
-		row.gone = false
+	if row.is(isGone) {
+		row.set(isGone, false)
 		x.enlist(row, now)
-		x.version++
+		x.change(row.partition.namespace)
 	}
 	return true
 }

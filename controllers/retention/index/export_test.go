@@ -18,7 +18,7 @@ func (x *Index) Consistent() error {
 			return fmt.Errorf("%s is at index %d of the schedule and has slot %d", row.uid(), i+1, row.slot)
 		case x.rows[row.uid()] != row:
 			return fmt.Errorf("%s is scheduled and has no row", row.uid())
-		case row.gone || !row.isScheduled():
+		case row.is(isGone) || !row.isScheduled():
 			return fmt.Errorf("%s is scheduled without a due time", row.uid())
 		case i > 0 && x.schedule.Less(i, (i-1)/2):
 			return fmt.Errorf("%s comes after a row with a later due time", row.uid())
@@ -34,8 +34,13 @@ func (x *Index) Consistent() error {
 		}
 	}
 	for s := range x.eachPartition {
-		if s.rows != rows[s] {
-			return fmt.Errorf("%s has %d rows and counts %d", s.namespace, rows[s], s.rows)
+		if len(s.rows) != rows[s] {
+			return fmt.Errorf("%s has %d rows, and its partition %d", s.namespace, rows[s], len(s.rows))
+		}
+		for i, row := range s.rows {
+			if x.rows[row.uid()] != row || int(row.place) != i {
+				return fmt.Errorf("%s has place %d, and is at %d", row.uid(), row.place, i)
+			}
 		}
 	}
 	return x.rankedConsistently()

@@ -27,6 +27,8 @@ type Index struct {
 	rows        map[types.UID]*FactRow
 	schedule    schedule
 	partitions  map[string][]*partition // by namespace; only partitions with rows
+	changed     map[string]uint64       // by namespace with rows, the version of its last change of its own
+	changedAll  uint64                  // the version of the last change everywhere
 	ranks       map[policy.RuleID]*ranks
 	returns     returns
 	about       []int32             // reused
@@ -46,7 +48,7 @@ type partitionKey struct {
 // partition is a place and the rules that apply there.
 type partition struct {
 	partitionKey
-	rows  int
+	rows  []*FactRow
 	stale int // rows with facts that should be requested again
 	rules partitionRules
 }
@@ -60,6 +62,7 @@ func New(kind schema.GroupKind, wake func()) *Index {
 		snapshot:   &policy.Snapshot{},
 		rows:       map[types.UID]*FactRow{},
 		partitions: map[string][]*partition{},
+		changed:    map[string]uint64{},
 		ranks:      map[policy.RuleID]*ranks{},
 	}
 }
@@ -80,7 +83,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
-	x.version++
+	x.changeAll()
 	changed := map[*partition]partitionRules{} // the previous rules
 	for s := range x.eachPartition {
 		next := x.rulesOf(snapshot, s.partitionKey)
@@ -94,10 +97,8 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		return
 	}
 	var affected []*FactRow
-	for _, row := range x.rows {
-		if _, ok := changed[row.partition]; ok {
-			affected = append(affected, row)
-		}
+	for s := range changed {
+		affected = append(affected, s.rows...)
 	}
 	for _, row := range affected {
 		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
@@ -111,7 +112,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		if before := changed[row.partition]; row.isEdited(&before) {
 			row.streak = 0 // a user has edited the rule
 		}
-		row.handedOver = false // another rule may decide now, and its ledger has no entry
+		row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
 		decide(row, now)
 	}
 	for _, uid := range ranked {
@@ -221,22 +222,57 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
+// Namespace describes the subjects in a namespace.
+type Namespace struct {
+	Version  uint64 // changes whenever the result of ScanNamespaces has changed there, and is never the same again
+	Subjects int    // how many there are
+	Rules    int    // how many rules apply there
+}
+
+// Namespaces returns the namespaces with subjects, "" for cluster-scoped ones.
+func (x *Index) Namespaces() map[string]Namespace {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := make(map[string]Namespace, len(x.partitions))
+	for namespace, partitions := range x.partitions {
+		n := Namespace{Version: max(x.changed[namespace], x.changedAll)}
+		for _, s := range partitions {
+			n.Subjects, n.Rules = n.Subjects+len(s.rows), len(s.rules.Rules)
+		}
+		all[namespace] = n
+	}
+	return all
+}
+
+// change records that the subjects of a namespace, or the decisions about them, have changed.
+func (x *Index) change(namespace string) {
+	x.version++
+	x.changed[namespace] = x.version
+}
+
+// changeAll records that subjects or decisions may have changed everywhere.
+func (x *Index) changeAll() {
+	x.version++
+	x.changedAll = x.version
+	clear(x.changed)
+}
+
 // setNextDue sets the time of the next evaluation of a row.
 func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	row.setDue(time.Time{})
-	if row.gone {
+	if row.is(isGone) {
 		return
 	}
 	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	verdict, _ := policy.Decide(subject, evaluations, now)
 	early := verdict.Due.Add(-row.partition.rules.ahead)
-	row.handedOver = row.handedOver && verdict.Action == policy.Wait && !early.After(now)
+	row.set(isHandedOver, row.is(isHandedOver) && verdict.Action == policy.Wait && !early.After(now))
 	switch {
 	case policy.NeedsEligibleSincePatch(subject, evaluations, now):
 		row.setDue(now)
 	case verdict.Action == policy.Wait && row.partition.rules.ahead > 0 && early.After(now):
 		row.setDue(early)
-	case verdict.Action == policy.Wait && !row.handedOver && row.expected(subject, evaluations, now).Rule != nil:
+	case verdict.Action == policy.Wait && !row.is(isHandedOver) && row.expected(subject, evaluations, now).Rule != nil:
 		row.setDue(now)
 	case verdict.Action != policy.Keep:
 		row.setDue(verdict.Due)

@@ -38,7 +38,8 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known, gap := x.rows, !x.synced
-	x.listing, x.version = from, x.version+1
+	x.listing = from
+	x.changeAll()
 	x.rows = make(map[types.UID]*FactRow, len(rows))
 	x.partitions = map[string][]*partition{}
 	for _, row := range rows {
@@ -54,7 +55,7 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 		x.rows[row.uid()] = row
 	}
 	for uid, row := range known {
-		if (row.leaving || row.gone) && x.rows[uid] == nil {
+		if (row.is(isLeaving) || row.is(isGone)) && x.rows[uid] == nil {
 			x.recordDeparture(row, now)
 		}
 	}
@@ -105,7 +106,7 @@ func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 		}
 	}
 	x.listing.Layouts = from.Layouts
-	x.version++
+	x.changeAll()
 }
 
 // compare compares the version of a row with the known one of the same subject. A subject that the index does not know
@@ -135,7 +136,7 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 		x.setStreak(row, now)
 	}
 	x.rows[row.uid()] = row
-	x.version++
+	x.change(row.partition.namespace)
 	x.enlist(row, now)
 	x.setNextDue(row, now)
 	x.reschedule(row)
@@ -166,7 +167,6 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 		x.delist(old, now)
 		x.drop(old)
 		x.recordDeparture(old, now)
-		x.version++
 	}
 }
 
@@ -179,7 +179,8 @@ func (x *Index) join(row *FactRow) {
 		x.linkRanks(shared)
 		x.partitions[at.namespace] = append(x.partitions[at.namespace], shared)
 	}
-	shared.rows++
+	shared.rows = append(shared.rows, row)
+	row.place = int32(len(shared.rows) - 1)
 	if row.IsStale() {
 		shared.stale++
 	}
@@ -211,17 +212,23 @@ func (x *Index) eachPartition(visit func(*partition) bool) {
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
+	shared := row.partition
 	if row.IsStale() {
-		row.partition.stale--
+		shared.stale--
 	}
-	if row.partition.rows--; row.partition.rows > 0 {
+	x.change(shared.namespace)
+	last := len(shared.rows) - 1
+	shared.rows[row.place], shared.rows[last].place = shared.rows[last], row.place
+	shared.rows[last] = nil
+	if shared.rows = shared.rows[:last]; last > 0 {
 		return
 	}
-	here := x.partitions[row.partition.namespace]
-	if here = slices.DeleteFunc(here, func(s *partition) bool { return s == row.partition }); len(here) == 0 {
-		delete(x.partitions, row.partition.namespace)
+	here := x.partitions[shared.namespace]
+	if here = slices.DeleteFunc(here, func(s *partition) bool { return s == shared }); len(here) == 0 {
+		delete(x.partitions, shared.namespace)
+		delete(x.changed, shared.namespace)
 	} else {
-		x.partitions[row.partition.namespace] = here
+		x.partitions[shared.namespace] = here
 	}
 }
 
@@ -233,5 +240,5 @@ func (x *Index) MarkIncomplete(from uint64) {
 		return
 	}
 	x.synced = false
-	x.version++
+	x.changeAll()
 }

@@ -15,7 +15,9 @@ import (
 func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 	sameVersion := old != nil && old.version() == r.version()
 	if old != nil {
-		r.gone, r.leaving, r.streak = old.gone && sameVersion, old.leaving, old.streak
+		r.set(isGone, old.is(isGone) && sameVersion)
+		r.set(isLeaving, old.is(isLeaving))
+		r.streak = old.streak
 	}
 	gap = gap && old != nil && !sameVersion
 	for i := range r.facts {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
@@ -194,6 +195,8 @@ type player struct {
 	versions int
 	listings uint64
 	ops      []string
+	shown    map[types.UID]shown // at the last comparison, of the versions of their namespaces
+	shownAt  map[string]uint64
 }
 
 // cluster has the keys of rules of ClusterRetentionPolicies, own those of RetentionPolicies. Rule c has no startTime.
@@ -660,12 +663,11 @@ func (p *player) compare(t *testing.T) {
 	p.harness.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		got[s.UID] = shown{s, slices.Clone(evaluations)}
 	})
-	if !maps.EqualFunc(want, got, func(a, b shown) bool {
-		return a.Subject == b.Subject && slices.EqualFunc(a.Evaluations, b.Evaluations, sameEvaluation)
-	}) {
+	if !maps.EqualFunc(want, got, sameShown) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
 	}
+	p.compareVersions(t, got)
 	for _, r := range p.model.snapshot.Rules(fixture.Jobs.GroupKind()) {
 		has := p.model.synced && p.model.listing.Kind == fixture.Jobs && p.model.layoutIn(r.Namespace).Has(r.Key)
 		for uid, row := range p.model.rows {
@@ -675,6 +677,38 @@ func (p *player) compare(t *testing.T) {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}
+}
+
+// compareVersions checks that what Scan passes is the same as before in each namespace whose version is the same, and that
+// ScanNamespaces passes it too.
+func (p *player) compareVersions(t *testing.T, all map[types.UID]shown) {
+	t.Helper()
+	versions := map[string]uint64{}
+	for name, namespace := range p.harness.Namespaces() {
+		versions[name] = namespace.Version
+		here, before := map[types.UID]shown{}, map[types.UID]shown{}
+		p.harness.ScanNamespaces(sets.New(name), func(s policy.Subject, evaluations []policy.Evaluation, _ policy.Was) {
+			here[s.UID] = shown{s, slices.Clone(evaluations)}
+		})
+		for uid, s := range all {
+			if _, found := here[uid]; found != (s.Subject.Namespace == name) {
+				t.Fatalf("%s in namespace %q: passed for namespace %q: %v, after %v", uid, s.Subject.Namespace, name, found, p.ops)
+			}
+		}
+		for uid, s := range p.shown {
+			if s.Subject.Namespace == name {
+				before[uid] = s
+			}
+		}
+		if p.shownAt[name] == namespace.Version && !maps.EqualFunc(before, here, sameShown) {
+			t.Fatalf("namespace %q changed without another version after %v", name, p.ops)
+		}
+	}
+	p.shown, p.shownAt = all, versions
+}
+
+func sameShown(a, b shown) bool {
+	return a.Subject == b.Subject && slices.EqualFunc(a.Evaluations, b.Evaluations, sameEvaluation)
 }
 
 func sameEvaluation(a, b policy.Evaluation) bool {

@@ -98,7 +98,7 @@ func (x *Index) rankElsewhere(row *FactRow, before []*ranks, changed func([]type
 
 // member returns the row as a candidate for the ranking of a rule of its partition; ok is false if the rule does not rank it.
 func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
-	if r.gone || r.leaving {
+	if r.is(isGone) || r.is(isLeaving) {
 		return m, false
 	}
 	subject, facts := r.Subject(), policy.Facts{}
@@ -117,6 +117,6 @@ func (x *Index) reevaluate(changed []types.UID, but *FactRow, now time.Time) {
 			continue
 		}
 		x.replan(row, now)
-		x.version++
+		x.change(row.partition.namespace)
 	}
 }

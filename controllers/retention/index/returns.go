@@ -118,7 +118,7 @@ func (x *Index) recordDeparture(row *FactRow, now time.Time) {
 	switch d, known := x.returns.departed(name, row.uid()); {
 	case known:
 		x.returns.record(name, row.uid(), d.streak, now)
-	case row.leaving:
+	case row.is(isLeaving):
 		x.returns.record(name, row.uid(), row.nextStreak(), now)
 	default:
 		x.returns.forget(name)

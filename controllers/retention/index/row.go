@@ -27,14 +27,30 @@ type FactRow struct {
 	// Nanoseconds of the times above.
 	createdNanos, dueNanos int32
 
-	slot       int32  // 1 + index in the schedule; 0 if it is not scheduled
-	uidEnds    uint32 // end of the UID in text
-	nameEnds   uint16
-	flags      policy.Flags
-	streak     uint8 // how often in a row an object of its name was re-created; see returns
-	gone       bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Undelete
-	leaving    bool  // a DELETE is in flight
-	handedOver bool  // it waits, and was handed over Ahead of its due time
+	slot     int32  // 1 + index in the schedule; 0 if it is not scheduled
+	place    int32  // index in the rows of the partition
+	uidEnds  uint16 // end of the UID in text
+	nameEnds uint16
+	flags    policy.Flags
+	streak   uint8 // how often in a row an object of its name was re-created; see returns
+	state    state
+}
+
+// state is what has been done about a row.
+type state uint8
+
+const (
+	isGone       state = 1 << iota // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Undelete
+	isLeaving                      // a DELETE is in flight
+	isHandedOver                   // it waits, and was handed over Ahead of its due time
+)
+
+func (r *FactRow) is(s state) bool { return r.state&s != 0 }
+
+func (r *FactRow) set(s state, on bool) {
+	if r.state &^= s; on {
+		r.state |= s
+	}
 }
 
 // fact is policy.Facts of one column, packed.
@@ -175,11 +191,11 @@ func (l *Columns) Covers(o *Columns) bool {
 	return true
 }
 
-// longestName is far more than the 253 characters that the API server permits.
-const longestName = math.MaxUint16
+// longestName is far more than the 253 characters of a name, and the 36 of a UID, that the API server writes.
+const longestName = math.MaxUint16 / 2
 
-// NewFactRow packs a subject with its facts, one for each column of the layout. It truncates a name that is too long for
-// any object: no object has such a name, so none is deleted by it.
+// NewFactRow packs a subject with its facts, one for each column of the layout. It truncates a name or UID that is too long
+// for any object: no object has such a name or UID, so none is deleted by it.
 func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	return NewSparseFactRow(s, l, slices.All(facts))
 }
@@ -187,13 +203,13 @@ func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 // NewSparseFactRow is NewFactRow for facts of only some columns, in their order. The rules of the other columns do not select
 // the subject, and it has no mark of theirs.
 func NewSparseFactRow(s policy.Subject, l *Columns, facts iter.Seq2[int, policy.Facts]) *FactRow {
-	s.Name = s.Name[:min(len(s.Name), longestName)]
+	s.Name, s.UID = s.Name[:min(len(s.Name), longestName)], s.UID[:min(len(s.UID), longestName)]
 	r := &FactRow{
 		partition: &partition{partitionKey: partitionKey{s.Namespace, l}}, // until it joins an index
 		ownTTL:    s.OwnTTL,
 		text:      s.Name + string(s.UID) + s.ResourceVersion,
 		nameEnds:  uint16(len(s.Name)),
-		uidEnds:   uint32(len(s.Name) + len(s.UID)),
+		uidEnds:   uint16(len(s.Name) + len(s.UID)),
 		flags:     s.Flags,
 	}
 	r.created, r.createdNanos = pack(s.Created)

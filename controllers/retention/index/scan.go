@@ -3,7 +3,6 @@
 package index
 
 import (
-	"maps"
 	"runtime"
 	"slices"
 
@@ -42,25 +41,19 @@ func (x *Index) scan(all []*FactRow, visit func(policy.Subject, []policy.Evaluat
 func (x *Index) copyRows() []*FactRow {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.AppendSeq(make([]*FactRow, 0, len(x.rows)), maps.Values(x.rows))
+	rows := make([]*FactRow, 0, len(x.rows))
+	for s := range x.eachPartition {
+		rows = append(rows, s.rows...)
+	}
+	return rows
 }
 
 func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := 0
 	for namespace := range namespaces {
 		for _, s := range x.partitions[namespace] {
-			n += s.rows
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	rows = make([]*FactRow, 0, n)
-	for _, row := range x.rows {
-		if namespaces.Has(row.partition.namespace) {
-			rows = append(rows, row)
+			rows = append(rows, s.rows...)
 		}
 	}
 	return rows
@@ -70,7 +63,7 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
-		if !row.gone && x.rows[row.uid()] == row {
+		if !row.is(isGone) && x.rows[row.uid()] == row {
 			past.row = row
 			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
 		}

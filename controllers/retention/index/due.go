@@ -58,15 +58,12 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 				row.setDue(verdict.Due)
 				x.reschedule(row)
 			}
-		case verdict.Action == policy.Wait:
-			if !row.handedOver && row.expected(subject, evaluations, now).Rule != nil {
+		default:
+			if verdict.Action == policy.Wait && !row.handedOver && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)
 				row.handedOver = true
 			}
 			x.setNextDue(row, now)
-			x.reschedule(row)
-		default:
-			row.setDue(verdict.Again)
 			x.reschedule(row)
 		}
 	}

@@ -72,6 +72,21 @@ func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation, now time.Time)
 	return false
 }
 
+// NextEligibleSincePatch returns the first time after now at which a mark of the subject must be moved to its start, which is too far
+// ahead at now; zero if there is none. Until then, NeedsEligibleSincePatch changes only with the facts and the rules.
+func NextEligibleSincePatch(s Subject, evaluations []Evaluation, now time.Time) (next time.Time) {
+	if s.Flags.Has(IsTerminating) {
+		return next
+	}
+	for i := range evaluations {
+		r := &evaluations[i]
+		if moved := r.movedAt(); r.writesMarks() && r.isEligible() && moved.After(now) {
+			next = Soonest(next, moved)
+		}
+	}
+	return next
+}
+
 // EligibleSincePatchOf gives all marks that the subject must carry at now: one for each rule without startTime that finds it
 // eligible. It is not valid if the subject carries these marks already. A correct mark does not change, an EarlierMark is moved to
 // the start, and marks of rules that no longer exist are removed.
@@ -130,9 +145,12 @@ func (r *Rule) writesMarks() bool {
 	return r.Mode == v1alpha1.Enforce && !r.suspended() && !r.Unapproved && !r.Unpermitted
 }
 
+// writesMarks reports whether the rule may write a mark on the subject now.
+func (r *Evaluation) writesMarks() bool { return r.marks() && r.isSure() && r.Rule.writesMarks() }
+
 // isMismarked reports whether a rule that may write finds that a mark is missing, too early, or must be removed.
 func (r *Evaluation) isMismarked(now time.Time) bool {
-	if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {
+	if !r.writesMarks() {
 		return false
 	}
 	if r.isEligible() {
@@ -151,10 +169,18 @@ func (r *Evaluation) isUnmarked() bool {
 // must not keep the object for hours.
 const maxMarkAhead = 30 * time.Second
 
-// isMarkedEarly reports whether the mark must be moved to the start, so that the start stays the same if the condition Unused
-// is removed.
+// movedAt is when the mark must be moved to the start, so that the start stays the same if the condition Unused is removed; zero if
+// the mark is at the start.
+func (r *Evaluation) movedAt() time.Time {
+	if r.Facts.EarlierMark.IsZero() {
+		return time.Time{}
+	}
+	return r.Facts.Start.Add(-maxMarkAhead)
+}
+
+// isMarkedEarly reports whether the mark must be moved now.
 func (r *Evaluation) isMarkedEarly(now time.Time) bool {
-	return !r.Facts.EarlierMark.IsZero() && !r.Facts.Start.After(now.Add(maxMarkAhead))
+	return !r.Facts.EarlierMark.IsZero() && !r.movedAt().After(now)
 }
 
 // Distrusted are the namespaces in which the next leader must ignore the marks of a rule. The zero value has no namespaces.

@@ -170,6 +170,38 @@ func TestEligibleSincePatchOf(t *testing.T) {
 	}
 }
 
+// TestNextEligibleSincePatch: when a mark must be moved to a start that is still too far ahead.
+func TestNextEligibleSincePatch(t *testing.T) {
+	ahead, since := now.Add(hour), markedAt(started)
+	at := ahead.Add(-30 * time.Second)
+	tests := map[string]struct {
+		flags       policy.Flags
+		evaluations []policy.Evaluation
+		want        time.Time
+	}{
+		"no rule":                                {0, nil, time.Time{}},
+		"a mark in the future":                   {0, evaluations(says("a", markedAt(ahead))), time.Time{}},
+		"a start in the future":                  {0, evaluations(says("a", since, movedTo(ahead))), at},
+		"a start in the future, and held":        {policy.IsHeld, evaluations(says("a", since, movedTo(ahead))), at},
+		"a start in the future, and terminating": {policy.IsTerminating, evaluations(says("a", since, movedTo(ahead))), time.Time{}},
+		"the first of two":                       {0, evaluations(says("a", since, movedTo(ahead.Add(1))), says("b", since, movedTo(ahead))), at},
+		"a start that is near enough":            {0, evaluations(says("a", since, movedTo(now.Add(30*time.Second)))), time.Time{}},
+		"a nanosecond too far":                   {0, evaluations(says("a", since, movedTo(now.Add(30*time.Second+1)))), now.Add(1)},
+		"one is near enough, and one is not":     {0, evaluations(says("a", since, movedTo(now)), says("b", since, movedTo(ahead))), at},
+		"no longer eligible":                     {0, evaluations(says("a", since, movedTo(ahead), changed(noLonger))), time.Time{}},
+		"references are unknown":                 {0, evaluations(says("a", since, movedTo(ahead), changed(inDoubt))), time.Time{}},
+		"a rule without facts moves no mark":     {0, evaluations(says("a", since, movedTo(ahead), notGathered)), time.Time{}},
+		"nor does a dry run":                     {0, evaluations(says("a", since, movedTo(ahead), dryRun)), time.Time{}},
+		"nor does a suspended rule":              {0, evaluations(says("a", since, movedTo(ahead), suspended)), time.Time{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := policy.NextEligibleSincePatch(policy.Subject{Flags: test.flags}, test.evaluations, now)
+			expect.Equal(t, "next", test.want, got)
+		})
+	}
+}
+
 func TestNewMarkIsRoundedUp(t *testing.T) {
 	tests := map[string]struct {
 		now  time.Time
@@ -213,6 +245,9 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 				}
 			}
 		}
+		if !needsPatchOnlyWhenSaid(w, at) {
+			return false
+		}
 		m := policy.EligibleSincePatchOf(w.subject, w.evaluations, at)
 		if !m.Valid() {
 			return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations, at)
@@ -240,6 +275,16 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 	if written < rounds/20 {
 		t.Errorf("only %d of %d cases have a patch", written, rounds)
 	}
+}
+
+// needsPatchOnlyWhenSaid reports whether a patch becomes necessary at the time of NextEligibleSincePatch, and at no other time.
+func needsPatchOnlyWhenSaid(w subjectCase, at time.Time) bool {
+	needs := func(at time.Time) bool { return policy.NeedsEligibleSincePatch(w.subject, w.evaluations, at) }
+	next := policy.NextEligibleSincePatch(w.subject, w.evaluations, at)
+	if next.IsZero() {
+		return needs(at) == needs(at.Add(policy.Week))
+	}
+	return next.After(at) && needs(next) && needs(next.Add(-1)) == needs(at)
 }
 
 func TestForgedMarkIsNeverBeforeCreation(t *testing.T) {

@@ -6,10 +6,14 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // unusedByWorkloads deletes Services that select nothing, and autoscalers of workloads that do not exist, after the quiet period.
@@ -47,6 +51,34 @@ func (w *env) missingTargetsAndSelectors() {
 		w.Errorf("deleted %s early after the Deployment", early)
 	}
 	w.stays(0, external)
+}
+
+// finishedWithoutPods deletes finished Jobs whose Pods are gone, after the quiet period.
+const finishedWithoutPods = `
+mode: Enforce
+rules:
+- name: jobs
+  target: {apiVersion: batch/v1, kind: Job}
+  eligible: finished(object) && references.count == 0
+  startTime: finishedAt(object)
+  ttl: 0s
+references:
+- from: {apiVersion: v1, kind: Pod}
+  to: Job.batch
+  names: object.metadata.?ownerReferences.orValue([]).map(o, o.kind == 'Job' && o.apiVersion.startsWith('batch/'), o.name)
+`
+
+// declaredOwners: a policy declares that Pods refer to the Job that owns them. A finished Job stays while one of its Pods exists.
+func (w *env) declaredOwners() {
+	w.Helper()
+	view := w.view(w.policy("jobs", finishedWithoutPods))
+	w.sunset(func(c *manager.Config) { c.Rest = view.Config() })
+	alone, owner := w.job("alone", cluster.Succeeded, 0), w.job("owner", cluster.Succeeded, 0)
+	w.finished(alone)
+	w.finished(owner)
+	expect.NoError(w, w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.namespace), client.MatchingLabels{batchv1.JobNameLabel: alone.Name}))
+	w.gone(alone)
+	w.stays(time.Second, owner)
 }
 
 // service creates a Service with a selector; without one it has no Pods of its own.

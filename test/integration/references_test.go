@@ -52,6 +52,7 @@ func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 		"marks follow references":      (*env).marksFollowReferences,
 		"an unreadable referrer keeps": (*env).whatCannotBeFollowedKeeps,
 		"missing targets, selectors":   (*env).missingTargetsAndSelectors,
+		"declared owners":              (*env).declaredOwners,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

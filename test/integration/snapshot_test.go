@@ -88,10 +88,14 @@ func (s *storage) snapshots() []unstructured.Unstructured {
 	return list.Items
 }
 
-// delayed waits until a policy is delayed for this reason, with this part of the message.
+// patienceWithQuiet is how long a test waits for a change that happens more than half a minute later, because a quiet period ends first.
+const patienceWithQuiet = 2 * patience
+
+// delayed waits until a policy is delayed for this reason, with this part of the message. The status says so 10 seconds after the claim is
+// due, which it is after a quiet period.
 func (w *env) delayed(p *v1alpha1.ClusterRetentionPolicy, reason, message string) {
 	w.Helper()
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+	w.statusWithin(patienceWithQuiet, p, func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionDelayed)
 		if c.Status != metav1.ConditionTrue || c.Reason != reason {
 			return errors.New("not delayed with reason " + reason)
@@ -122,7 +126,8 @@ func allowClaims(c *manager.Config) { c.Protection = c.Protection.Allow("Persist
 func TestClaimIsDeletedAfterItsSnapshot(t *testing.T) {
 	w := newEnv(t)
 	s := w.storage()
-	first := s.claim("first")
+	first, claim := s.claim("first"), s.claim("data")
+	w.annotate(claim, `"until its turn"`) // its quiet period passes meanwhile
 	s.driver.Fail(errors.New("no space is left"))
 	stop := w.sunset(allowClaims)
 	p := w.policy("claims", strings.ReplaceAll(claimsWithSnapshot, "CLASS", s.class))
@@ -132,21 +137,21 @@ func TestClaimIsDeletedAfterItsSnapshot(t *testing.T) {
 	w.gone(first)
 	for _, made := range s.snapshots() {
 		expect.NoError(t, w.Client.Delete(t.Context(), &made))
+		w.gone(&made)
 	}
 
 	s.driver.Hold(true)
-	claim := s.claim("data")
 	expect.NoError(t, os.WriteFile(s.file(claim), []byte("text"), 0o600))
+	w.annotate(claim, "null")
 	w.delayed(p, "SnapshotPending", "is not ready to use yet")
 	made := s.snapshots()
 	expect.Equal(t, "snapshots", 1, len(made))
 	w.event(w.namespace, "PersistentVolumeClaim", claim.Name, "VolumeSnapshot "+made[0].GetName()+" created by rule "+p.Name+"/claims")
 	stop()
 	w.sunset(allowClaims)
-	cluster.Eventually(t, patience, func() error { // a Pod may have used the claim while no controller looked
+	cluster.Eventually(t, patienceWithQuiet, func() error { // a Pod may have used the claim while no controller looked
 		return cluster.Want(len(s.snapshots()) == 2, "the other controller has taken no snapshot")
 	})
-	w.delayed(p, "SnapshotPending", "is not ready to use yet")
 	w.stays(3*time.Second, claim)
 	var manifest corev1.PersistentVolumeClaim
 	expect.NoError(t, json.Unmarshal([]byte(made[0].GetAnnotations()[v1alpha1.SnapshotClaimAnnotation]), &manifest))

@@ -56,8 +56,8 @@ var policyTable = map[string]Mutant{
 	},
 	"a mark with an unknown state is removed": {
 		File: "policy/eligible_since.go", Test: "./policy TestEligibleSincePatchOf",
-		Old: "if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {",
-		New: "if !r.marks() || !r.Known || !r.Rule.writesMarks() {",
+		Old: "return r.marks() && r.isSure() && r.Rule.writesMarks()",
+		New: "return r.marks() && r.Known && r.Rule.writesMarks()",
 	},
 	"a mode of another type counts as DryRun": {
 		File: "policy/parse.go", Test: "./policy TestLoadKeepsRatherThanGuesses",

@@ -58,15 +58,17 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 				row.setDue(verdict.Due)
 				x.reschedule(row)
 			}
-		case verdict.Action == policy.Wait:
-			if !row.is(isHandedOver) && row.expected(subject, evaluations, now).Rule != nil {
+		default:
+			if verdict.Action == policy.Wait && !row.is(isHandedOver) && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)
 				row.set(isHandedOver, true)
 			}
 			x.setNextDue(row, now)
 			x.reschedule(row)
-		default:
-			row.setDue(verdict.Again)
+				take(row.Subject(), verdict.Rule)
+				row.set(isHandedOver, true)
+			}
+			x.setNextDue(row, now)
 			x.reschedule(row)
 		}
 	}

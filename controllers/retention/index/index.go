@@ -279,6 +279,7 @@ func (x *Index) setNextDue(row *FactRow, now time.Time) {
 	default:
 		row.setDue(verdict.Again)
 	}
+	row.setDue(policy.Soonest(row.dueTime(), policy.NextEligibleSincePatch(subject, evaluations, now)))
 }
 
 // expected returns the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is

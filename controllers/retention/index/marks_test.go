@@ -211,6 +211,37 @@ func TestSubjectToMarkIsTakenAtOnce(t *testing.T) {
 	}
 }
 
+// TestMarkIsMovedWhenItsStartIsNear: a mark whose start is far ahead is moved later, without a change of the subject.
+func TestMarkIsMovedWhenItsStartIsNear(t *testing.T) {
+	start := now.Add(time.Hour)
+	near := start.Add(-30 * time.Second)
+	later := func(r *draft) { marked(start)(r); r.Facts[0].EarlierMark = now.Add(-time.Hour) }
+	for name, test := range map[string]struct {
+		rule  func(*policy.Rule) // besides marks
+		row   *index.FactRow
+		taken []string
+	}{
+		"waiting":               {nil, x(1, later), []string{"x"}},
+		"with a ledger":         {fixture.Counted, x(1, later), []string{"x"}},
+		"held":                  {nil, x(1, later, flags(policy.IsHeld)), []string{"x"}},
+		"kept among the newest": {keep(1), x(1, later), []string{"x"}},
+		"a dry run":             {fixture.Mode(v1alpha1.DryRun), x(1, later), never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := []func(*policy.Rule){marks}
+			if test.rule != nil {
+				options = append(options, test.rule)
+			}
+			w := newHarness(t, oneRule(options...), test.row)
+			expect.Equal(t, "taken before", never, w.take(near.Add(-1)))
+			expect.Equal(t, "taken", test.taken, w.take(near))
+			if j, _ := w.Claim("x", near); test.taken != nil {
+				expect.Equal(t, "annotation", `{"mark":"2026-03-01T13:00:00Z"}`, j.Marking.Annotation())
+			}
+		})
+	}
+}
+
 // TestTimeToLiveStartsWithTheMark: the subject is not due before the mark is written, and is due exactly one TTL later.
 func TestTimeToLiveStartsWithTheMark(t *testing.T) {
 	w := newHarness(t, oneRule(marks), x(1))

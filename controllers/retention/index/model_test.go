@@ -248,8 +248,11 @@ func (p *player) row(uid types.UID, version string, l *index.Columns) draft {
 		switch {
 		case key == "c":
 			facts.Marked = true
-			if p.Intn(2) == 0 {
+			switch {
+			case p.Intn(2) == 0:
 				facts.Start = time.Time{}
+			case facts.Eligible && p.Intn(2) == 0: // the condition Unused of a claim has changed after the mark
+				facts.EarlierMark = facts.Start.Add(-time.Duration(1+p.Intn(60)) * time.Minute)
 			}
 		case facts.Eligible && p.Intn(10) == 0:
 			facts.Start = time.Time{}

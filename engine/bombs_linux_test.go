@@ -109,3 +109,19 @@ func TestF30ObjectsInObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainIsBounded: the largest possible expressions are explained within seconds of the processor.
+func TestExplainIsBounded(t *testing.T) {
+	wide := strings.Repeat("object.a == 1 || ", 500) + "true"
+	deep := strings.Repeat("(object.a + ", 45) + "1" + strings.Repeat(" - object.b)", 45) + " == 1"
+	for _, text := range []string{wide, deep} {
+		r := rule()
+		r.Eligible = text
+		took := cpuOf(func() {
+			mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), engine.Surroundings{}, map[string]any{"a": int64(2), "b": int64(1)})
+		})
+		if took > 5*time.Second {
+			t.Errorf("%d characters took %s", len(text), took)
+		}
+	}
+}

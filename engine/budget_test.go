@@ -152,7 +152,7 @@ func TestEvaluationMemoryIsBounded(t *testing.T) {
 // patientCompiler has a deadline that a busy machine does not reach before the budget.
 func patientCompiler(t *testing.T) *engine.Compiler {
 	t.Helper()
-	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: 2 * time.Second})
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: longestRefusal / 2})
 	return c
 }
 

@@ -319,21 +319,6 @@ func TestExplainPanicIsAnError(t *testing.T) {
 	}
 }
 
-// TestExplainIsBounded: the largest possible expressions are explained within seconds.
-func TestExplainIsBounded(t *testing.T) {
-	wide := strings.Repeat("object.a == 1 || ", 500) + "true"
-	deep := strings.Repeat("(object.a + ", 45) + "1" + strings.Repeat(" - object.b)", 45) + " == 1"
-	for _, text := range []string{wide, deep} {
-		r := rule()
-		r.Eligible = text
-		started := time.Now()
-		mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), engine.Surroundings{}, map[string]any{"a": int64(2), "b": int64(1)})
-		if took := time.Since(started); took > 5*time.Second {
-			t.Errorf("%d characters took %s", len(text), took)
-		}
-	}
-}
-
 func TestExplainWhatRefers(t *testing.T) {
 	c, configMap := fixture.Compiler(t), object(t, "configmap")
 	rule := mustCompile(t, c, aboutConfigMaps("references.count == 1"))

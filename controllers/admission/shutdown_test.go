@@ -3,12 +3,14 @@
 package admission_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,21 +48,38 @@ func TestRequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
 		defer close(ended)
 		_ = server.Start(ctx)
 	}()
-	var held *tls.Conn
-	for end := time.Now().Add(20 * time.Second); held == nil; {
-		if held, err = tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}); err != nil && time.Now().After(end) {
+	var held net.Conn
+	for end := time.Now().Add(time.Minute); held == nil; {
+		if held, err = unfinished(address); err != nil && time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}
 	defer func() { _ = held.Close() }()
-	if _, err := fmt.Fprintf(held, "POST %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", admission.Path); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond) // until the server has read it
 	stop()
 	select {
 	case <-ended:
-	case <-time.After(12 * time.Second):
-		t.Error("the webhook still waits for a request 12s after the shutdown began")
+	case <-time.After(30 * time.Second): // controller-runtime would wait for a minute
+		t.Error("the webhook still waits for a request 30s after the shutdown began")
 	}
+}
+
+// unfinished opens a request that does not end, and returns its connection when the webhook reads its body.
+func unfinished(address string) (net.Conn, error) {
+	held, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(held, "POST %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{", admission.Path)
+	line := ""
+	if err == nil {
+		line, err = bufio.NewReader(held).ReadString('\n')
+	}
+	if err == nil && !strings.Contains(line, "100 Continue") {
+		err = fmt.Errorf("the webhook responds with %q", line)
+	}
+	if err != nil {
+		_ = held.Close()
+		return nil, err
+	}
+	return held, nil
 }

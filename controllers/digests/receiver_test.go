@@ -91,7 +91,7 @@ func TestWebhooksThatLie(t *testing.T) {
 			if test.edit != nil {
 				test.edit(w)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			err := h.Post(ctx, w)
 			switch {
@@ -140,7 +140,7 @@ func TestMailServersThatLie(t *testing.T) {
 				to.CABundle = bundle(h)
 			}
 			if test.timeout == 0 {
-				test.timeout = 20 * time.Second
+				test.timeout = time.Minute
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 			defer cancel()

@@ -4,6 +4,7 @@ package policyset
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -35,6 +36,11 @@ func Compiled(ctx context.Context, l *Reconciler) error {
 		}
 		return nil
 	})
+}
+
+// IsCompiling reports whether a check has failed because a change was not in force in time.
+func IsCompiling(err error) bool {
+	return errors.Is(err, errCompiling) || errors.Is(err, errPublishing)
 }
 
 // Marks returns the number of rules for which it is known which marks count.

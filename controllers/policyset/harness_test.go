@@ -150,6 +150,10 @@ func (l *harness) check(namespace string) ([]string, error) {
 	l.t.Helper()
 	_, err := l.Check(l.t.Context(), namespace)
 	l.compiled()
+	if l.Clock == l.clock && policyset.IsCompiling(err) { // the timeout is of real time, and a busy machine takes longer
+		_, err = l.Check(l.t.Context(), namespace)
+		l.compiled()
+	}
 	return l.rules(namespace), err
 }
 

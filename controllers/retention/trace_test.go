@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -275,12 +276,19 @@ func TestNoTracingAllocatesNothing(t *testing.T) {
 
 // TestLogNamesTrace: every line about a traced deletion has the identifier of the trace.
 func TestLogNamesTrace(t *testing.T) {
+	var mu sync.Mutex // several goroutines log
 	var lines []string
-	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+	logger := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, args)
+	}, funcr.Options{Verbosity: 1})
 	options, all := recording(retention.Options{})
 	inLoggedBubble(t, logger, options, func(t *testing.T, w *harness) {
 		w.listed(row("x", w.began))
 		bubble.Pass(2 * time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		for _, line := range lines {
 			if strings.Contains(line, `"deleted"`) {
 				if want := all.GetSpans()[0].SpanContext.TraceID().String(); !strings.Contains(line, want) {

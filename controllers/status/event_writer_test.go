@@ -147,6 +147,8 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 // TestEventsAboutPoliciesFindRoom, although the Events in other namespaces fill the queue.
 func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
+		s.Queue(about("bad-0", "first"))
+		synctest.Wait() // it takes no other Event for a while
 		for i := range 3000 {
 			s.Queue(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}

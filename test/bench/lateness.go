@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func (l *environment) lateness(ctx context.Context) error {
 		{"beside", ", a policy edited every second", "a policy that selects no objects"},
 		{"standing", ", a policy edited every second", "the policy that selects all of them"},
 	} {
-		late, err := l.lateWhileEdited(ctx, edited.policy, dueJobs{namespace: "lateness", prefix: "job" + edited.policy, n: l.size.lateness, every: dueEvery, first: l.firstDue(1)})
+		late, err := l.lateWhileEdited(ctx, edited.policy, dueJobs{namespace: "lateness", prefix: "job" + edited.policy, n: l.size.lateness, every: dueEvery, ahead: l.dueAhead(1)})
 		if err != nil {
 			return err
 		}
@@ -57,15 +58,16 @@ func (l *environment) lateness(ctx context.Context) error {
 
 // lateWhileEdited is lateBy while the TTL of a policy is edited every second; empty for none.
 func (l *environment) lateWhileEdited(ctx context.Context, policy string, jobs dueJobs) (late []time.Duration, err error) {
-	due, err := l.createDue(ctx, jobs)
+	due, w, err := l.createDue(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
+	defer w.Stop()
 	group, gctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
 	group.Go(func() (err error) {
 		defer close(ended)
-		late, err = l.watchDeletions(gctx, jobs.namespace, due)
+		late, err = watchDeletions(gctx, w, due)
 		return err
 	})
 	group.Go(func() error {
@@ -93,32 +95,60 @@ type dueJobs struct {
 	prefix    string // of their names; empty means "job"
 	n         int
 	every     time.Duration
-	first     time.Time // when the first is due
+	ahead     time.Duration // how long after the start of their creation the first is due
 }
 
 // lateBy creates Jobs that become due and returns how late each is deleted.
 func (l *environment) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
-	due, err := l.createDue(ctx, jobs)
+	due, w, err := l.createDue(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
-	return l.watchDeletions(ctx, jobs.namespace, due)
+	defer w.Stop()
+	return watchDeletions(ctx, w, due)
 }
 
-// firstDue is when the first of this many lots of Jobs may become due. It allows twice the time that creating them took
-// without a watch, and a margin: no Job may be due before all exist.
-func (l *environment) firstDue(lots int) time.Time {
-	return time.Now().Add(l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob)
+// dueAhead is how long the creation of this many lots of Jobs may take. It is twice the time that creating them took without a watch,
+// and a margin: no Job may be due before all exist.
+func (l *environment) dueAhead(lots int) time.Duration {
+	return l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob
 }
 
-// createDue creates finished Jobs that become due one after the other, and returns the due times.
-func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
+// createDue creates finished Jobs that become due one after the other. It returns the due times and a watch that began before the first.
+// If the machine is too busy for that, it deletes the Jobs and creates others, twice as long before they are due.
+func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, watch.Interface, error) {
 	if err := ensureNamespace(ctx, l.client, jobs.namespace); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	first := jobs.first
+	jobs.prefix = cmp.Or(jobs.prefix, "job")
+	for ; ; jobs.ahead, jobs.prefix = 2*jobs.ahead, jobs.prefix+"x" {
+		first := time.Now().Add(jobs.ahead)
+		due, err := l.createDueAt(ctx, jobs, first)
+		if err != nil {
+			return nil, nil, err
+		}
+		w, err := l.client.BatchV1().Jobs(jobs.namespace).Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		late := time.Since(first)
+		if late <= 0 {
+			return due, w, nil
+		}
+		w.Stop()
+		fmt.Fprintf(os.Stderr, "  Jobs existed %s after the first was due; others are created\n", late)
+		background := metav1.DeletePropagationBackground
+		if err := l.client.BatchV1().Jobs(jobs.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background},
+			metav1.ListOptions{LabelSelector: "due=true"}); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// createDueAt creates the Jobs, the first of which is due at a time, and returns the due times.
+func (l *environment) createDueAt(ctx context.Context, jobs dueJobs, first time.Time) (map[string]time.Time, error) {
 	due := make(map[string]time.Time, jobs.n)
-	b := batch{namespace: jobs.namespace, prefix: cmp.Or(jobs.prefix, "job"), count: jobs.n, labels: map[string]string{"due": "true"}}
+	b := batch{namespace: jobs.namespace, prefix: jobs.prefix, count: jobs.n, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after all creations: a TTL never starts before the object's creation
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
@@ -128,22 +158,11 @@ func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]t
 	for i := range jobs.n {
 		due[b.name(i)] = first.Add(time.Duration(i) * jobs.every)
 	}
-	if err := b.create(ctx, l.client); err != nil {
-		return nil, err
-	}
-	if late := time.Since(first); late > 0 {
-		return nil, fmt.Errorf("the last Job was created %s after the first was due: lateness cannot be measured", late)
-	}
-	return due, nil
+	return due, b.create(ctx, l.client)
 }
 
-// watchDeletions waits until all Jobs are gone and returns how late each deletion was.
-func (l *environment) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
-	w, err := l.client.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer w.Stop()
+// watchDeletions waits until a watch has reported that all Jobs are gone, and returns how late each deletion was.
+func watchDeletions(ctx context.Context, w watch.Interface, due map[string]time.Time) ([]time.Duration, error) {
 	late := make([]time.Duration, 0, len(due))
 	for len(late) < len(due) {
 		select {

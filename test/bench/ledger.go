@@ -147,15 +147,11 @@ func (l *environment) latenessBeside(ctx context.Context, name, fields string) (
 	if err := l.recorded(ctx, name); err != nil {
 		return nil, nil, err
 	}
-	first := l.firstDue(len(ways))
+	ahead := l.dueAhead(len(ways))
 	group, gctx := errgroup.WithContext(ctx)
 	for i, w := range ways {
-		group.Go(func() error {
-			due, err := l.createDue(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, first: first})
-			if err != nil {
-				return err
-			}
-			late[i], err = l.watchDeletions(gctx, w.namespace, due)
+		group.Go(func() (err error) {
+			late[i], err = l.lateBy(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, ahead: ahead})
 			return err
 		})
 	}

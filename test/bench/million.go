@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -120,10 +119,11 @@ func (l *environment) counted(ctx context.Context, since time.Time) (time.Durati
 
 // measureOne measures one controller: start, memory, idle CPU, metrics, edits, a drain, and lateness.
 func (l *environment) measureOne(ctx context.Context) error {
-	metrics, err := freeAddress()
+	port, err := cluster.FreePort()
 	if err != nil {
 		return err
 	}
+	metrics := fmt.Sprintf("127.0.0.1:%d", port)
 	began := time.Now()
 	sunset, err := start(l.sunset, filepath.Join(l.dir, "sunset.log"), nil, append([]string{"--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
 		"--health-probe-bind-address=0", "--metrics-bind-address=" + metrics, "--pprof-bind-address=" + l.pprof}, l.flags...)...)
@@ -157,21 +157,12 @@ func (l *environment) measureOne(ctx context.Context) error {
 			return err
 		}
 	}
-	late, err := l.lateBy(ctx, dueJobs{namespace: "lateness", n: l.size.lateness, every: dueEvery, first: time.Now().Add(l.size.ahead + time.Duration(l.size.lateness)*20*time.Millisecond)})
+	late, err := l.lateBy(ctx, dueJobs{namespace: "lateness", n: l.size.lateness, every: dueEvery, ahead: l.size.ahead + time.Duration(l.size.lateness)*20*time.Millisecond})
 	if err != nil {
 		return err
 	}
 	l.table.add("Sunset, lateness at 100 due a second beside them", waits(late).text(), "from due to the DELETED event at another client")
 	return l.addServer("after all measurements")
-}
-
-// freeAddress returns an address on which nothing listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // idleCPU returns the share of a core that a process uses while nothing happens, in percent.

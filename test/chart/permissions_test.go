@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -141,6 +140,8 @@ func (s *server) granted() (all []permission) {
 		}
 		return cluster.Want(len(role.Rules) >= 9, "only %d rules are aggregated", len(role.Rules))
 	})
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	cluster.Eventually(s, patience, func() error { return s.may(account, "delete", jobs, "", true) }) // the authorizer has read the role
 	var rules []rbacv1.PolicyRule
 	for _, name := range []string{"sunset-core", "sunset-kinds", "sunset-webhook", "sunset-metrics"} {
 		role := &rbacv1.ClusterRole{}
@@ -200,10 +201,9 @@ func (s *server) controller() (metrics string) {
 
 func freeAddress(s *server) string {
 	s.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := cluster.FreePort()
 	expect.NoError(s, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // asked reads the audit log. It returns the permissions that the account has used, and the requests that were refused

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 )
 
@@ -17,10 +18,11 @@ const firstPort, lastPort = 20000, 29999
 var ports struct {
 	sync.Mutex
 	given map[int]bool // this process never returns a port twice
+	held  []net.Listener
 }
 
-// FreePort returns a TCP port of 127.0.0.1 on which no process listens. Another process may still take it first; the caller
-// then retries.
+// FreePort returns a TCP port of 127.0.0.1 on which no process listens. On Linux, no other process gets it from FreePort until this one
+// ends, also while its server restarts. Processes that do not call FreePort may still take it first; the caller then retries.
 func FreePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()
@@ -29,7 +31,7 @@ func FreePort() (int, error) {
 	}
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if ports.given[port] {
+		if ports.given[port] || !reserved(port) {
 			continue
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -40,4 +42,17 @@ func FreePort() (int, error) {
 		return port, l.Close()
 	}
 	return 0, errors.New("no free port on 127.0.0.1")
+}
+
+// reserved reports whether this process now holds an abstract socket with the number of a port. The kernel removes the socket when the
+// process ends. The caller holds the lock.
+func reserved(port int) bool {
+	if runtime.GOOS != "linux" {
+		return true // only Linux has abstract sockets
+	}
+	l, err := net.Listen("unix", fmt.Sprintf("@sunset-port-%d", port))
+	if err == nil {
+		ports.held = append(ports.held, l)
+	}
+	return err == nil
 }

@@ -3,6 +3,7 @@
 package containerd
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -40,23 +41,33 @@ func cgroupsOf(name string) []string {
 	return append(one, each...)
 }
 
-// sweepCgroups removes cgroups whose directory no longer exists at any possible place. A cgroup with a process remains.
+// sweepCgroups removes cgroups whose directory no longer exists at any possible place, unless a process names it: another test may have
+// a daemon at a place of its own. A cgroup with a process remains.
 func sweepCgroups(parent string) {
 	for _, dir := range cgroupsOf(pattern) {
 		isOwned := slices.ContainsFunc([]string{parent, memory, os.TempDir()}, func(place string) bool {
 			_, err := os.Stat(filepath.Join(place, filepath.Base(dir)))
 			return err == nil
 		})
-		if !isOwned {
+		if !isOwned && !isNamed(filepath.Base(dir)) {
 			_ = removeTree(dir) // best effort: the next daemon retries
 		}
 	}
 }
 
+// isNamed reports whether the command line of a process has this name. Those of daemons, shims and nests have the path of their directory.
+func isNamed(name string) bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	return slices.ContainsFunc(lines, func(line string) bool {
+		text, err := os.ReadFile(line)
+		return err == nil && bytes.Contains(text, []byte(name))
+	})
+}
+
 // removeCgroups removes a cgroup. It retries while the last process has not left it.
 func removeCgroups(name string) (err error) {
 	for _, dir := range cgroupsOf(name) {
-		for range 500 {
+		for range 3000 { // a minute
 			if err = removeTree(dir); err == nil {
 				break
 			}

@@ -23,6 +23,7 @@ func TestWatches(t *testing.T) {
 	t.Run("freeze and thaw", func(t *testing.T) {
 		thaw := g.Freeze(proxy.Requests("watch", "configmaps"))
 		s.events <- `{"n":2}`
+		eventually(t, func() bool { return g.Counts().HeldBack == 1 })
 		select {
 		case line := <-lines:
 			t.Fatalf("%s came through", line)

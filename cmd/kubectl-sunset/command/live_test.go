@@ -89,6 +89,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.create(w, r)
 		return
 	}
+	s.mu.Lock() // a command may send patches at the same time
+	defer s.mu.Unlock()
 	defer s.runFirst(s.after, r.URL.Path)
 	pages, found := s.pages[r.URL.Path+"?"+r.URL.Query().Get("fieldSelector")]
 	if !found {

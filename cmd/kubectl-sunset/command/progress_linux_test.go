@@ -54,7 +54,7 @@ func TestProgressOnATerminal(t *testing.T) {
 			s.proxied = map[string]http.HandlerFunc{test.slow: func(w http.ResponseWriter, _ *http.Request) {
 				select {
 				case <-shown:
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 				}
 				w.Header().Set("Content-Type", "application/json")
 				fmt.Fprint(w, s.pages[test.slow][0])

@@ -107,7 +107,7 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestListingThatIsAlwaysPutOffIsTold: the reflector must return the error for pages, and not retry the stream endlessly.
 func TestListingThatIsAlwaysPutOffIsTold(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}, Clock: clock.RealClock{}}
 	var err error

@@ -3,27 +3,57 @@
 package images_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// scripted is a machine with a runtime behind a socket, whose answers the test sets. Calls time out after a second.
-func scripted(t *testing.T) (*machine, *critest.Server) {
+// client is a client of a runtime. While it is hasty, calls time out after a second: on a busy machine, this may be too short for a
+// runtime that answers.
+type client struct {
+	images.Runtime
+	short   images.Runtime
+	isHasty atomic.Bool
+}
+
+func (c *client) now() images.Runtime {
+	if c.isHasty.Load() {
+		return c.short
+	}
+	return c.Runtime
+}
+
+func (c *client) Images(ctx context.Context) ([]cri.Image, error) { return c.now().Images(ctx) }
+
+func (c *client) Image(ctx context.Context, id string) (cri.Image, bool, error) {
+	return c.now().Image(ctx, id)
+}
+
+func (c *client) Uses(ctx context.Context) (cri.Uses, error) { return c.now().Uses(ctx) }
+
+// scripted is a machine with a runtime behind a socket, whose answers the test sets.
+func scripted(t *testing.T) (*machine, *critest.Server, *client) {
 	t.Helper()
 	m, s := newMachine(t), critest.Start(t)
-	r, err := cri.Dial(s.Endpoint, cri.Options{Timeout: time.Second})
-	expect.NoError(t, err)
-	t.Cleanup(func() { _ = r.Close() })
-	m.Runtime = r
-	return m, s
+	dial := func(o cri.Options) *cri.Runtime {
+		r, err := cri.Dial(s.Endpoint, o)
+		expect.NoError(t, err)
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	c := &client{Runtime: dial(cri.Options{}), short: dial(cri.Options{Timeout: time.Second})}
+	m.Runtime = c
+	return m, s, c
 }
 
 // TestF41RuntimeErrors: the socket or the answers of the runtime fail between the decision and the removal. The agent
@@ -54,7 +84,7 @@ func TestF41RuntimeErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, s := scripted(t)
+			m, s, c := scripted(t)
 			there := critest.State{}
 			s.Update(func(s *critest.State) {
 				s.Images = append(s.Images, critest.Image(1, "go/app:v1"), critest.Image(2, "go/other:v1"))
@@ -63,11 +93,13 @@ func TestF41RuntimeErrors(t *testing.T) {
 			})
 			w := m.permit("a")
 			test.trouble(s)
+			c.isHasty.Store(test.says == "DeadlineExceeded")
 			began := time.Now()
 			outcome, err := m.removeBy(w), m.takeSnapshot()
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
+			c.isHasty.Store(false)
 			if outcome.Result == retention.Removed || outcome.Result == retention.Gone || s.Calls("RemoveImage") > 0 || !outcome.Unsent {
 				t.Errorf("%s (%v) after %d removals", outcome.Result, outcome.Err, s.Calls("RemoveImage"))
 			}
@@ -90,7 +122,7 @@ func (m *machine) heal(s *critest.Server, there critest.State) {
 	}
 	s.Update(func(s *critest.State) { s.Images = there.Images })
 	s.Up()
-	for end := time.Now().Add(30 * time.Second); m.takeSnapshot() != nil; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); m.takeSnapshot() != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			m.Fatalf("the runtime has not recovered: %v", m.LastError())
 		}

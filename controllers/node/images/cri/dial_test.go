@@ -21,6 +21,12 @@ const pause = "registry.k8s.io/pause:3.10"
 func dial(t *testing.T, o cri.Options) (*critest.Server, *cri.Runtime) {
 	t.Helper()
 	server := critest.Start(t)
+	return server, dialAgain(t, server, o)
+}
+
+// dialAgain returns another client of a runtime.
+func dialAgain(t *testing.T, server *critest.Server, o cri.Options) *cri.Runtime {
+	t.Helper()
 	r, err := cri.Dial(server.Endpoint, o)
 	expect.NoError(t, err)
 	t.Cleanup(func() {
@@ -28,7 +34,7 @@ func dial(t *testing.T, o cri.Options) (*critest.Server, *cri.Runtime) {
 			t.Error(err)
 		}
 	})
-	return server, r
+	return r
 }
 
 // calls returns all calls of a client.
@@ -63,5 +69,5 @@ func wantCode(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// soon is a timeout that is short enough for a test, and long enough for a runtime to answer.
+// soon is a timeout that is short enough for a test. On a busy machine, it may pass before the runtime answers, or even receives a call.
 const soon = time.Second

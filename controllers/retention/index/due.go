@@ -65,11 +65,6 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 			}
 			x.setNextDue(row, now)
 			x.reschedule(row)
-				take(row.Subject(), verdict.Rule)
-				row.set(isHandedOver, true)
-			}
-			x.setNextDue(row, now)
-			x.reschedule(row)
 		}
 	}
 }

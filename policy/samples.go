@@ -49,3 +49,16 @@ func Shorten(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
+
+// addKept counts subjects that the rule keeps; names are those of the first.
+func (r *RuleStats) addKept(reason Reason, objects int64, names ...string) {
+	if r.Kept == nil {
+		r.Kept = map[Reason]Kept{}
+	}
+	k := r.Kept[reason]
+	k.Objects += objects
+	for _, name := range names {
+		k.First = keepFirst(k.First, FailingKept, strings.Compare, name)
+	}
+	r.Kept[reason] = k
+}

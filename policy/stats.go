@@ -249,19 +249,6 @@ func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdi
 	return due
 }
 
-// addKept counts subjects that the rule keeps; names are those of the first.
-func (r *RuleStats) addKept(reason Reason, objects int64, names ...string) {
-	if r.Kept == nil {
-		r.Kept = map[Reason]Kept{}
-	}
-	k := r.Kept[reason]
-	k.Objects += objects
-	for _, name := range names {
-		k.First = keepFirst(k.First, FailingKept, strings.Compare, name)
-	}
-	r.Kept[reason] = k
-}
-
 func (t *Stats) policy(name string) *PolicyStats {
 	stats := t.Policies[name]
 	if stats == nil {

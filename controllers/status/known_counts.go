@@ -58,3 +58,13 @@ func (c *knownCounts) add(x *index.Index, all *policy.Stats) {
 	c.counts[x] = next
 	x.ScanNamespaces(few, all.AddAfter)
 }
+
+// changesEverywhere returns when windows, freezes and periods of enforcement begin or end; zero for never.
+func (r *Reporter) changesEverywhere(snapshot *policy.Snapshot) time.Time {
+	first := enforcedUntil(snapshot, r.counted)
+	for _, p := range snapshot.Policies() {
+		_, changes := snapshot.Deferral(p, r.counted)
+		first = policy.Soonest(first, changes)
+	}
+	return first
+}

@@ -322,16 +322,6 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	return all
 }
 
-// changesEverywhere returns when windows, freezes and periods of enforcement begin or end; zero for never.
-func (r *Reporter) changesEverywhere(snapshot *policy.Snapshot) time.Time {
-	first := enforcedUntil(snapshot, r.counted)
-	for _, p := range snapshot.Policies() {
-		_, changes := snapshot.Deferral(p, r.counted)
-		first = policy.Soonest(first, changes)
-	}
-	return first
-}
-
 // dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may
 // have been added.
 func (r *Reporter) dropRemoved() {

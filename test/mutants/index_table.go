@@ -46,8 +46,8 @@ var indexTable = map[string]Mutant{
 	},
 	"marks: a newer version of a deleted object is deleted": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestMarkGone",
-		Old: "= old.gone && sameVersion, old",
-		New: "= old.gone, old",
+		Old: "old.is(isGone) && sameVersion",
+		New: "old.is(isGone)",
 	},
 	"marks: a start in the future that is gone counts": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
@@ -79,10 +79,15 @@ var indexTable = map[string]Mutant{
 		Old: "if found && rules[k].EditedSince(was) {",
 		New: "if found && rules[k] != was {",
 	},
+	"counts: a changed rank changes no version of its namespace": {
+		File: "controllers/retention/index/ranks.go", Test: "./controllers/retention/index TestAgainstTheModel",
+		Old: "\t\tx.change(row.partition.namespace)\n",
+		New: "",
+	},
 	"returns: a deletion by others counts as a recreation": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestRecreationCountResets",
-		Old: "\tcase row.leaving:\n",
-		New: "\tcase row.leaving || row.isPrompt():\n",
+		Old: "\tcase row.is(isLeaving):\n",
+		New: "\tcase row.is(isLeaving) || row.isPrompt():\n",
 	},
 	"snapshot: few changed subjects keep their place in the schedule": {
 		File: "controllers/retention/index/index.go", Test: "./controllers/retention/index TestSnapshotThatAffectsFewSubjects",

@@ -127,7 +127,7 @@ func TestClaimIsDeletedAfterItsSnapshot(t *testing.T) {
 	w := newEnv(t)
 	s := w.storage()
 	first, claim := s.claim("first"), s.claim("data")
-	w.annotate(claim, `"until its turn"`) // its quiet period passes meanwhile
+	w.annotate(claim, `"until its turn"`) // its quiet period passes while it is held
 	s.driver.Fail(errors.New("no space is left"))
 	stop := w.sunset(allowClaims)
 	p := w.policy("claims", strings.ReplaceAll(claimsWithSnapshot, "CLASS", s.class))

@@ -80,8 +80,7 @@ var browser struct {
 	err  error
 }
 
-// startBrowser starts a browser. On a machine with much work, one that has just started may end or not answer: that is no result of a
-// test.
+// startBrowser starts a browser. On a machine with much work, one that has just started may end, or may not answer in time.
 func startBrowser(path string) (ctx context.Context, err error) {
 	for range 3 {
 		var cancel func()

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
 )
 
@@ -16,27 +19,37 @@ const firstPort, lastPort = 20000, 29999
 
 var ports struct {
 	sync.Mutex
-	given map[int]bool // this process never returns a port twice
+	given map[int]*os.File // locks, which the kernel releases when this process ends
 }
 
-// FreePort returns a TCP port of 127.0.0.1 on which no process listens. Another process may still take it first; the caller
-// then retries.
+// FreePort returns a TCP port of 127.0.0.1 on which no process listens. While this process runs, FreePort returns the port to no
+// caller of the same user again. A program that does not use FreePort may still take it first; the caller then retries.
 func FreePort() (int, error) {
+	root, err := cacheRoot()
+	if err != nil {
+		return 0, err
+	}
+	locks := filepath.Join(root, "ports")
+	if err := os.MkdirAll(locks, 0o755); err != nil {
+		return 0, err
+	}
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.given == nil {
-		ports.given = map[int]bool{}
+		ports.given = map[int]*os.File{}
 	}
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if ports.given[port] {
+		held, err := tryLock(filepath.Join(locks, strconv.Itoa(port)))
+		if err != nil {
 			continue
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
+			_ = held.Close()
 			continue
 		}
-		ports.given[port] = true
+		ports.given[port] = held
 		return port, l.Close()
 	}
 	return 0, errors.New("no free port on 127.0.0.1")

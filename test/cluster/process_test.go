@@ -40,7 +40,7 @@ func TestProcessThatEndsByItselfTellsWhy(t *testing.T) {
 
 func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
 	p := shell(t, "trap '' TERM; echo up; while :; do sleep 0.05; done")
-	Eventually(t, 10*time.Second, func() error {
+	Eventually(t, time.Minute, func() error {
 		return Want(len(p.output()) > 0, "not up")
 	})
 	p.terminate()
@@ -104,7 +104,7 @@ func TestChildDiesWithUs(t *testing.T) {
 	}
 	expect.NoError(t, helper.Process.Kill())
 	_ = helper.Wait() // the kill is its error
-	Eventually(t, 10*time.Second, func() error {
+	Eventually(t, time.Minute, func() error {
 		return Want(!alive(pid), "child %d lives", pid)
 	})
 }

@@ -67,7 +67,7 @@ var errMissing = errors.New("the object is missing")
 
 // has reads from the cache of an API server.
 func has(configMaps typedcorev1.ConfigMapInterface, name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err := configMaps.Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
@@ -86,7 +86,7 @@ func create(t *testing.T, configMaps typedcorev1.ConfigMapInterface, name string
 
 func audited(t *testing.T, c *cluster.Cluster) {
 	for i, want := range []string{`"username":"admin"`, `"preconditions":{"uid":"not-it"}`} {
-		cluster.Eventually(t, 10*time.Second, func() error {
+		cluster.Eventually(t, time.Minute, func() error {
 			log, err := os.ReadFile(c.AuditLogs()[i])
 			if err == nil && !bytes.Contains(log, []byte(want)) {
 				err = fmt.Errorf("%s has no %s: %s", c.AuditLogs()[i], want, lastOf(log))

@@ -176,7 +176,7 @@ func volumes(w env) {
 
 func (w env) eventually(is func() bool) {
 	w.Helper()
-	cluster.Eventually(w, 20*time.Second, func() error {
+	cluster.Eventually(w, time.Minute, func() error {
 		if !is() {
 			return os.ErrDeadlineExceeded
 		}

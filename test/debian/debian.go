@@ -45,7 +45,8 @@ func Programs(ctx context.Context, needed map[string]string, progress io.Writer)
 }
 
 func aptGet(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-y", "-q"}, args...)...)
+	// Tests of another package may be installing programs too.
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-y", "-q", "-o", "DPkg::Lock::Timeout=600"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("apt-get %s: %w\n%s", strings.Join(args, " "), err, out)

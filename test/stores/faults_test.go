@@ -17,7 +17,7 @@ import (
 )
 
 // retriesMost is how long a client may retry in these tests.
-const retriesMost = 20 * time.Second
+const retriesMost = time.Minute
 
 // replaced is a URL with another bucket.
 func replaced(text string) string {
@@ -119,7 +119,7 @@ func TestSlowStore(t *testing.T) {
 	if err := b.Write(ctx, "segments/a", []byte("x")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -132,6 +132,7 @@ func TestClaimIsDeletedAfterItsSnapshot(t *testing.T) {
 	w.gone(first)
 	for _, made := range s.snapshots() {
 		expect.NoError(t, w.Client.Delete(t.Context(), &made))
+		w.gone(&made)
 	}
 
 	s.driver.Hold(true)

@@ -22,8 +22,8 @@ var ports struct {
 	given map[int]*os.File // locks, which the kernel releases when this process ends
 }
 
-// FreePort returns a TCP port of 127.0.0.1 on which no process listens. While this process runs, FreePort returns the port to no
-// caller of the same user again. A program that does not use FreePort may still take it first; the caller then retries.
+// FreePort returns a TCP port of 127.0.0.1 on which no process listens. While this process runs, no other call returns that port, also
+// not in another process of the same user. A program that does not call FreePort may still take the port first; the caller then retries.
 func FreePort() (int, error) {
 	root, err := cacheRoot()
 	if err != nil {

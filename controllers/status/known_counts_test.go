@@ -84,19 +84,22 @@ func TestKnownCountsAreTheCountsOfAll(t *testing.T) {
 	expect.Equal(t, "namespaces with remembered counts", 2, remembered)
 }
 
-// TestKnownCountsEnd: a window that opens changes the counts of all namespaces, and an index without rules forgets its own.
+// TestKnownCountsEnd: when a window opens, the counts of all namespaces end, and so do those of an index that is gone. Objects above a
+// capacity are due at the time of the count, which shows when that was.
 func TestKnownCountsEnd(t *testing.T) {
-	e := compiledOf(policyOf(v1alpha1.Enforce, rule("a"), rule("b")))
+	e := compiledOf(policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) {
+		r.TTL, r.Capacity = policy.NeverTTL, policy.Capacity{Bounded: true}
+	})))
 	var rows []*index.FactRow
 	for i := range 100 {
 		rows = append(rows, row(fmt.Sprint(i), now.Add(-24*time.Hour)))
 	}
-	x, counts := kindOf(e, now, rows...).Index, &status.Counts{}
-	first := counts.Count(e.Snapshot, x, now, now.Add(time.Minute))
-	again := counts.Count(e.Snapshot, x, now.Add(time.Second), now.Add(time.Minute))
-	expect.Equal(t, "counts", first.Policies["p"].Count, again.Policies["p"].Count)
+	x, counts, opens := kindOf(e, now, rows...).Index, &status.Counts{}, now.Add(time.Minute)
+	for _, at := range []struct{ count, of time.Time }{{now, now}, {opens.Add(-1), now}, {opens, opens}} {
+		stats := counts.Count(e.Snapshot, x, at.count, opens)
+		expect.Equal(t, "time of the count", at.of, stats.Policies["p"].NextDue)
+	}
 	expect.Equal(t, "remembered", 1, counts.Known(x))
-	other := index.New(fixture.Jobs.GroupKind(), func() {})
-	counts.Count(e.Snapshot, other, now, time.Time{})
+	counts.Count(e.Snapshot, index.New(fixture.Jobs.GroupKind(), func() {}), now, time.Time{})
 	expect.Equal(t, "remembered for an index that is gone", 0, counts.Known(x))
 }

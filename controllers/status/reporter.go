@@ -79,11 +79,11 @@ type Reporter struct {
 	counted    time.Time             // when the last count began
 	took       time.Duration         // how long it took, with preparing the statuses
 	changes    time.Time             // when the counts change because time passes
-	known      knownCounts
-	summarized time.Time     // when the log last contained a summary
-	previews   pendingCounts // counts for Gates
-	writes     writes        // of statuses
-	reading    time.Duration // how long the current report has read statuses
+	known      knownCounts           // of the last count
+	summarized time.Time             // when the log last contained a summary
+	previews   pendingCounts         // counts for Gates
+	writes     writes                // of statuses
+	reading    time.Duration         // how long the current report has read statuses
 }
 
 // Ledgers is the state of the ledgers that a Reporter reads.

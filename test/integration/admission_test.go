@@ -3,6 +3,8 @@
 package integration_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +37,11 @@ func (w *env) apply(file string, adjust ...func(*unstructured.Unstructured)) {
 // serverless makes the API server check policies without the webhook.
 func (w *env) serverless() {
 	w.Helper()
+	w.Cleanup(func() { // after the deletion of the file's objects; other tests write such policies too
+		cluster.Eventually(w, patience, func() error {
+			return w.Create(context.Background(), w.own("probe", "ruls: []"+ownRules), client.DryRunAll)
+		})
+	})
 	w.apply("policies.yaml")
 	nobody := w.tenant("nobody", writesPolicies)
 	cluster.Eventually(w, patience, func() error {
@@ -63,24 +70,24 @@ func (w *env) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: config.Impersonate.UserName}},
 	})
 	for _, rule := range rules {
-		w.waitForPermission(config.Impersonate.UserName, rule)
+		w.waitForPermission(w.namespace, config.Impersonate.UserName, rule, true)
 	}
 	return c
 }
 
-// waitForPermission waits until the API server grants the first permission of a rule.
-func (w *env) waitForPermission(user string, rule rbacv1.PolicyRule) {
+// waitForPermission waits until the API server grants the first permission of a rule in a namespace, or no longer grants it. An empty
+// namespace means the whole cluster.
+func (w *env) waitForPermission(namespace, user string, rule rbacv1.PolicyRule, want bool) {
 	w.Helper()
-	attributes := &authorizationv1.ResourceAttributes{Namespace: w.namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0]}
+	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0], Verb: rule.Verbs[0]}
+	attributes.Resource, attributes.Subresource, _ = strings.Cut(rule.Resources[0], "/")
 	if len(rule.ResourceNames) > 0 {
 		attributes.Name = rule.ResourceNames[0]
 	}
 	cluster.Eventually(w, patience, func() error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
-		if err := w.Create(w.Context(), review); err != nil || review.Status.Allowed {
-			return err
-		}
-		return fmt.Errorf("%s may not %s %s: %s", user, attributes.Verb, attributes.Resource, review.Status.Reason)
+		err := w.Create(w.Context(), review)
+		return cmp.Or(err, cluster.Want(review.Status.Allowed == want, "that %s may %s %s is %t: %s", user, attributes.Verb, attributes.Resource, !want, review.Status.Reason))
 	})
 }
 

@@ -103,7 +103,12 @@ func (w *env) manifests(file string) []*unstructured.Unstructured {
 // ensureNamespace creates a namespace until the test ends, unless another sample needed it already.
 func (w *env) ensureNamespace(name string) {
 	w.Helper()
-	err := w.Get(w.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := w.Get(w.Context(), client.ObjectKeyFromObject(namespace), namespace)
+	if err == nil && namespace.DeletionTimestamp != nil { // of a test before, on the same control plane
+		w.gone(namespace.DeepCopy())
+		err = w.Get(w.Context(), client.ObjectKeyFromObject(namespace), namespace)
+	}
 	if client.IgnoreNotFound(err) != nil {
 		w.Fatal(err)
 	}

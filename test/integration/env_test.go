@@ -32,8 +32,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// patience is how long a test waits for an expected change.
-const patience = 60 * time.Second
+// patience is how long a test waits for an expected change: much longer than the change takes on a busy machine.
+const patience = 2 * time.Minute
 
 // env is a namespace on the test's control plane.
 type env struct {
@@ -129,7 +129,8 @@ func (w *env) temporary(object client.Object) {
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
 }
 
-// createAll creates objects from YAML documents, and deletes them at the end of the test.
+// createAll creates objects from YAML documents, and deletes them at the end of the test. It waits until a namespace of a test before, on
+// the same control plane, is gone.
 func (w *env) createAll(texts []string, adjust ...func(*unstructured.Unstructured)) {
 	w.Helper()
 	for _, text := range texts {
@@ -137,6 +138,9 @@ func (w *env) createAll(texts []string, adjust ...func(*unstructured.Unstructure
 		expect.NoError(w, yaml.Unmarshal([]byte(text), &object.Object))
 		for _, a := range adjust {
 			a(object)
+		}
+		if object.GetKind() == "Namespace" {
+			w.gone(object.DeepCopy())
 		}
 		w.temporary(object)
 	}
@@ -177,6 +181,14 @@ func (w *env) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.Clu
 	before := current.DeepCopy()
 	change(&current.Spec)
 	expect.NoError(w, w.Patch(w.Context(), current, client.MergeFrom(before)))
+}
+
+// sees waits until the controller has seen a generation of a policy.
+func (w *env) sees(p *v1alpha1.ClusterRetentionPolicy, generation int64) {
+	w.Helper()
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		return cluster.Want(s.ObservedGeneration == generation, "the controller has not seen generation %d", generation)
+	})
 }
 
 // status waits until the status of a policy satisfies want.

@@ -94,6 +94,10 @@ func TestAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "tenant"}},
 	}
 	w.temporary(binding)
+	for _, account := range []string{agentAccount, "tenant"} {
+		create := rbacv1.PolicyRule{APIGroups: []string{"sunset-k8s.io"}, Resources: []string{"nodeimagereports"}, Verbs: []string{"create"}}
+		w.waitForPermission("", "system:serviceaccount:"+w.namespace+":"+account, create, true)
+	}
 
 	agent := w.agent(agentAccount, mine)
 	for name, test := range map[string]struct {

@@ -98,8 +98,10 @@ func (s *stage) reset(t *testing.T) {
 	t.Helper()
 	s.remove(t)
 	for _, object := range s.world {
-		wanted := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
-		expect.NoError(t, s.Apply(t.Context(), wanted, client.FieldOwner("pages"), client.ForceOwnership))
+		cluster.Eventually(t, patience, func() error { // the API server may call a webhook for a moment after a page has deleted it
+			wanted := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
+			return s.Apply(t.Context(), wanted, client.FieldOwner("pages"), client.ForceOwnership)
+		})
 	}
 }
 
@@ -192,7 +194,7 @@ func (s *stage) check(t *testing.T, command shown) {
 		return command.shows(out)
 	}
 	if reading.MatchString(command.command) {
-		cluster.Eventually(t, patience/2, run)
+		cluster.Eventually(t, patience, run)
 	} else if err := run(); err != nil {
 		t.Errorf("%s: %v", command.command, err)
 	}
@@ -210,18 +212,18 @@ func (s *stage) must(t *testing.T, commands string) string {
 
 // failing are the exit codes that commands may have: those that the user interrupts, and those that find a difference, a problem (such as
 // a controller without a Deployment) or nothing.
-var failing = map[int]*regexp.Regexp{124: regexp.MustCompile(`^timeout 3 `), 1: regexp.MustCompile(`^kubectl sunset (archive diff|check|status|who|test .*--fail-only)\b`)}
+var failing = map[int]*regexp.Regexp{124: regexp.MustCompile(`^timeout 5 `), 1: regexp.MustCompile(`^kubectl sunset (archive diff|check|status|who|test .*--fail-only)\b`)}
 
 // watching finds commands that run until the user interrupts them.
 var watching = regexp.MustCompile(`^kubectl (get|sunset status) .*(-w|--watch)$`)
 
 // bash runs commands with kubectl and its plugin, answers questions with y, and returns both outputs.
 func (s *stage) bash(commands string) (string, error) {
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	commands = strings.ReplaceAll(commands, "go run ./cmd/forecast ", "kubectl sunset preview ") // the same code with fewer flags
 	if watching.MatchString(commands) {
-		commands = "timeout 3 " + commands
+		commands = "timeout 5 " + commands
 	}
 	run := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", commands)
 	run.Dir, run.Env, run.Stdin = s.dir, s.environment, strings.NewReader("y\n")

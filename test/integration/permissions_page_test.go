@@ -14,9 +14,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -28,11 +31,7 @@ import (
 // TestPermissionsOnThePageAreEnough: with the permissions of docs/reference/permissions.md no request of Sunset is refused.
 func TestPermissionsOnThePageAreEnough(t *testing.T) {
 	w := newEnv(t)
-	page, err := os.ReadFile("../../docs/reference/permissions.md")
-	expect.NoError(t, err)
-	w.createAll(documents(string(page)))
-	config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
-	expect.NoError(t, err)
+	config := w.byThePermissionsPage()
 	refused := &refusals{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refused.through(next) })
 	w.sunset(func(c *manager.Config) {
@@ -74,6 +73,26 @@ rules:
 	if got := refused.all(); len(got) > 0 {
 		t.Errorf("refused: %v", got)
 	}
+}
+
+// byThePermissionsPage is a Sunset with the permissions of docs/reference/permissions.md, until the test ends. The API server knows them
+// already.
+func (w *env) byThePermissionsPage() *rest.Config {
+	w.Helper()
+	page, err := os.ReadFile("../../docs/reference/permissions.md")
+	expect.NoError(w, err)
+	w.createAll(documents(string(page)))
+	const user = "system:serviceaccount:sunset-system:sunset-controller"
+	for _, document := range documents(string(page)) {
+		role := &rbacv1.ClusterRole{} // a Role decodes as a ClusterRole too
+		expect.NoError(w, yaml.Unmarshal([]byte(document), role))
+		if strings.HasSuffix(role.Kind, "Role") && len(role.Rules) > 0 {
+			w.waitForPermission(role.Namespace, user, role.Rules[0], true)
+		}
+	}
+	config, err := w.plane.UserConfig(user)
+	expect.NoError(w, err)
+	return config
 }
 
 // documents returns the YAML documents of the page that have a kind.

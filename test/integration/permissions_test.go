@@ -19,7 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// grant grants a user more permissions in the whole cluster, until revoke is called.
+// grant grants a user more permissions in the whole cluster, until revoke is called. The API server knows them already, and no longer
+// grants the first one after revoke, which no other role may grant.
 func (w *env) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name = w.namespace + "-" + name
@@ -31,12 +32,19 @@ func (w *env) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func(
 	}
 	w.create(role)
 	w.create(binding)
-	revoke = func() {
+	remove := func() {
 		_ = w.Client.Delete(context.Background(), binding)
 		_ = w.Client.Delete(context.Background(), role)
 	}
-	w.Cleanup(revoke)
-	return revoke
+	w.Cleanup(remove)
+	for _, rule := range rules {
+		w.waitForPermission("", user, rule, true)
+	}
+	return func() {
+		w.Helper()
+		remove()
+		w.waitForPermission("", user, rules[0], false)
+	}
 }
 
 // core are the permissions that Sunset needs for any policies.

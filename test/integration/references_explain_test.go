@@ -3,7 +3,6 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,21 +83,9 @@ func (w *env) mayListAllButPods(user string) {
 		groups.Insert(r.From.Group)
 	}
 	groups.Delete("")
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Verbs: read, Resources: []string{
-				"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
-			}},
-			{APIGroups: sets.List(groups), Verbs: read, Resources: []string{"*"}},
-		},
-	}
-	w.create(role)
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	w.create(binding)
-	w.Cleanup(func() { _, _ = w.Delete(context.Background(), binding), w.Delete(context.Background(), role) })
+	w.grant(user, "lister",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: read, Resources: []string{
+			"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
+		}},
+		rbacv1.PolicyRule{APIGroups: sets.List(groups), Verbs: read, Resources: []string{"*"}})
 }

@@ -52,8 +52,8 @@ func (w *env) whatCannotBeFollowedKeeps() {
 		return cluster.Want(s.Eligible == 0, "%d eligible", s.Eligible)
 	})
 
-	w.grant(user, "again", ofCronJobs)
 	granted := time.Now()
+	w.grant(user, "again", ofCronJobs)
 	w.gone(unused)
 	if early := quiet - time.Since(granted); early > 0 {
 		w.Errorf("deleted %s early after its references were known again", early)

@@ -3,6 +3,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	openreports "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -27,10 +30,16 @@ func (w *env) openReports() client.Client {
 	dir, err := exec.CommandContext(w.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
 	expect.NoError(w, err)
 	crds := filepath.Join(strings.TrimSpace(string(dir)), "config", "crd")
-	_, err = envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
+	installed, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	expect.NoError(w, err)
 	w.Cleanup(func() {
 		_ = envtest.UninstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}})
+		for _, crd := range installed { // another test may install them next
+			cluster.Eventually(w, patience, func() error {
+				err := w.Get(context.Background(), client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{})
+				return cluster.Want(apierrors.IsNotFound(err), "%s still exists: %v", crd.Name, err)
+			})
+		}
 	})
 	scheme := runtime.NewScheme()
 	expect.NoError(w, openreports.Install(scheme))

@@ -19,7 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// account creates a ServiceAccount with permissions in the test's namespace, until revoke is called.
+// account creates a ServiceAccount with permissions in the test's namespace, until revoke is called. After that, the API server no longer
+// grants them.
 func (w *env) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
@@ -34,6 +35,7 @@ func (w *env) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	return func() {
 		w.Helper()
 		expect.NoError(w, w.Client.Delete(w.Context(), binding))
+		w.waitForPermission(w.namespace, "system:serviceaccount:"+w.namespace+":"+name, rules[0], false)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +48,11 @@ func (w *env) webhook() *webhook {
 func (w *env) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
 	w.Helper()
 	home := newEnv(w.T)
+	w.Cleanup(func() { // after the deletion of the file's objects; other tests write policies too
+		cluster.Eventually(w, patience, func() error {
+			return w.Create(context.Background(), w.own("probe", ownRules), client.DryRunAll)
+		})
+	})
 	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
 	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
 	config, err := w.plane.UserConfig(user)
@@ -124,10 +128,9 @@ func (w *env) mount(dir string) {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := cluster.FreePort()
 	expect.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // warned is a client that records the warnings it receives.

@@ -18,12 +18,12 @@ try() {
   kubectl apply -f samples/quickstart/policy.yaml
   kubectl create job hello --image=busybox -- true
   kubectl wait --for=condition=complete job/hello --timeout=5m
-  kubectl wait --for=jsonpath='{.status.due.now}'=1 clusterretentionpolicy/quickstart --timeout=2m
+  kubectl wait --for=jsonpath='{.status.due.now}'=1 clusterretentionpolicy/quickstart --timeout=3m
   kubectl get clusterretentionpolicy quickstart
   kubectl get job hello # a dry run deletes nothing
   kubectl patch clusterretentionpolicy quickstart --type=merge -p '{"spec":{"mode":"Enforce"}}'
-  kubectl wait --for=delete job/hello --timeout=1m
-  kubectl wait --for=jsonpath='{.status.deleted}'=1 clusterretentionpolicy/quickstart --timeout=1m
+  kubectl wait --for=delete job/hello --timeout=3m
+  kubectl wait --for=jsonpath='{.status.deleted}'=1 clusterretentionpolicy/quickstart --timeout=3m
   kubectl delete clusterretentionpolicy quickstart
 }
 

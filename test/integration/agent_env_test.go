@@ -5,6 +5,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,17 @@ func (w *env) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.approve(p, formOf(w.rulesOnNodes(p, func(v1alpha1.NodeImagePolicy) error { return nil })))
 	w.rulesOnNodes(p, waits(0))
 	return p
+}
+
+// enforced enforces a new dry run about images, and waits until agents receive it with its approval.
+func (w *env) enforced(p *v1alpha1.ClusterRetentionPolicy) {
+	w.Helper()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	hash := formOf(w.rulesOnNodes(p, generation(2)))
+	w.approve(p, hash)
+	w.rulesOnNodes(p, func(told v1alpha1.NodeImagePolicy) error {
+		return cluster.Want(slices.Equal(told.Approvals, []string{hash}), "approvals are %v, want %s", told.Approvals, hash)
+	})
 }
 
 // formOf returns the hash that approves the form of a policy that agents receive.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,14 +91,15 @@ func TestAgentRemovesNothingAfterFailedLists(t *testing.T) {
 		s.Images = append(s.Images, critest.Image(1, "go.test/a:v1"), critest.Image(2, "stay.test/b:v1"))
 	})
 	w.sunset()
-	w.approved("unused", unusedImages)
+	p := w.policy("unused", strings.Replace(unusedImages, "Enforce", "DryRun", 1))
 	w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		return cluster.Want(r.Images == 2, "%d images", r.Images)
 	})
 	s.On("ListContainers", critest.Fail(internal))
-	time.Sleep(3 * time.Second) // until the image is old enough according to earlier lists
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionFalse, "ListContainers"))
+	w.enforced(p)
+	time.Sleep(3 * time.Second) // until the image is old enough according to earlier lists
 	hidden := critest.State{}
 	s.Update(func(s *critest.State) { hidden.Images, s.Images = s.Images, nil })
 	s.On("ListContainers", nil)
@@ -135,10 +137,10 @@ func TestHostileRuntimeStopsNothing(t *testing.T) {
 	}))
 	w.sunset()
 	w.approved("unused", unusedImages)
+	began := time.Now()
 	w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
 	t.Cleanup(release)
 	w.leaves(s, 1, 3, 4)
-	began := time.Now()
 	s.Update(func(s *critest.State) { s.Images = append(s.Images, critest.Image(9, "go.test/9:v1")) })
 	w.leaves(s, 1, 3, 4)
 	release()

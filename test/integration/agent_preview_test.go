@@ -60,12 +60,7 @@ func TestDryRunOfImages(t *testing.T) {
 	})
 	w.keeps(d, all...)
 
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
-	hash := formOf(w.rulesOnNodes(p, generation(2)))
-	w.approve(p, hash)
-	w.rulesOnNodes(p, func(told v1alpha1.NodeImagePolicy) error {
-		return cluster.Want(slices.Equal(told.Approvals, []string{hash}), "approvals are %v, want %s", told.Approvals, hash)
-	})
+	w.enforced(p)
 	w.goes(d, now...)
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		return cluster.Want(r.Removed == due.Now, "removed %+v, want %+v", r.Removed, due.Now)

@@ -33,7 +33,7 @@ rules:
 - name: unused
   target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image}
   eligible: "true"
-  ttl: 5s
+  ttl: 10s
   images: {minAge: 1s, allowUnpullable: true}
 `
 

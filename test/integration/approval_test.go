@@ -85,6 +85,7 @@ func TestPreviewNeedsNoApproval(t *testing.T) {
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	w.left()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "1h" })
+	w.sees(p, 3)
 	all := w.backlog(11)
 	w.stays(time.Second, all...)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" }) // previewed before

@@ -59,6 +59,7 @@ func TestRecordOfAJobIsComplete(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: pod.Name, UID: pod.UID},
 		Reason:         "Pulled", Message: "the image is present", Type: corev1.EventTypeNormal,
 	})
+	w.event(w.namespace, "Job", job.Name, "Created pod") // which the Job controller sends later
 	was := job.DeepCopy()
 
 	w.sunset()
@@ -69,9 +70,9 @@ func TestRecordOfAJobIsComplete(t *testing.T) {
 	if !ok {
 		t.Fatal("the Job is not in the archive")
 	}
-	expect.NoError(t, seen.check(found))
+	w.seenBy(seen, found)
 	expect.Equal(t, "dependents", 1, len(found.Record.Dependents))
-	expect.NoError(t, seen.check(foundIn(t, found.Record.Dependents[0])))
+	w.seenBy(seen, foundIn(t, found.Record.Dependents[0]))
 	reasons := map[string]corev1.ObjectReference{}
 	for _, data := range found.Record.Events {
 		var event corev1.Event
@@ -163,7 +164,7 @@ func TestPodsAreArchivedInGoogleCloudStorage(t *testing.T) {
 	if !ok {
 		t.Fatal("the Pod is not in the archive")
 	}
-	expect.NoError(t, seen.check(found))
+	w.seenBy(seen, found)
 	expect.Equal(t, "logs", []archive.Log{{Pod: "once", Container: "main", Text: "last line\n", Truncated: true}}, found.Record.Logs)
 	expect.NoError(t, contains(w.plugin("archive", "ls", "--archive", a.Name, "-n", w.namespace, "pods"), "once", "deleted"))
 	expect.NoError(t, contains(w.plugin("archive", "verify", "--archive", a.Name), "1 "))

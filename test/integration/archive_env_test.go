@@ -139,6 +139,12 @@ func (r *recording) read(from *bufio.Reader) {
 	}
 }
 
+// seenBy waits until a watch has seen the version of a record, and compares both.
+func (w *env) seenBy(r *recording, found archive.Found) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error { return r.check(found) })
+}
+
 // check compares a record with the version that the watch has seen.
 func (r *recording) check(found archive.Found) error {
 	r.mu.Lock()

@@ -95,7 +95,7 @@ func TestArchivedObjectsComeBack(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s is not in the archive; it has %d records", name, len(all))
 		}
-		expect.NoError(t, seen.check(found))
+		w.seenBy(seen, found)
 	}
 	if pods := all[objectVersion{job.UID, was["job"].GetResourceVersion()}].Record.Dependents; len(pods) != 1 {
 		t.Errorf("the record of the Job has %d dependents, want its Pod", len(pods))
@@ -106,7 +106,7 @@ func TestArchivedObjectsComeBack(t *testing.T) {
 	if !ok {
 		t.Fatal("the Secret is not in the archive")
 	}
-	expect.NoError(t, seen.check(found))
+	w.seenBy(seen, found)
 	leaks(t, s.Dir, "s3cr3t", "czNjcjN0")
 
 	key := filepath.Join(t.TempDir(), "key")

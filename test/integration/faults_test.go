@@ -120,6 +120,7 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 			s := &stormy{match: w.ofConfigMap(http.MethodDelete, ""), answer: storm.Answer}
 			raging := g.Answers(s.respond)
 			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+			cluster.Eventually(t, patience, func() error { return cluster.Want(s.requests.Load() > 0, "no object is due yet") })
 			w.stays(3*time.Second, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-0"}})
 			t.Logf("%d requests during 3s of errors, at most %d in flight at the end", s.requests.Load(), s.together.Load())
 			if got := s.requests.Load(); got == 0 || got > storm.requests {
@@ -141,7 +142,7 @@ type stormy struct {
 	match    func(*http.Request) bool
 	answer   proxy.Answer
 	began    atomic.Pointer[time.Time]
-	requests atomic.Int64
+	requests atomic.Int64 // in three seconds
 	underWay atomic.Int64
 	together atomic.Int64 // maximum in flight after two seconds
 }
@@ -150,9 +151,11 @@ func (s *stormy) respond(r *http.Request) *proxy.Answer {
 	if !s.match(r) {
 		return nil
 	}
-	s.requests.Add(1)
 	now := time.Now()
 	s.began.CompareAndSwap(nil, &now)
+	if now.Sub(*s.began.Load()) <= 3*time.Second {
+		s.requests.Add(1)
+	}
 	n := s.underWay.Add(1)
 	defer s.underWay.Add(-1)
 	if now.Sub(*s.began.Load()) > 2*time.Second && n > s.together.Load() {
@@ -164,7 +167,7 @@ func (s *stormy) respond(r *http.Request) *proxy.Answer {
 
 func TestFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	w, g := behindProxy(t)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s"))
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "15s"))
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
@@ -172,7 +175,7 @@ func TestFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	thaw := g.Freeze(nil)
 	defer thaw()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
-	w.stays(8*time.Second, cm)
+	w.stays(16*time.Second, cm)
 	thaw()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	w.gone(cm)
@@ -181,7 +184,7 @@ func TestFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 func TestFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	w, g := behindProxy(t)
 	w.labelNamespace("clean", w.namespace)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "15s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
@@ -189,7 +192,7 @@ func TestFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	thaw := g.Freeze(nil)
 	defer thaw()
 	w.labelNamespace("clean", "no-more")
-	w.stays(8*time.Second, cm)
+	w.stays(16*time.Second, cm)
 }
 
 func TestSkewedClockStopsDeletions(t *testing.T) {

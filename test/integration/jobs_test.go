@@ -5,6 +5,7 @@ package integration_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ rules:
   target: {apiVersion: batch/v1, kind: Job}
   eligible: finished(object)
   startTime: finishedAt(object)
-  ttlExpression: "failed(object) ? duration('1h') : duration('3s')"
+  ttlExpression: "failed(object) ? duration('1h') : duration('2h')"
 `
 
 func TestFinishedJobsGoOnTimeWithTheirPods(t *testing.T) {
@@ -33,8 +34,13 @@ func TestFinishedJobsGoOnTimeWithTheirPods(t *testing.T) {
 	succeeds := w.job("succeeds", cluster.Succeeded, 0)
 	fails := w.job("fails", cluster.Failed, 0)
 	runs := w.job("runs", cluster.Endless, 0)
-	due := w.finished(succeeds).Add(3 * time.Second)
+	finished := w.finished(succeeds)
 	w.finished(fails)
+	ttl := inSeconds(finished)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) {
+		s.Rules[0].TTLExpression = strings.Replace(s.Rules[0].TTLExpression, "2h", ttl.String(), 1)
+	})
+	due := finished.Add(ttl)
 
 	w.gone(succeeds)
 	if early := time.Until(due); early > 0 {

@@ -28,7 +28,7 @@ import (
 const kueueIsImpatient = `
 clientConnection: {qps: 1000, burst: 1000}
 waitForPodsReady:
-  timeout: 10s
+  timeout: 20s
   blockAdmission: false
   requeuingStrategy: {backoffLimitCount: 0}
 `

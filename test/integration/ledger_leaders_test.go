@@ -71,8 +71,8 @@ func (w *env) drained(p *v1alpha1.ClusterRetentionPolicy) {
 // with preconditions and recorded in the ledger, and the old leader ends automatically.
 func TestLeaderThatComesBackFromTheDead(t *testing.T) {
 	w, p := backlogOf(t)
-	elect := []string{"--namespace", newEnv(t).namespace, "--leader-elect-lease-duration=6s",
-		"--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	elect := []string{"--namespace", newEnv(t).namespace, "--leader-elect-lease-duration=12s",
+		"--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"}
 	g := w.view(p)
 	var back atomic.Bool
 	var late, unfenced atomic.Int64

@@ -72,20 +72,20 @@ var marked = map[string]string{"test": "marks"}
 func TestTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	w.policy("unused", fmt.Sprintf(unused, "Enforce", "3s"))
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "8s"))
 	used, back := w.configMap("used", marked), w.configMap("back", marked)
 	w.label(back, `"yes"`)
 	first := w.mark(back)
 	w.label(back, "null")
 	w.unmarked(back)
-	w.stays(4*time.Second, back, used)
+	w.stays(9*time.Second, back, used)
 	w.label(back, `"yes"`)
 	second := w.mark(back)
 	if !second.After(first) {
 		t.Errorf("marked %s and then %s", first, second)
 	}
 	w.gone(back)
-	if late := time.Since(second.Add(3 * time.Second)); late < 0 {
+	if late := time.Since(second.Add(8 * time.Second)); late < 0 {
 		t.Errorf("deleted %s early", -late)
 	}
 	w.stays(0, used)
@@ -95,7 +95,7 @@ func TestTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 func TestMarkSurvivesARestart(t *testing.T) {
 	w := newEnv(t)
 	stop := w.sunset()
-	w.policy("unused", fmt.Sprintf(unused, "Enforce", "5s"))
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "10s"))
 	cm := w.configMap("cm", marked)
 	w.label(cm, `"yes"`)
 	at := w.mark(cm)
@@ -105,7 +105,7 @@ func TestMarkSurvivesARestart(t *testing.T) {
 		t.Errorf("marked %s, after the restart %s", at, again)
 	}
 	w.gone(cm)
-	if early := time.Until(at.Add(5 * time.Second)); early > 0 {
+	if early := time.Until(at.Add(10 * time.Second)); early > 0 {
 		t.Errorf("deleted %s early", early)
 	}
 }
@@ -115,7 +115,7 @@ func TestMarkSurvivesARestart(t *testing.T) {
 func TestForgedAndForeignMarks(t *testing.T) {
 	w := newEnv(t)
 	stop := w.sunset()
-	w.policy("unused", fmt.Sprintf(unused, "Enforce", "6s"))
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "12s"))
 	forged, foreign := w.configMap("forged", marked), w.configMap("foreign", marked)
 	w.label(forged, `"yes"`)
 	w.mark(forged)
@@ -131,7 +131,7 @@ func TestForgedAndForeignMarks(t *testing.T) {
 		t.Errorf("the foreign mark is used: %s", at)
 	}
 	w.gone(forged)
-	if early := time.Until(forged.CreationTimestamp.Add(6 * time.Second)); early > 0 {
+	if early := time.Until(forged.CreationTimestamp.Add(12 * time.Second)); early > 0 {
 		t.Errorf("the object with the forged mark was deleted %s early", early)
 	}
 }

@@ -255,6 +255,7 @@ namespaceSelector: {matchLabels: {clean: "`+w.namespace+`"}}
 	cm := w.configMap("cm", preview)
 	w.stays(2*time.Second, cm)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{w.namespace} })
+	w.sees(p, 2)
 	w.labelNamespace("clean", w.namespace)
 	w.stays(2*time.Second, cm)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = nil })

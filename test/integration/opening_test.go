@@ -81,11 +81,11 @@ rules:
 func TestFreezeOfAllPoliciesStopsDeletions(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	w.policy("previews", fmt.Sprintf(previews, "Enforce", "5s"))
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "10s"))
 	cm := w.configMap("cm", preview)
 	from, to := time.Now().Add(-time.Second).UTC(), time.Now().Add(time.Hour).UTC()
 	freeze := w.policy("audit", fmt.Sprintf("freezes: [{from: %q, to: %q, reason: audit, allPolicies: true}]\n", from.Format(time.RFC3339), to.Format(time.RFC3339)))
-	w.stays(8*time.Second, cm)
+	w.stays(12*time.Second, cm)
 	w.edit(freeze, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Freezes[0].To = metav1.NewTime(time.Now()) })
 	w.gone(cm)
 }

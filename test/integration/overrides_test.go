@@ -116,12 +116,12 @@ func TestOverrideCanOnlyLengthenTTLByDefault(t *testing.T) {
 // TestSuspendedRuleKeepsInItsNamespace: the suspension of a rule applies within a second, even if the watch is frozen.
 func TestSuspendedRuleKeepsInItsNamespace(t *testing.T) {
 	w, g := behindProxy(t)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "8s"))
 	w.gone(w.configMap("probe", preview))
 	cm := w.configMap("cm", preview)
 	thaw := g.Freeze(nil)
 	w.team("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
-	w.stays(6*time.Second, cm)
+	w.stays(10*time.Second, cm)
 	thaw()
 }
 

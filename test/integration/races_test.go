@@ -74,9 +74,9 @@ func TestNamesakeWithANewUIDStays(t *testing.T) {
 func TestPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
 	w := newEnv(t)
 	w.sunset()
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "8s"))
 	cm := w.configMap("cm", preview)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
-	w.stays(5*time.Second, cm)
+	w.stays(10*time.Second, cm)
 	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 }

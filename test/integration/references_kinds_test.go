@@ -44,8 +44,8 @@ func (w *env) missingTargetsAndSelectors() {
 	scales, lost := w.autoscaler("web"), w.autoscaler("gone")
 	w.gone(retired, lost)
 	w.stays(time.Second, web, external, scales)
-	w.delete(d)
 	began := time.Now()
+	w.delete(d)
 	w.gone(web, scales)
 	if early := quiet - time.Since(began); early > 0 {
 		w.Errorf("deleted %s early after the Deployment", early)

@@ -37,7 +37,7 @@ func (w *env) marksFollowReferences() {
 	pod := w.using(again)
 	began := time.Now()
 	w.unmarked(again)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > quiet {
 		w.Errorf("the mark of a ConfigMap in use remained for %s", took)
 	}
 	cluster.Eventually(w, patience, func() error { // marks have a resolution of one second

@@ -87,9 +87,10 @@ func TestUnreferencedObjectsAreDeleted(t *testing.T) {
 func (w *env) hashedConfigMaps() {
 	w.Helper()
 	unused := w.configMap("unused", nil)
-	maps := []*corev1.ConfigMap{w.configMap("site-5f8b", nil), w.configMap("site-7c2d", nil)}
+	maps := []*corev1.ConfigMap{w.configMap("site-5f8b", nil)}
 	d := w.deployment("web", maps[0].Name, 1, 1)
 	w.rolledOut(d)
+	maps = append(maps, w.configMap("site-7c2d", nil))
 	w.patch(d, func() { d.Spec.Template.Spec.Volumes = mounting(maps[1].Name) })
 	w.rolledOut(d)
 	w.gone(unused)
@@ -108,8 +109,8 @@ func (w *env) scaledToZero() {
 	d := w.deployment("web", used.Name, 0, 1)
 	w.gone(unused)
 	w.stays(time.Second, used)
-	w.delete(d)
 	began := time.Now()
+	w.delete(d)
 	w.gone(used)
 	if early := quiet - time.Since(began); early > 0 {
 		w.Errorf("deleted %s early after its last reference", early)
@@ -138,14 +139,14 @@ func (w *env) suspendedCronJob() {
 func (w *env) referrerLater() {
 	w.Helper()
 	w.gone(w.secret("before", "", nil))
-	used, unused := w.secret("used", "", nil), w.secret("unused", "", nil)
 	kind := schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "Lock"}
 	w.define(kind, "locks", nil)
-	lock := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secrets": []any{used.Name}}}}
+	lock := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secrets": []any{"used"}}}}
 	lock.SetGroupVersionKind(kind)
 	lock.SetNamespace(w.namespace)
 	lock.SetName("door")
 	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), lock.DeepCopy()) })
+	used, unused := w.secret("used", "", nil), w.secret("unused", "", nil)
 	w.gone(unused)
 	w.stays(time.Second, used)
 }

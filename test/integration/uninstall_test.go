@@ -73,7 +73,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
 	})
-	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")
+	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=10")
 	cluster.Eventually(t, patience, func() error {
 		all, marked := w.here()
 		return cluster.Want(len(all) <= 90 && marked >= 10, "%d ConfigMaps exist, %d marked", len(all), marked)

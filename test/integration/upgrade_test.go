@@ -39,7 +39,7 @@ type left struct {
 }
 
 // leave installs the definitions of an earlier version, then its objects, and then the current definitions. It shifts all
-// times as if the recording had been made so recently that the marked object is due within seconds.
+// times as if the recording had been made so recently that the marked object is due soon.
 func (w *env) leave(r *upgrade.Recording) *left {
 	w.Helper()
 	l := &left{env: w, Recording: r}
@@ -47,7 +47,7 @@ func (w *env) leave(r *upgrade.Recording) *left {
 	w.Cleanup(func() { w.definitions("../../crds") })
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "upgrade"}}
 	expect.NoError(w, client.IgnoreAlreadyExists(w.Create(w.Context(), ns)))
-	l.due = time.Now().Add(4 * time.Second)
+	l.due = time.Now().Add(15 * time.Second) // a busy machine needs some of them to start the controller
 	for _, u := range r.Objects {
 		for _, at := range policy.ParseMarks(u.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]) {
 			l.later = l.due.Sub(at.Add(10 * time.Minute)).Truncate(time.Second)

@@ -5,6 +5,7 @@ package playground_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -29,10 +30,16 @@ func (b *tab) tabTo(selector string) {
 	b.t.Fatalf("60 presses of Tab do not reach %s", selector)
 }
 
-// waitFor waits until a condition in JavaScript is true.
+// waitFor waits until a condition in JavaScript is true. The page may go to another address meanwhile, which ends its scripts.
 func (b *tab) waitFor(condition string) {
 	b.t.Helper()
-	b.run(`new Promise((done) => { const look = () => (` + condition + `) ? done() : setTimeout(look, 20); look(); })`)
+	is, err := false, error(nil)
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && !is; time.Sleep(20 * time.Millisecond) {
+		is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`Boolean(`+condition+`)`))
+	}
+	if !is {
+		b.t.Fatalf("%v\nafter 3 minutes, this is not true: %.300s", err, condition)
+	}
 }
 
 // TestPageWorksWithTheKeyboard moves only with keys: from the top to the menu, to the slider and to an explanation.
@@ -40,7 +47,7 @@ func TestPageWorksWithTheKeyboard(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())
 	b.tabTo("#samples")
-	b.press("keep")
+	b.press("k") // the browser forgets keys after a second, so that more may not be one word
 	b.settle()
 	if got := value[string](b, `document.getElementById("samples").value`); got != "keep-newest" {
 		t.Errorf("the menu shows %q", got)

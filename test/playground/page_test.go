@@ -59,6 +59,20 @@ func TestPageIsAccessible(t *testing.T) {
 	}
 }
 
+// link opens the playground with a state.
+func (b *tab) link(policies, objects, at string) {
+	b.t.Helper()
+	b.run(`(async () => {
+		const stream = new Blob([JSON.stringify(` + quote(map[string]string{"policies": policies, "objects": objects, "at": at}) + `)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+		const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+		document.getElementById("as-written").checked = true; // until the page has read the link
+		location.hash = btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+		history.replaceState(null, "", "#"); // as the page does when it saves an older state
+	})()`)
+	b.waitFor(`!document.getElementById("as-written").checked`)
+	b.settle()
+}
+
 // TestLinkContainsTheState types into the editor, selects an object, and opens the link again.
 func TestLinkContainsTheState(t *testing.T) {
 	b := openBrowser(t)
@@ -68,7 +82,12 @@ func TestLinkContainsTheState(t *testing.T) {
 	b.settle()
 	b.run(`document.querySelector("#verdicts tbody button").click()`)
 	b.settle()
-	b.run(`new Promise((done) => setTimeout(done, 400))`) // until the page has written the link
+	b.run(`(async () => {
+		for (let state = {}; !state.explain; await new Promise((done) => setTimeout(done, 20))) {
+			const bytes = Uint8Array.from(atob(location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+			state = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json().catch(() => ({}));
+		}
+	})()`) // until the page has written the link
 	state := func() string {
 		return value[string](b, `["status", "time", "explanation"].map((id) => document.getElementById(id)).map((e) => e.value ?? e.textContent).join()`)
 	}
@@ -87,7 +106,8 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 	b.open(b.local())
 	give := func(event string) {
 		t.Helper()
-		b.run(`(async () => {
+		b.run(`(() => {
+			document.getElementById("samples").value = "finished-jobs"; // until the page has read the text
 			const data = new DataTransfer();
 			const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: report, namespace: team-a}\n---\n";
 			if (` + quote(event) + ` === "drop") {
@@ -98,8 +118,8 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 				data.setData("text/plain", job.repeat(5000));
 				document.querySelector("#objects .cm-content").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
 			}
-			await new Promise((done) => setTimeout(done, 400));
 		})()`)
+		b.waitFor(`document.getElementById("samples").value === ""`)
 		b.settle()
 	}
 	give("drop")
@@ -140,8 +160,10 @@ func TestPageRefusesHugeFiles(t *testing.T) {
 // upload chooses a file with objects.
 func (b *tab) upload(file string) {
 	b.t.Helper()
+	b.run(`document.getElementById("samples").value = "finished-jobs"`) // until the page has read the file or says why not
+	before := b.status()
 	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.ID("objects-file"), []string{file}, chromedp.NodeReady)))
-	b.run(`new Promise((done) => setTimeout(done, 400))`) // until the page has read the file
+	b.waitFor(`document.getElementById("samples").value === "" || document.getElementById("status").textContent !== ` + quote(before))
 	b.settle()
 }
 

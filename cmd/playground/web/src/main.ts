@@ -226,9 +226,9 @@ async function copyLink(): Promise<void> {
   }
 }
 
-/** Shows the state of the link in the address, if there is one. If the link is damaged, it says so, and leaves texts as they are. */
-async function openLink(): Promise<void> {
-  const fragment = location.hash.slice(1);
+/** Shows the state of a link, if it has one. If the link is damaged, it says so, and leaves texts as they are. */
+async function openLink(url: string): Promise<void> {
+  const fragment = new URL(url).hash.slice(1);
   if (!fragment) return;
   const isLast = [replace(policies), replace(objects)];
   const state = await unpack(fragment);
@@ -320,7 +320,7 @@ function listen(): void {
     byId("results").focus();
   });
   byId("link").addEventListener("click", () => void copyLink());
-  window.addEventListener("hashchange", () => void openLink());
+  window.addEventListener("hashchange", ({ newURL }) => void openLink(newURL)); // location may have an older state that was just saved
   for (const editor of [policies, objects]) {
     listenForFiles(byId(editor === policies ? "policies-pane" : "objects-pane"), largestShown, (list) => void openFiles(list, editor));
   }
@@ -332,7 +332,7 @@ async function start(): Promise<void> {
   listen();
   drawPage(byId("explanation"), undefined, undefined, at);
   say("Loading the engine …");
-  if (location.hash.length > 1) await openLink();
+  if (location.hash.length > 1) await openLink(location.href);
   else openSample(firstSample);
 }
 

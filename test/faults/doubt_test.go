@@ -45,7 +45,7 @@ rules:
 // object is no longer in use.
 func TestTimeToLiveStartsAgain(t *testing.T) {
 	scenario.Short(t)
-	const ttl = 6 * time.Second
+	const ttl = 10 * time.Second
 	s := scenario.New(t, scenario.Options{})
 	s.Policy("retired", `
 mode: Enforce
@@ -53,7 +53,7 @@ rules:
 - name: retired
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
   eligible: object.metadata.labels.retired == 'yes'
-  ttl: 6s
+  ttl: 10s
 `)
 	s.Sunset(scenario.Start{})
 	retired := map[string]string{"env": "preview", "retired": "yes"}

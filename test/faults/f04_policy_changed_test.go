@@ -89,7 +89,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			change.mark(t)
 			s := scenario.New(t, scenario.Options{})
 			configMaps(s, "cm", backlog, preview)
-			leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=30"}})
+			leads, waits := pair(s, scenario.Start{Flags: []string{"--max-deletions-per-second=15"}})
 			spec := previews("Enforce", "0s")
 			if change.approved {
 				spec += "approval: {requiredFor: AllChanges}\n"
@@ -122,7 +122,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 	}
 }
 
-// settled waits until no object has been deleted for one and a half seconds.
+// settled waits until no object has been deleted for three seconds.
 func settled(s *scenario.Scenario, labels map[string]string) {
 	s.Helper()
 	left, since := -1, time.Now()
@@ -130,7 +130,7 @@ func settled(s *scenario.Scenario, labels map[string]string) {
 		if now := s.Left(&corev1.ConfigMapList{}, labels); now != left {
 			left, since = now, time.Now()
 		}
-		return cluster.Want(time.Since(since) >= 1500*time.Millisecond, "%d objects left, and deletions continue", left)
+		return cluster.Want(time.Since(since) >= 3*time.Second, "%d objects left, and deletions continue", left)
 	})
 }
 

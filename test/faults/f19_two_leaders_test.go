@@ -4,6 +4,7 @@ package faults_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,9 +30,17 @@ func twoLead(t *testing.T, o scenario.Options) {
 	all := configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	one := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
-	two := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	one := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=4"}})
+	two := s.Sunset(scenario.Start{Failover: true, Flags: []string{"--max-deletions-per-second=4", "--namespace=" + elsewhere}})
 	counted(s, p, backlog+1)
+	for _, r := range []*scenario.Replica{one, two} {
+		s.Eventually(func() error {
+			renewed := func(e proxy.Entry) bool {
+				return e.Resource == "leases" && e.Verb == "update" && e.Answered == http.StatusOK
+			}
+			return cluster.Want(slices.ContainsFunc(r.Proxy.Journal(), renewed), "%s does not lead", r.User)
+		})
+	}
 	s.Edit(p, enforces)
 	for _, cm := range all {
 		s.Gone(cm)

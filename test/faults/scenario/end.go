@@ -18,7 +18,7 @@ import (
 )
 
 // endTimeout limits the time of all steps after a scenario.
-const endTimeout = 2 * time.Minute
+const endTimeout = 5 * time.Minute
 
 // End ends the scenario before its test ends. The test can then use the report.
 func (s *Scenario) End() {

@@ -24,7 +24,7 @@ func window() time.Duration {
 	if long() {
 		return time.Second + 300*time.Millisecond
 	}
-	return 2 * time.Second
+	return 4 * time.Second
 }
 
 // renews is how long a replica leads at least after it renewed its lease, in any scenario.

@@ -43,7 +43,7 @@ func (s Server) component() cluster.Component {
 type Start struct {
 	Server Server
 	// Failover makes leases so short that another replica takes over soon: for scenarios in which a leader ends. On a busy
-	// machine, a replica may lose its lease without a fault.
+	// machine, a replica may lose its lease without a fault, so leases last longer in make test.
 	Failover bool
 	// Binary is the path of the controller. Empty means build.Default, or build.Clocked if there is a Clock.
 	Binary string
@@ -63,8 +63,11 @@ type Start struct {
 // stops.
 func (s Start) leases() []string {
 	lasts, renews := "15s", "10s"
-	if s.Failover {
+	switch {
+	case s.Failover && long():
 		lasts, renews = "6s", "4s"
+	case s.Failover:
+		lasts, renews = "10s", "8s"
 	}
 	return []string{"--leader-elect-lease-duration=" + lasts, "--leader-elect-renew-deadline=" + renews, "--leader-elect-retry-period=1s"}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // writtenWithin is how long an API server may take to write an answered request to its audit log.
-const writtenWithin = 10 * time.Second
+const writtenWithin = time.Minute
 
 // requests returns the requests in the audit logs. It returns an error if they lack a DELETE that, according to the proxy, an
 // API server has carried out for a replica. A server that was killed too soon has not logged it, and the DELETE could not be

@@ -37,7 +37,7 @@ func (w *env) apply(file string, adjust ...func(*unstructured.Unstructured)) {
 // serverless makes the API server check policies without the webhook.
 func (w *env) serverless() {
 	w.Helper()
-	w.Cleanup(func() { // after the deletion of the file's objects; other tests write such policies too
+	w.Cleanup(func() { // after the file's objects are deleted: other tests write such policies too
 		cluster.Eventually(w, patience, func() error {
 			return w.Create(context.Background(), w.own("probe", "ruls: []"+ownRules), client.DryRunAll)
 		})

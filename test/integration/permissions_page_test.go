@@ -31,7 +31,7 @@ import (
 // TestPermissionsOnThePageAreEnough: with the permissions of docs/reference/permissions.md no request of Sunset is refused.
 func TestPermissionsOnThePageAreEnough(t *testing.T) {
 	w := newEnv(t)
-	config := w.byThePermissionsPage()
+	config := w.userOfPermissionsPage()
 	refused := &refusals{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refused.through(next) })
 	w.sunset(func(c *manager.Config) {
@@ -75,9 +75,9 @@ rules:
 	}
 }
 
-// byThePermissionsPage is a Sunset with the permissions of docs/reference/permissions.md, until the test ends. The API server knows them
-// already.
-func (w *env) byThePermissionsPage() *rest.Config {
+// userOfPermissionsPage returns the configuration of a user with the permissions of docs/reference/permissions.md, which the API server
+// grants until the test ends.
+func (w *env) userOfPermissionsPage() *rest.Config {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/reference/permissions.md")
 	expect.NoError(w, err)

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
-// grant grants a user more permissions in the whole cluster, until revoke is called. The API server knows them already, and no longer
-// grants the first one after revoke, which no other role may grant.
+// grant grants a user more permissions in the whole cluster, until the test ends or calls revoke. It returns when the API server grants
+// them. revoke returns when the API server refuses the first permission, which no other role may grant.
 func (w *env) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name = w.namespace + "-" + name

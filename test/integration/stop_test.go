@@ -89,7 +89,7 @@ func TestDeletionsStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t)
-			config := w.byThePermissionsPage()
+			config := w.userOfPermissionsPage()
 			archive := w.archive("jobs", stores.Files(t))
 			const jobs = 200
 			for i := range jobs {
@@ -112,7 +112,7 @@ func TestDeletionsStop(t *testing.T) {
 			left := w.jobsLeft()
 			time.Sleep(2 * time.Second)
 			if now := w.jobsLeft(); left == 0 || now != left {
-				t.Errorf("%d Jobs left a second after the command, and %d later", left, now)
+				t.Errorf("%d Jobs left two seconds after the command, and %d later", left, now)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func (w *env) webhook() *webhook {
 func (w *env) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
 	w.Helper()
 	home := newEnv(w.T)
-	w.Cleanup(func() { // after the deletion of the file's objects; other tests write policies too
+	w.Cleanup(func() { // after the file's objects are deleted: other tests write policies too
 		cluster.Eventually(w, patience, func() error {
 			return w.Create(context.Background(), w.own("probe", ownRules), client.DryRunAll)
 		})

@@ -21,7 +21,11 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "1000") // the number of control planes bounds the tests that run; tests that wait for one do not block others
 	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.VolumeControllers(), "deployment-controller", "replicaset-controller")}
-	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1], &planes.all[2]))
+	var all []**cluster.Cluster
+	for i := range planes.all {
+		all = append(all, &planes.all[i])
+	}
+	os.Exit(cluster.Main(installed{m}, plane, all...))
 }
 
 // installed runs the tests after Sunset's CRDs are installed.

@@ -17,10 +17,8 @@ var planes pool
 // pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole
 // cluster.
 type pool struct {
-	all  [3]*cluster.Cluster // with more of them, tests wait less for time to pass, until the processors are busy
+	all  [6]*cluster.Cluster // most tests wait for time to pass, and leave the processors to others
 	free chan *cluster.Cluster
-
-	gather sync.Mutex // held while a test takes all of them
 
 	mu    sync.Mutex
 	taken map[string]*cluster.Cluster // by the name of the test that uses it
@@ -51,21 +49,12 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 	return plane
 }
 
-// alone runs a test while no other test runs, because the exported metrics belong to the whole process.
+// alone gives a test the first control plane while no other test runs, because the exported metrics belong to the whole process. The
+// testing package runs such tests before those that call t.Parallel.
 func (p *pool) alone(t *testing.T) {
 	t.Helper()
-	t.Parallel()
-	p.gather.Lock() // two tests that wait for all planes would deadlock
-	for range p.all {
-		p.take(t.Name(), <-p.free)
-	}
-	p.gather.Unlock()
-	t.Cleanup(func() {
-		p.take(t.Name(), nil)
-		for _, plane := range p.all {
-			p.free <- plane
-		}
-	})
+	p.take(t.Name(), p.all[0])
+	t.Cleanup(func() { p.take(t.Name(), nil) })
 }
 
 // takenBy returns the control plane of a test or of its parent test; nil if there is none.

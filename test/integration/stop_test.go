@@ -5,9 +5,11 @@ package integration_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/stores"
@@ -55,7 +58,7 @@ func (w *env) jobsLeft() int {
 	return len(left.Items)
 }
 
-// TestDeletionsStop: from a second after the response to each of the two commands that stop all deletions, nothing is deleted. The
+// TestDeletionsStop: from a second after each of the two commands that stop all deletions has ended, the controller sends no DELETE. The
 // commands for kubectl on docs/tasks/stop-deletions.md need no running controller: one that starts later deletes nothing.
 func TestDeletionsStop(t *testing.T) {
 	suspendAll := func(w *env, _ *stoppable) { w.plugin("suspend", "--all") }
@@ -90,6 +93,15 @@ func TestDeletionsStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t)
 			config := w.userOfPermissionsPage()
+			var last atomic.Pointer[time.Time] // when the controller sent its last DELETE of a Job
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return answer.Func(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/jobs/") {
+						last.Store(ptr.To(time.Now()))
+					}
+					return next.RoundTrip(r)
+				})
+			})
 			archive := w.archive("jobs", stores.Files(t))
 			const jobs = 200
 			for i := range jobs {
@@ -108,11 +120,10 @@ func TestDeletionsStop(t *testing.T) {
 				return cluster.Want(left < jobs-20, "%d Jobs left", left)
 			})
 			test.stop(w, s)
-			time.Sleep(2 * time.Second) // on a busy machine, requests that were sent before may take a second
-			left := w.jobsLeft()
-			time.Sleep(2 * time.Second)
-			if now := w.jobsLeft(); left == 0 || now != left {
-				t.Errorf("%d Jobs left two seconds after the command, and %d later", left, now)
+			acknowledged := time.Now()
+			time.Sleep(4 * time.Second)
+			if late := last.Load().Sub(acknowledged); late > time.Second || w.jobsLeft() == 0 {
+				t.Errorf("the last DELETE was sent %v after the command; %d Jobs are left", late, w.jobsLeft())
 			}
 		})
 	}

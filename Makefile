@@ -4,7 +4,7 @@
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files \
 	cmd/kubectl-sunset/load/builtin.txt
 # make lint runs govet.
-TEST_FLAGS ?= -timeout 30m -p 2 -vet=off
+TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
 # The integration tests take longest, so they start first.
 PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s

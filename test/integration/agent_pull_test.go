@@ -39,6 +39,7 @@ func (w *env) pull(d *containerd.Daemon, name string, want containerd.Image) <-c
 // TestPullsSucceedDuringRemovals: pulls succeed while the agent removes images that share layers with them, or an image that is being
 // pulled again.
 func TestPullsSucceedDuringRemovals(t *testing.T) {
+	t.Parallel()
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
 			w := newEnv(t)

@@ -53,6 +53,7 @@ func isOld(d *containerd.Daemon) bool { return strings.HasPrefix(d.Version(), "1
 
 // TestUnusedImagesGo: the agent removes exactly the images that no container uses, no Pod names and no pin protects.
 func TestUnusedImagesGo(t *testing.T) {
+	t.Parallel()
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
 			w := newEnv(t)

@@ -217,6 +217,7 @@ func TestArchiveThatDoesNotExistKeeps(t *testing.T) {
 // TestKilledBetweenRecordAndDelete kills the controller around DELETEs of objects that it has recorded: no DELETE is ever sent for a
 // version without a record, and at the end everything is deleted, and counted once.
 func TestKilledBetweenRecordAndDelete(t *testing.T) {
+	t.Parallel()
 	for _, m := range []moment{{"deleting", 1, false}, {"deleting", 1, true}, {"deleting", 4, false}, {"writing the ledger", 2, true}} {
 		t.Run(m.String(), func(t *testing.T) {
 			w := newEnv(t)

@@ -102,6 +102,7 @@ func TestAPIServerIsKilledAndComesBack(t *testing.T) {
 }
 
 func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
+	t.Parallel()
 	for name, storm := range map[string]struct {
 		proxy.Answer
 		requests int64 // maximum in three seconds

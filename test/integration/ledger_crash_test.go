@@ -146,6 +146,7 @@ func trap(g *proxy.Proxy, m moment, spring func()) {
 // TestKilledAtEveryWrite kills the controller before and after its writes and starts it again: the remaining objects and
 // the counts are the same each time. With SUNSET_LONG=1 it does so at every write of an undisturbed run.
 func TestKilledAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	moments := []moment{
 		{"making the ledger", 1, false}, {"making the ledger", 1, true},
 		{"writing the status", 1, false}, {"writing the status", 1, true}, {"writing the status", 2, true},

@@ -131,6 +131,7 @@ func ofAllConfigMaps(r *http.Request) bool {
 
 // Edits of settings cause no lists.
 func TestSettingsTakeEffectWithoutListing(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		spec string
 		edit func(w *env, p *v1alpha1.ClusterRetentionPolicy)
@@ -196,6 +197,7 @@ rules:
 }
 
 func TestHoldKeepsUntilItIsLifted(t *testing.T) {
+	t.Parallel()
 	places := map[string]func(w *env, inside *corev1.ConfigMap) client.Object{
 		"on the object": func(_ *env, inside *corev1.ConfigMap) client.Object { return inside },
 		"on its namespace": func(w *env, _ *corev1.ConfigMap) client.Object {

@@ -108,6 +108,7 @@ func TestDryRunShowsTheOwner(t *testing.T) {
 
 // TestOwnerIsKeptUntilReasonEnds: an owner is kept for a reason, and deleted once the reason is removed.
 func TestOwnerIsKeptUntilReasonEnds(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		job   func(*env) *batchv1.Job
 		spec  string
@@ -234,6 +235,7 @@ func TestOwnerOfANamesakeStays(t *testing.T) {
 
 // TestTenantGainsNothingByNamingAnOwner: a tenant sets different owners on its own object.
 func TestTenantGainsNothingByNamingAnOwner(t *testing.T) {
+	t.Parallel()
 	reference := func(object client.Object, apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID(), Controller: ptr.To(true)}
 	}

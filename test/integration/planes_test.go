@@ -3,6 +3,7 @@
 package integration_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,7 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 	p.take(t.Name(), plane)
 	began := time.Now()
 	t.Cleanup(func() {
-		t.Logf("used a control plane for %s", time.Since(began).Round(100*time.Millisecond))
+		t.Logf("used control plane %d for %s", slices.Index(p.all[:], plane), time.Since(began).Round(100*time.Millisecond))
 		p.take(t.Name(), nil)
 		p.free <- plane
 	})

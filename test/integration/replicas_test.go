@@ -24,6 +24,7 @@ import (
 )
 
 func TestNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
+	t.Parallel()
 	for name, warm := range map[string]bool{"it has watched objects": true, "it lists objects then": false} {
 		t.Run(name, func(t *testing.T) { nextReplicaTakesOver(t, warm) })
 	}

@@ -92,6 +92,7 @@ func TestOwnRulesUseThePermissionsOfTheirAccount(t *testing.T) {
 
 // TestTenantGainsNothing: none of these cases deletes or reads an object.
 func TestTenantGainsNothing(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		kind        string
 		permissions []rbacv1.PolicyRule

@@ -18,7 +18,7 @@ var planes pool
 // pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole
 // cluster.
 type pool struct {
-	all  [6]*cluster.Cluster // most tests wait for time to pass, and leave the processors to others
+	all  [9]*cluster.Cluster // most tests wait for time to pass, and leave the processors to others
 	free chan *cluster.Cluster
 
 	mu    sync.Mutex

@@ -4,7 +4,7 @@
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files \
 	cmd/kubectl-sunset/load/builtin.txt
 # make lint runs govet.
-TEST_FLAGS ?= -timeout 30m -p 4 -vet=off
+TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
 # These tests take longest and mostly wait, so they start first, and others run beside them.
 PACKAGES ?= ./test/integration ./test/faults ./test/playground ./...
 FUZZTIME ?= 30s

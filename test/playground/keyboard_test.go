@@ -30,7 +30,7 @@ func (b *tab) tabTo(selector string) {
 	b.t.Fatalf("60 presses of Tab do not reach %s", selector)
 }
 
-// waitFor waits until a condition in JavaScript is true. The page may go to another address meanwhile, which ends its scripts.
+// waitFor waits until a condition in JavaScript is true. The page may go to another address, which ends its scripts.
 func (b *tab) waitFor(condition string) {
 	b.t.Helper()
 	is, err := false, error(nil)

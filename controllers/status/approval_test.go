@@ -295,7 +295,7 @@ func TestConditionSaysWhatToDo(t *testing.T) {
 		"more namespaces than a list can have": {gated(&policy.ApprovalGate{Hash: "o", Previewed: true}), nil,
 			said + "namespaces, holds, overrides or other policies have changed since Sunset counted this version; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=o"},
 		"a namespace": {gated(newNamespaces), nil,
-			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" + newNamespaces.Hash},
+			said + "its rules now apply in team-a, or a hold, a freeze or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" + newNamespaces.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
 			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p --hash=" +
 				gated(nil).RulesHash([]string{"a"}, now)},

@@ -97,8 +97,12 @@ func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus)
 		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
 			s.Due.Now, s.Due.Day)}
 	default:
-		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
-			s.Due.Now, s.Due.Day)}
+		others := "it does not stop deletions by other policies"
+		if slices.ContainsFunc(p.Freezes, func(f policy.Freeze) bool { return f.All }) {
+			others = "its freezes with allPolicies stop deletions by all policies"
+		}
+		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; %s",
+			s.Due.Now, s.Due.Day, others)}
 	}
 }
 
@@ -251,7 +255,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		why = fmt.Sprintf("because Sunset could not count these rules before: %s", some(pending.Rules, "rules"))
 	}
 	if len(pending.Namespaces) > 0 {
-		why = fmt.Sprintf("because its rules now apply in %s, or a hold or a rule that kept objects there was removed", some(pending.Namespaces, "namespaces"))
+		why = fmt.Sprintf("because its rules now apply in %s, or a hold, a freeze or a rule that kept objects there was removed", some(pending.Namespaces, "namespaces"))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
 		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",

@@ -57,12 +57,13 @@ func encore(i int) plan {
 // help explains how to inspect the cluster from another terminal.
 func help(kubeconfig string) []string {
 	return []string{
-		"In another terminal:  export KUBECONFIG=" + kubeconfig,
-		"  kubectl get cret batch -o yaml                            # the whole status",
-		"  kubectl edit cret batch                                   # change a TTL or mode",
-		"  kubectl -n shop annotate job NAME sunset-k8s.io/hold=     # keep a Job",
-		"  kubectl -n shop create -f test/demo/job.yaml              # create a Job",
-		"  kubectl sunset archive ls -n shop                         # failed Jobs, which the policy archives",
+		"In another terminal:",
+		"  export KUBECONFIG=" + kubeconfig,
+		"  kubectl get cret batch -o yaml                         # the whole status",
+		"  kubectl edit cret batch                                # change a TTL",
+		"  kubectl -n shop annotate job NAME sunset-k8s.io/hold=  # keep a Job",
+		"  kubectl -n shop create -f test/demo/job.yaml           # create a Job",
+		"  kubectl sunset archive ls -n shop                      # the failed Jobs",
 		"Ctrl-C stops everything.",
 	}
 }

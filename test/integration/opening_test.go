@@ -85,6 +85,9 @@ func TestFreezeOfAllPoliciesStopsDeletions(t *testing.T) {
 	cm := w.configMap("cm", preview)
 	from, to := time.Now().Add(-time.Second).UTC(), time.Now().Add(time.Hour).UTC()
 	freeze := w.policy("audit", fmt.Sprintf("freezes: [{from: %q, to: %q, reason: audit, allPolicies: true}]\n", from.Format(time.RFC3339), to.Format(time.RFC3339)))
+	w.status(freeze, func(s v1alpha1.RetentionPolicyStatus) error {
+		return contains(w.condition(s, v1alpha1.ConditionReady).Message, "its freezes with allPolicies stop deletions by all policies")
+	})
 	w.stays(12*time.Second, cm)
 	w.edit(freeze, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Freezes[0].To = metav1.NewTime(time.Now()) })
 	w.gone(cm)

@@ -99,7 +99,7 @@ func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus)
 	default:
 		others := "it does not stop deletions by other policies"
 		if slices.ContainsFunc(p.Freezes, func(f policy.Freeze) bool { return f.All }) {
-			others = "its freezes with allPolicies stop deletions by all policies"
+			others = "only its freezes with allPolicies stop deletions by other policies"
 		}
 		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; %s",
 			s.Due.Now, s.Due.Day, others)}

@@ -86,7 +86,7 @@ func TestFreezeOfAllPoliciesStopsDeletions(t *testing.T) {
 	from, to := time.Now().Add(-time.Second).UTC(), time.Now().Add(time.Hour).UTC()
 	freeze := w.policy("audit", fmt.Sprintf("freezes: [{from: %q, to: %q, reason: audit, allPolicies: true}]\n", from.Format(time.RFC3339), to.Format(time.RFC3339)))
 	w.status(freeze, func(s v1alpha1.RetentionPolicyStatus) error {
-		return contains(w.condition(s, v1alpha1.ConditionReady).Message, "its freezes with allPolicies stop deletions by all policies")
+		return contains(w.condition(s, v1alpha1.ConditionReady).Message, "only its freezes with allPolicies stop deletions by other policies")
 	})
 	w.stays(12*time.Second, cm)
 	w.edit(freeze, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Freezes[0].To = metav1.NewTime(time.Now()) })

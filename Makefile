@@ -5,8 +5,8 @@ GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/referen
 	cmd/kubectl-sunset/load/builtin.txt
 # make lint runs govet.
 TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
-# These tests take longest and mostly wait, so they start first, and others run beside them.
-PACKAGES ?= ./test/integration ./test/faults ./test/playground ./...
+# The integration tests take longest, so they start first.
+PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
 TOOL := go tool -modfile=test/tools/go.mod
 GOLANGCI_LINT := go tool -modfile=test/tools/golangci-lint/go.mod golangci-lint

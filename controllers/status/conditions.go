@@ -90,7 +90,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
 	switch {
 	case p.Mode == v1alpha1.Suspend:
-		return conditionState{yes, "Suspended", "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce"}
+		return conditionState{yes, "Suspended", "suspended: Sunset keeps every object that the rules find eligible; to resume, run " + toResume(p)}
 	case p.Mode == v1alpha1.Enforce:
 		return conditionState{yes, "Ready", "Sunset deletes objects when they are due"}
 	case p.Namespace != "":
@@ -104,6 +104,11 @@ func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus)
 		return conditionState{yes, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; %s",
 			s.Due.Now, s.Due.Day, others)}
 	}
+}
+
+// toResume says how to resume a suspended policy. The command resumes only what kubectl sunset suspend has suspended.
+func toResume(p *policy.Policy) string {
+	return commandOf("resume", p) + ", or set spec.mode to Enforce"
 }
 
 func approvalRequired(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
@@ -171,7 +176,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 		if p.Terminating {
 			return conditionState{no, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
 		}
-		return conditionState{no, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
+		return conditionState{no, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, run " + toResume(p)}
 	}
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]

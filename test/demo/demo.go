@@ -113,7 +113,7 @@ func (d *demo) look(ctx context.Context, phase string) (frame, error) {
 	f := frame{phase: phase, elapsed: now.Sub(d.began), now: now, policy: seen}
 	f.jobs, f.rules = d.story.tell()
 	if phase == livePhase {
-		f.help = help(d.stage.cluster.Kubeconfig())
+		f.help = help(d.stage.cluster.Kubeconfig(), d.stage.controller.log)
 	}
 	return f, nil
 }

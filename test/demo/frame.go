@@ -59,7 +59,7 @@ func (f frame) tail(p paint) []string {
 func (f frame) table(jobs []job) table {
 	t := table{header: []string{"JOB", "STATE", "FINISHED", "TTL", "DUE", "PODS", "WHAT HAPPENS"}}
 	for _, j := range jobs {
-		w := rowOf(j, f.rules, f.now)
+		w := rowOf(j, f)
 		t.rows = append(t.rows, []cell{
 			{text: w.name, tone: faded(j, plainTone)}, {text: w.state, tone: faded(j, stateTone(j))},
 			{text: w.finished, tone: faded(j, plainTone)}, {text: w.ttl, tone: faded(j, plainTone), right: true},

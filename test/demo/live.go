@@ -55,15 +55,17 @@ func encore(i int) plan {
 }
 
 // help explains how to inspect the cluster from another terminal.
-func help(kubeconfig string) []string {
+func help(kubeconfig, log string) []string {
 	return []string{
 		"In another terminal:",
 		"  export KUBECONFIG=" + kubeconfig,
+		"  LOG=" + log,
 		"  kubectl get cret batch -o yaml                         # the whole status",
 		"  kubectl edit cret batch                                # change a TTL",
 		"  kubectl -n shop annotate job NAME sunset-k8s.io/hold=  # keep a Job",
 		"  kubectl -n shop create -f test/demo/job.yaml           # create a Job",
 		"  kubectl sunset archive ls -n shop                      # the failed Jobs",
+		"  kubectl sunset who job/NAME -n shop -f $LOG            # which rule deleted a Job",
 		"Ctrl-C stops everything.",
 	}
 }

@@ -56,7 +56,7 @@ func (p *plain) news(f frame) []string {
 
 // tale describes the state of a Job in words that do not change with the time.
 func tale(j job, f frame) string {
-	w := rowOf(j, f.rules, f.now)
+	w := rowOf(j, f)
 	switch {
 	case !j.gone.IsZero():
 		return w.fate

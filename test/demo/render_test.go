@@ -88,13 +88,21 @@ func TestFrameOfADryRun(t *testing.T) {
 	compareGolden(t, "frame-dry-run.txt", text(f.lines(false, 120, 40)))
 }
 
+func TestFrameOfAPolicyThatWaitsForApproval(t *testing.T) {
+	f := at15()
+	f.policy.status.PendingApproval = &v1alpha1.PendingApproval{}
+	if got := text(f.lines(false, 120, 40)); strings.Contains(got, "will be deleted") || !strings.Contains(got, "would be deleted in 10s") {
+		t.Error(got)
+	}
+}
+
 func TestFrameOnASmallScreen(t *testing.T) {
 	f := at15()
-	f.help = help("/tmp/kubeconfig")
-	lines := f.lines(false, 80, 21)
+	f.help = help("/tmp/kubeconfig", "/tmp/sunset-controller.log")
+	lines := f.lines(false, 80, 22)
 	compareGolden(t, "frame-small.txt", text(lines))
-	if len(lines) > 21 {
-		t.Errorf("%d lines on a screen of 21", len(lines))
+	if len(lines) > 22 {
+		t.Errorf("%d lines on a screen of 22", len(lines))
 	}
 }
 

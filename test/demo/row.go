@@ -16,10 +16,10 @@ type row struct {
 }
 
 // rowOf describes one Job and its next event.
-func rowOf(j job, h history, now time.Time) row {
-	r := h.at(now)
+func rowOf(j job, f frame) row {
+	r := f.rules.at(f.now)
 	if !j.gone.IsZero() {
-		r = h.at(j.gone)
+		r = f.rules.at(j.gone)
 	}
 	w := row{name: j.namespace + "/" + j.name, state: j.state(), finished: "-", ttl: "-", due: "-"}
 	if !j.finished.IsZero() {
@@ -29,13 +29,13 @@ func rowOf(j job, h history, now time.Time) row {
 		ttl, _ := j.ttl(r)
 		w.ttl, w.due = ttl.String(), clockTime(due)
 	}
-	w.fate, w.tone = fateOf(j, h, r, now)
+	w.fate, w.tone = fateOf(j, f, r)
 	return w
 }
 
-func fateOf(j job, h history, r rules, now time.Time) (string, tone) {
+func fateOf(j job, f frame, r rules) (string, tone) {
 	if !j.gone.IsZero() {
-		late, since := j.lateness(h)
+		late, since := j.lateness(f.rules)
 		return "deleted " + span(late) + " after " + since, quiet
 	}
 	if j.finished.IsZero() && j.selected(r) {
@@ -45,16 +45,16 @@ func fateOf(j job, h history, r rules, now time.Time) (string, tone) {
 		return "kept: " + why, steady
 	}
 	due, _ := j.due(r)
-	return forecast(due, r.mode, now)
+	return forecast(due.Sub(f.now), r.mode == v1alpha1.Enforce && f.policy.status.PendingApproval == nil)
 }
 
-func forecast(due time.Time, mode v1alpha1.Mode, now time.Time) (string, tone) {
-	left := due.Sub(now)
+// forecast says what happens to a Job that is due in this time, or was due, if the policy deletes or only counts.
+func forecast(left time.Duration, deletes bool) (string, tone) {
 	seconds := (left.Abs() + time.Second - 1).Truncate(time.Second) // rounded up: a deletion in 2.1s has not happened after 2s
 	switch {
-	case mode == v1alpha1.Enforce && left > 0:
+	case deletes && left > 0:
 		return "will be deleted in " + seconds.String(), urgent
-	case mode == v1alpha1.Enforce:
+	case deletes:
 		return "due", urgent
 	case left > 0:
 		return "would be deleted in " + seconds.String(), plainTone

@@ -31,7 +31,7 @@ func summaryOf(f frame, plans []plan) table {
 }
 
 func summaryRow(j job, f frame) []cell {
-	w := rowOf(j, f.rules, f.now)
+	w := rowOf(j, f)
 	row := []cell{{text: w.name}, {text: w.state, tone: stateTone(j)}, {text: w.ttl, right: true}, {text: w.due}}
 	if j.gone.IsZero() {
 		return append(row, cell{text: "-"}, cell{text: w.fate, tone: w.tone})

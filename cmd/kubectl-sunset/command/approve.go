@@ -219,6 +219,7 @@ type change struct {
 	generation int64 // the generation that the status describes
 	pending    *v1alpha1.PendingApproval
 	counting   bool // the controller has not finished counting
+	counted    bool // the present version of the policy was counted before, so something else has changed
 	rules      []v1alpha1.RuleStatus
 }
 
@@ -238,7 +239,13 @@ func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string)
 	}
 	enforcing := meta.FindStatusCondition(observed.Conditions, v1alpha1.ConditionEnforcing)
 	counting := enforcing != nil && enforcing.Reason == "Counting"
-	return &change{kind, version, observed.ObservedGeneration, observed.PendingApproval, counting, observed.Rules}, nil
+	b := &change{
+		kind: kind, version: version, generation: observed.ObservedGeneration, pending: observed.PendingApproval, counting: counting, rules: observed.Rules,
+	}
+	if b.pending != nil {
+		_, b.counted = observed.Preview(b.pending.Hash)
+	}
+	return b, nil
 }
 
 // String names the policy as kubectl does.
@@ -252,7 +259,10 @@ func (b *change) isOutdated() bool {
 }
 
 func (b *change) describe(w io.Writer) {
-	what := fmt.Sprintf("new or changed rules, or more than %d changed namespaces", v1alpha1.MaxPendingNamespaces)
+	what := "the policy is new or has changed"
+	if b.counted {
+		what = "namespaces, holds, overrides or other policies have changed since Sunset counted this version of the policy"
+	}
 	if len(b.pending.Rules) > 0 {
 		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
 	}
@@ -276,8 +286,9 @@ func (b *change) describe(w io.Writer) {
 const approveHelp = `Approve what a policy would delete because of a change, if it waits with condition ApprovalRequired. Review the
 objects with preview or explain first. The command shows what it approves, asks, and creates a ClusterRetentionApproval,
 or with -n a RetentionApproval. The approval covers only the present version of the policy, or if the policy waits
-because of rules or namespaces, only these. If the policy changes while the command runs, it is not approved. To
-withdraw an approval, delete the object. With -o, standard output contains only the approval.
+because of rules or namespaces, only these. If the policy changes while the command runs, it is not approved. Two
+changes wait one after the other: a policy can wait again, with another hash, after an approval. To withdraw an
+approval, delete the object. With -o, standard output contains only the approval.
 
 Exit codes: 0 approved, or the policy does not wait for approval; 2 wrong usage, not confirmed, no such policy, a policy
 that changed, or a request that the API server rejects.`

@@ -107,6 +107,11 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	s.teams(overriding("fewer", "DryRun", `"keepNewest":{"count":1}`))
 	wants(t, s.explain(t, "", "job/b"), command.ExitOK, "stays: KeptNewest", "if RetentionPolicy dev/fewer were enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
 
+	s.teams(overriding("nightly", "DryRun", `"windows":[{"schedule":"0 22 * * *","duration":"8h"}]`))
+	if ran := s.explain(t, "", "job/a"); strings.Contains(ran.out, "were enforced") || !strings.Contains(ran.out, "from policy dev/nightly") {
+		t.Errorf("a dry run whose windows apply already:\n%s", ran.out)
+	}
+
 	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":{"count":1}}`, "}").Replace(ranking("Enforce", ""))
 	s = newExplained(t, fair)
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "5 eligible in all namespaces; at most 4 stay", "is deleted now: the capacity of the rule is exceeded")

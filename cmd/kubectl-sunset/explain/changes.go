@@ -230,7 +230,7 @@ func permit(r *policy.Evaluation) {
 // tryOut enforces the dry-run RetentionPolicies that change the rule. It returns nil if there are none.
 func tryOut(rule *policy.Rule, r *Rule) []step {
 	enforced := rule.IfEnforced
-	if enforced == nil {
+	if r.IfEnforced == nil { // they change nothing
 		return nil
 	}
 	suspends := enforced.Suspended && !rule.Suspended

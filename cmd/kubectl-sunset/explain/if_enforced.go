@@ -15,7 +15,8 @@ type IfEnforced struct {
 	Settings []Setting `json:"settings"` // only those that differ
 }
 
-// ifEnforced returns the IfEnforced of a rule; as is the rule without it. It returns nil if no dry run changes the rule.
+// ifEnforced returns the IfEnforced of a rule; as is the rule without it. It returns nil if no dry run changes what
+// the rule says about the object: a dry run may already apply, such as one with windows.
 func (in *Input) ifEnforced(r policy.Evaluation, as *Rule) *IfEnforced {
 	if r.Rule.IfEnforced == nil {
 		return nil
@@ -33,6 +34,9 @@ func (in *Input) ifEnforced(r policy.Evaluation, as *Rule) *IfEnforced {
 		if !slices.Contains(as.Settings, s) {
 			t.Settings = append(t.Settings, s)
 		}
+	}
+	if t.Vote == as.Vote && len(t.Settings) == 0 {
+		return nil
 	}
 	return t
 }

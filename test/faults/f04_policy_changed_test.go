@@ -27,6 +27,7 @@ type change struct {
 
 // TestF04APolicyChangesInTheMiddle changes a policy in the middle of a backlog, while the watches of policies are frozen.
 func TestF04APolicyChangesInTheMiddle(t *testing.T) {
+	t.Parallel()
 	edit := func(e func(*v1alpha1.ClusterRetentionPolicySpec)) func(*scenario.Scenario, *v1alpha1.ClusterRetentionPolicy) {
 		return func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
 	}
@@ -63,6 +64,7 @@ func TestF04APolicyChangesInTheMiddle(t *testing.T) {
 
 // TestF05AnOverrideComesInTheMiddle keeps objects in the middle of a backlog, by an override or by a hold on the namespace.
 func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
+	t.Parallel()
 	override := func(says string) func(*scenario.Scenario, *v1alpha1.ClusterRetentionPolicy) {
 		return func(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 			s.Override("keeps", fmt.Sprintf("overrides: [{policy: %s, %s}]", p.Name, says))

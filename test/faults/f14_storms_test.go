@@ -48,6 +48,7 @@ func TestF14DeletesGetRetryAfter(t *testing.T) {
 // TestF14HalfOfAllRequestsFail answers half of all requests of two replicas with a server error, including requests of leader
 // election.
 func TestF14HalfOfAllRequestsFail(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]int{"500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable, "504": http.StatusGatewayTimeout} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)

@@ -87,6 +87,7 @@ func (m moment) match() func(method, name string) bool {
 // remaining objects and the counts must be the same each time. In make faults, the leader is killed at every write of a run
 // without faults; runs differ by a few writes.
 func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
+	t.Parallel()
 	moments := []moment{
 		{"create", "retentionledgers", 1, true},
 		{"update", "retentionledgers", 1, false}, {"update", "retentionledgers", 1, true},
@@ -109,6 +110,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 // TestF17TheLeaderIsKilledAtAWriteOfAnArchive is TestF17TheLeaderIsKilledAtAWrite with a rule that archives: the leader is killed at the
 // writes to the store too.
 func TestF17TheLeaderIsKilledAtAWriteOfAnArchive(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("SUNSET_FAULTS") != "all" {
 		t.Skip("run make faults to kill at every write")
 	}

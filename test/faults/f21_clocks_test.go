@@ -16,6 +16,7 @@ const tenYears = 10 * 365 * 24 * time.Hour
 // TestF21AClockThatIsTenYearsOff sets the clock of Sunset's machine ten years ahead or back. Sunset deletes nothing until the
 // clock is right, and then only due objects.
 func TestF21AClockThatIsTenYearsOff(t *testing.T) {
+	t.Parallel()
 	for name, by := range map[string]time.Duration{"ahead": tenYears, "behind": -tenYears} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)

@@ -16,6 +16,7 @@ import (
 // TestF22ClocksComeApart moves the API server's clock ahead or back in the middle of a backlog. Deletions stop and the policy
 // reports why. They continue when the clocks agree.
 func TestF22ClocksComeApart(t *testing.T) {
+	t.Parallel()
 	for name, skew := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute, "by a little more than allowed": 8 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)

@@ -18,6 +18,7 @@ import (
 // TestF25FinalizersThatNobodyRemoves has sixty objects, the oldest, with a finalizer that no client removes. Sunset sends one
 // DELETE for each, with either propagation policy. It deletes the other objects on time, and later ones too.
 func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
+	t.Parallel()
 	for name, propagation := range map[string]string{"background": "Background", "foreground": "Foreground"} {
 		t.Run(name, func(t *testing.T) {
 			scenario.Long(t)

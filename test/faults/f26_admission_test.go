@@ -26,6 +26,7 @@ var guarded = map[string]string{"env": "preview", "guarded": "yes"}
 // does not charge them to the limit permanently, and deletes the other objects. When admission allows it, Sunset deletes the
 // refused objects too.
 func TestF26AdmissionRefusesDeletions(t *testing.T) {
+	t.Parallel()
 	for name, refuse := range map[string]func(*scenario.Scenario) (lift func()){
 		"a policy denies them":      denies,
 		"a webhook does not answer": unanswered,

@@ -17,6 +17,7 @@ import (
 // TestF42TheLedgerCannotBeWritten makes writes of the ledger fail: Sunset deletes nothing of that policy, another policy
 // continues, and the counts are exact afterwards.
 func TestF42TheLedgerCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]struct {
 		fault proxy.Fault
 		mark  func(*testing.T)

@@ -30,6 +30,7 @@ rules:
 // suspends the rule or every PATCH fails. The leader is killed once the object is no longer in use. The next leader can
 // write, and starts the TTL of the object again.
 func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]markFault{
 		"suspended": suspendedRule,
 		"PATCHes fail": func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy, leads *scenario.Replica) func() {

@@ -21,6 +21,7 @@ import (
 // TestF46WhatKeptObjectsGoesAway removes what keeps objects from an enforced policy: with a leader, which is then killed, or
 // without a leader. In both cases the objects wait for approval.
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
+	t.Parallel()
 	ways := map[string]veto{
 		"a policy is deleted": deletedPolicy,
 		"a policy becomes a dry run": {keeps: func(s *scenario.Scenario, _ *v1alpha1.ClusterRetentionPolicy) func() {

@@ -75,6 +75,7 @@ rules:
 // types are those of a round without faults, so that the scenario includes new ones. A request that is sent only at the start
 // fails while a controller starts.
 func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]*proxy.Answer{
 		"forbidden":   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
 		"not found":   {Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound},

@@ -12,6 +12,7 @@ import (
 // objects when it leads, and knows nothing of them from before. These are the scenarios whose result could depend on that; each
 // also runs under its own number with the default.
 func TestF53StandbysThatWatchNothing(t *testing.T) {
+	t.Parallel()
 	for name, run := range map[string]func(*testing.T, scenario.Options){
 		"F17 killed before the ledger": func(t *testing.T, o scenario.Options) {
 			mustKillAt(t, o, moment{"update", "retentionledgers", 1, false})

@@ -29,6 +29,7 @@ func archiving(mode v1alpha1.Mode, a *scenario.Archive) string {
 // TestF54TheStoreOfAnArchiveFails makes the store of an archive fail. Sunset deletes nothing of the policy that archives there, and says
 // so; another policy continues. After the fault, all objects are archived, deleted and counted.
 func TestF54TheStoreOfAnArchiveFails(t *testing.T) {
+	t.Parallel()
 	const segments = "/segments/"
 	for name, fault := range map[string]struct {
 		match func(method, name string) bool
@@ -165,6 +166,7 @@ func TestF54TheClockStepsWhileItArchives(t *testing.T) {
 // TestF55TheLeaderIsKilledWhileItArchives kills the leader at a request to the store. The other replica takes over: all objects are
 // archived, deleted and counted, and nothing is deleted without a record.
 func TestF55TheLeaderIsKilledWhileItArchives(t *testing.T) {
+	t.Parallel()
 	const indexes = "/index/20" // with the year: not a probe
 	for name, at := range map[string]struct {
 		match func(method, name string) bool
@@ -222,6 +224,7 @@ func killing(r *scenario.Replica, after bool) stores.Fault {
 // TestF55TheLeaderIsKilledBetweenRecordAndDelete kills the leader at the first DELETE, before and after the API server has it. The other
 // replica archives what is left again, and what was deleted counts once.
 func TestF55TheLeaderIsKilledBetweenRecordAndDelete(t *testing.T) {
+	t.Parallel()
 	for _, m := range []moment{{"delete", "configmaps", 1, false}, {"delete", "configmaps", 1, true}, {"delete", "configmaps", 7, true}} {
 		t.Run(m.String(), func(t *testing.T) {
 			scenario.Long(t)

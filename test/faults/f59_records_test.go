@@ -42,6 +42,7 @@ rules:
 // TestF59RecordsAreComplete archives Jobs with their Pods, Events and logs while these cannot be read, and while the leader is killed. The
 // check at the end compares each record with what existed.
 func TestF59RecordsAreComplete(t *testing.T) {
+	t.Parallel()
 	unavailable := &proxy.Answer{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable}
 	answering := func(verb, resource string) proxy.Fault {
 		return proxy.Fault{Match: proxy.Requests(verb, resource), Answer: unavailable}

@@ -57,6 +57,7 @@ func claimsLeft(s *scenario.Scenario, n int) {
 // TestF60TheSnapshotControllerFails: the snapshot controller is slow, fails or does not run, or says that it took a snapshot before the
 // claim was due. Sunset keeps the claims and says so; another policy continues. After the fault, all claims are deleted.
 func TestF60TheSnapshotControllerFails(t *testing.T) {
+	t.Parallel()
 	const early = "it took the snapshot before"
 	for name, fault := range map[string]struct {
 		faulty func(status map[string]any)
@@ -97,6 +98,7 @@ func TestF60TheSnapshotControllerFails(t *testing.T) {
 // TestF60AnswersAboutSnapshotsAreLost: requests for VolumeSnapshots reach the API server or not, and their answers are lost or are
 // errors. Sunset keeps each claim until its snapshot is ready, and then deletes it.
 func TestF60AnswersAboutSnapshotsAreLost(t *testing.T) {
+	t.Parallel()
 	creates, reads := proxy.Requests("create", "volumesnapshots"), proxy.Requests("get", "volumesnapshots")
 	for name, fault := range map[string]proxy.Fault{
 		"the answer to a create":   {Match: creates, Drop: proxy.After},
@@ -130,6 +132,7 @@ func TestF60AnswersAboutSnapshotsAreLost(t *testing.T) {
 // claim, before and after the API server has it. Then a Pod uses a claim for a while. The other replica does not accept the
 // VolumeSnapshots of the first one: it takes others.
 func TestF60TheLeaderIsKilledBetweenSnapshotAndDelete(t *testing.T) {
+	t.Parallel()
 	for _, m := range []moment{
 		{"create", "volumesnapshots", 1, false}, {"create", "volumesnapshots", 1, true},
 		{"delete", "persistentvolumeclaims", 1, false}, {"delete", "persistentvolumeclaims", 1, true},

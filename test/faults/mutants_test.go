@@ -76,8 +76,8 @@ func TestMutantsAreCaught(t *testing.T) {
 	for name, m := range mutants {
 		t.Run(name, func(t *testing.T) {
 			m.mark(t)
-			oneMutant <- struct{}{}
-			defer func() { <-oneMutant }()
+			mutantPlaces <- struct{}{}
+			defer func() { <-mutantPlaces }()
 			out, err := scenarioWith(t, name, m.scenario)
 			var failed *exec.ExitError
 			switch says := regexp.MustCompile(m.says); {
@@ -92,8 +92,8 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 }
 
-// oneMutant is held while a mutant runs: each has a whole control plane.
-var oneMutant = make(chan struct{}, 1)
+// mutantPlaces is the maximum number of mutants that run in parallel: each has a whole control plane, which mostly waits.
+var mutantPlaces = make(chan struct{}, 4)
 
 func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error) {
 	t.Helper()

@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/test/bubble"
@@ -161,6 +163,39 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// patient is a candidate that waits for its record, whatever it is told.
+type patient struct {
+	*subject
+	changed *atomic.Int32 // how often it was told that its object has changed or is gone
+}
+
+func (p patient) Ready() { go p.ask() }
+
+func (p patient) ask() {
+	i, _ := p.Intent()
+	if o := p.Record(i, p.target, p); o != nil && o.Result != retention.Failed {
+		p.changed.Add(1)
+	}
+}
+
+// TestMissingLogsOfMany: objects of a listing whose records failed are not taken for missing in it.
+func TestMissingLogsOfMany(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		r := h.rule("p", withPods, func(r *policy.Rule) { r.Archive.Logs = &policy.ArchiveLogs{TailBytes: 5, Required: true} })
+		var changed atomic.Int32
+		for _, name := range numbered("a", 20) {
+			s := h.know(r, name)
+			h.server.own(h.server.put(pods, name+"-1", ran), h.server.objects["Job "+name])
+			patient{s, &changed}.ask()
+		}
+		bubble.Pass(10 * time.Second)
+		if n := h.server.count("list Job"); n < 2 {
+			t.Errorf("%d listings, want one and its retries", n)
+		}
+		expect.Equal(t, "changed", 0, int(changed.Load()))
+	})
+}
+
 // TestEveryFieldOfALogIsWritten: the format has no field that Sunset never writes.
 func TestEveryFieldOfALogIsWritten(t *testing.T) {
 	inBubble(t, func(h *harness) {
@@ -228,6 +263,25 @@ func TestEvents(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEventsAboutASharedDependent: each of its owners has them.
+func TestEventsAboutASharedDependent(t *testing.T) {
+	events := schema.GroupVersionKind{Version: "v1", Kind: "Event"}
+	inBubble(t, func(h *harness) {
+		r := h.rule("p", withPods, func(r *policy.Rule) {
+			r.Archive.Events, r.Archive.Dependents = true, []schema.GroupKind{podKind, jobs.GroupKind()}
+		})
+		owner, owned := h.know(r, "owner"), h.know(r, "owned")
+		h.server.own(h.server.objects["Job a/owned"], h.server.objects["Job a/owner"])
+		h.server.put(events, "created", fmt.Sprintf(`,"involvedObject":{"uid":%q}`, owned.target.UID))
+		owner.attempt()
+		owned.attempt()
+		bubble.Pass(time.Second)
+		for _, name := range []string{"owner", "owned"} {
+			expect.Equal(t, "Events of "+name, []string{"Event created"}, kindsOf(t, h.record(h.stores["mem://history"], name).Events))
+		}
+	})
 }
 
 func TestRedaction(t *testing.T) {

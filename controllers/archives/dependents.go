@@ -176,15 +176,15 @@ func has(i *item, uid types.UID) bool {
 
 // addEvents reads the Events about items and their dependents.
 func (w *worker) addEvents(ctx context.Context, l *lease, items []*item) error {
-	byNamespace := map[string]map[types.UID]*item{}
+	byNamespace := map[string]map[types.UID][]*item{} // several items can have the same dependent
 	about := func(namespace string, uid types.UID, i *item) {
 		if namespace == "" {
 			namespace = corev1.NamespaceDefault // Events about cluster-scoped objects are there
 		}
 		if byNamespace[namespace] == nil {
-			byNamespace[namespace] = map[types.UID]*item{}
+			byNamespace[namespace] = map[types.UID][]*item{}
 		}
-		byNamespace[namespace][uid] = i
+		byNamespace[namespace][uid] = append(byNamespace[namespace][uid], i)
 	}
 	for _, i := range items {
 		about(i.request.target.Namespace, i.request.target.UID, i)
@@ -204,22 +204,23 @@ func (w *worker) addEvents(ctx context.Context, l *lease, items []*item) error {
 const eventsApart = 3
 
 // readEvents adds the Events of one namespace to the items.
-func (w *worker) readEvents(ctx context.Context, l *lease, namespace string, of map[types.UID]*item) error {
+func (w *worker) readEvents(ctx context.Context, l *lease, namespace string, of map[types.UID][]*item) error {
 	visit := func(kind schema.GroupVersionKind, data []byte) error {
 		id, err := identify(data)
 		if err != nil {
 			return err
 		}
-		i := of[id.InvolvedObject.UID]
-		if i == nil {
-			return nil
+		for _, i := range of[id.InvolvedObject.UID] {
+			if err := l.take(i, int64(len(data))); err != nil {
+				return err
+			}
+			event, err := archive.WithKind(data, kind)
+			if err != nil {
+				return err
+			}
+			i.events = append(i.events, event)
 		}
-		if err := l.take(i, int64(len(data))); err != nil {
-			return err
-		}
-		event, err := archive.WithKind(data, kind)
-		i.events = append(i.events, event)
-		return err
+		return nil
 	}
 	q := Query{Kind: eventKind, Namespace: namespace}
 	if len(of) > eventsApart {

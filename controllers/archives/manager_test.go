@@ -5,6 +5,7 @@ package archives_test
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,40 @@ func TestStoreFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStoreThatFailsForHours: what is deleted afterwards was read shortly before, and search finds each record by its time, which is
+// about that of its segment.
+func TestStoreThatFailsForHours(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		b.set(func() { b.refuse = func(string, string) (error, bool) { return errDown, false } })
+		r := h.rule("p", withPods)
+		h.add(r, "one")
+		bubble.Pass(time.Second)
+		h.server.own(h.server.put(pods, "one-1", ran), h.server.objects["Job a/one"])
+		bubble.Pass(10 * time.Minute)
+		h.add(r, "two") // its record waits for the next segment
+		bubble.Pass(2 * time.Hour)
+		b.set(func() { b.refuse = nil })
+		bubble.Pass(2 * time.Minute)
+		expect.Equal(t, "deleted", []string{"one", "two"}, h.names())
+		for _, name := range h.names() {
+			if age := time.Since(h.record(b, name).ArchivedAt); age > 2*time.Minute {
+				t.Errorf("the newest record of %s is %s old", name, age)
+			}
+		}
+		expect.Equal(t, "dependents", []string{"Pod one-1"}, kindsOf(t, h.record(b, "one").Dependents))
+		found, err := (&archive.Reader{Bucket: b}).Find(h.Context(), archive.Query{})
+		expect.NoError(h, err)
+		for _, record := range found {
+			named, err := time.Parse("20060102T150405Z", strings.Split(path.Base(record.Segment), "-")[0])
+			expect.NoError(h, err)
+			if named.Sub(record.ArchivedAt) > time.Hour {
+				t.Errorf("a record of %s, made at %s, is in %s", record.Name, record.ArchivedAt, record.Segment)
+			}
+		}
+	})
 }
 
 func TestSlowStoreDelaysAndBatches(t *testing.T) {

@@ -65,12 +65,13 @@ func worthwhile(page Page, waiting int, f *found) bool {
 	return pages*pageCost <= int64(waiting)
 }
 
-// stillWaiting returns those of some requests that nothing has read yet.
+// stillWaiting returns those of some requests that nothing has read yet, or tries again later.
 func (w *worker) stillWaiting(all []*request) (left []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := w.manager.Clock.Now()
 	for _, r := range all {
-		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() {
+		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() && !r.after.After(now) {
 			left = append(left, r)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,10 @@ const (
 	writeTimeout = time.Minute            // of one attempt to write a segment and to read it back
 	maxRetry     = 30 * time.Second       // between two attempts
 	attemptsMost = 5                      // to write a segment while the store takes other objects
+	waitMost     = time.Hour              // of a record for its segment to be complete; then its object is recorded again
 )
+
+var errStale = fmt.Errorf("the record waited longer than %s for the store", waitMost)
 
 // segment is the segment that grows.
 type segment struct {
@@ -148,8 +152,14 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 }
 
 // store writes a segment until the store has it, and then issues the receipts. If the store has something else, the objects are
-// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments.
+// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments. Records that have waited
+// longer than waitMost for the segment before are not written: the name of a segment has the day of its records.
 func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*request) {
+	oldest := slices.MinFunc(sealed.Meta, func(a, b archive.Meta) int { return a.ArchivedAt.Compare(b.ArchivedAt) }).ArchivedAt
+	if w.manager.Clock.Since(oldest) >= waitMost {
+		w.retry(errStale, requests...)
+		return
+	}
 	again := w.isRefusedAgain(requests)
 	for attempt, pause := 1, firstBackoff; ; attempt, pause = attempt+1, min(2*pause, maxRetry) {
 		began := w.manager.Clock.Now()
@@ -249,7 +259,7 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
-		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: now}
+		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: sealed.Meta[line].ArchivedAt}
 		life := lifeOf(new.Archive, w.history.by[r.target.UID].records)
 		if old := w.receipts.add(&receipt{Receipt: new, recipients: r.recipients, life: life}); old != nil {
 			replaced = append(replaced, old)

@@ -55,11 +55,10 @@ func (c Content) Manifest() (*unstructured.Unstructured, error) {
 	if c.Dependent == "" {
 		return c.decode(c.Record.Object)
 	}
-	i := slices.Index(c.Dependents, c.Dependent)
-	if i < 0 || i >= len(c.Record.Dependents) {
+	if c.Position >= len(c.Record.Dependents) {
 		return nil, fmt.Errorf("the record of %s in %s has no dependent %s, although the index names it", c.Object, c.Place(), c.Dependent)
 	}
-	return c.decode(c.Record.Dependents[i])
+	return c.decode(c.Record.Dependents[c.Position])
 }
 
 func (c Content) decode(document json.RawMessage) (*unstructured.Unstructured, error) {

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	records "github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // content is a record of a Job with two Pods and a ConfigMap. Values of it are redacted.
-func content(dependent string) archive.Content {
+func content() archive.Content {
 	return archive.Content{
-		Entry: archive.Entry{Meta: records.Meta{Segment: "segments/x", Line: 3, Dependents: []string{"Pod/p", "ConfigMap/c", "Pod/q"}}, Dependent: dependent},
+		Entry: archive.NewEntry(records.Meta{Segment: "segments/x", Line: 3, Dependents: []string{"Pod/p", "ConfigMap/c", "Pod/q", "Pod/none"}}),
 		Record: records.Record{
 			Object: json.RawMessage(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"parallelism":1}}`),
 			Dependents: []json.RawMessage{
@@ -32,7 +33,7 @@ func content(dependent string) archive.Content {
 // TestToRestore: dependents are objects of their own, except those that are never restored, which are only counted. If the user
 // selects a dependent, it is the only one.
 func TestToRestore(t *testing.T) {
-	all, err := content("").ToRestore("history")
+	all, err := content().ToRestore("history")
 	expect.NoError(t, err)
 	if len(all) != 2 || all[0].Archived.GetName() != "j" || all[1].Archived.GetName() != "c" {
 		t.Fatalf("records %v", all)
@@ -45,14 +46,19 @@ func TestToRestore(t *testing.T) {
 	if _, isInt := all[0].Archived.Object["spec"].(map[string]any)["parallelism"].(int64); !isInt {
 		t.Errorf("numbers are not those of Kubernetes: %#v", all[0].Archived)
 	}
-	for _, name := range []string{"Pod/q", "ConfigMap/c"} {
-		one, err := content(name).ToRestore("history")
+	ofDependent := func(position int) ([]restore.Record, error) {
+		c := content()
+		c.Entry = c.OfDependent(position)
+		return c.ToRestore("history")
+	}
+	for position, name := range map[int]string{2: "Pod/q", 1: "ConfigMap/c"} {
+		one, err := ofDependent(position)
 		expect.NoError(t, err)
 		if len(one) != 1 || one[0].Archived.GetKind()+"/"+one[0].Archived.GetName() != name {
 			t.Errorf("%s: %v", name, one)
 		}
 	}
-	if _, err := content("Pod/none").ToRestore("history"); err == nil {
+	if _, err := ofDependent(3); err == nil {
 		t.Error("a dependent that the record does not have")
 	}
 }

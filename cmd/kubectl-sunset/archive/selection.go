@@ -56,7 +56,7 @@ func ParseObjects(args []string, find func(kind string) Kind) (objects []Object,
 // Selection selects records. All set fields must match.
 type Selection struct {
 	Objects      []Object // empty: all
-	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind
+	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind; their dependents do not
 	Selector     labels.Selector
 	Policy       string
 	UID          string    // of the object of a record; empty: all
@@ -75,11 +75,19 @@ type Entry struct {
 	Dependent  string    `json:"dependent,omitempty"` // KIND.GROUP/NAME: the entry is this dependent, and not the object of the record
 	Result     string    `json:"result"`              // deleted, gone (it no longer existed after a request without a definite answer), absent (another client deleted it before), kept (Sunset did not delete this version), unknown, or none
 	ResultTime time.Time `json:"resultTime,omitzero"` // the deletion was no later than this
+
+	Position int `json:"-"` // of the dependent in the record: the names of several can be equal if they are in different namespaces
 }
 
-// NewEntry returns the entry of a record, or of one of its dependents.
-func NewEntry(m archive.Meta, dependent string) Entry {
-	return Entry{m, dependent, cmp.Or(string(m.Result), "none"), m.ResultAt}
+// NewEntry returns the entry of a record.
+func NewEntry(m archive.Meta) Entry {
+	return Entry{Meta: m, Result: cmp.Or(string(m.Result), "none"), ResultTime: m.ResultAt}
+}
+
+// OfDependent returns the entry of one of the dependents of the record.
+func (e Entry) OfDependent(position int) Entry {
+	e.Dependent, e.Position = e.Dependents[position], position
+	return e
 }
 
 // Kind returns the kind of the object, and its name.
@@ -172,12 +180,16 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 		kind, name := e.Kind()
 		return slices.ContainsFunc(s.Objects, func(o Object) bool { return (o.Name == "" || o.Name == name) && o.Is(kind) })
 	}
-	if e := NewEntry(m, ""); len(s.Objects) == 0 || names(e) {
+	e := NewEntry(m)
+	if len(s.Objects) == 0 || names(e) {
 		return []Entry{e}
 	}
-	for _, d := range m.Dependents {
-		if e := NewEntry(m, d); names(e) {
-			found = append(found, e)
+	if s.Namespace != nil && m.Namespace == "" { // the namespaces of its dependents are only in the record
+		return nil
+	}
+	for i := range m.Dependents {
+		if d := e.OfDependent(i); names(d) {
+			found = append(found, d)
 		}
 	}
 	return found

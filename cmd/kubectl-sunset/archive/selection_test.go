@@ -86,6 +86,42 @@ func TestFindWithQuery(t *testing.T) {
 	}
 }
 
+// TestDependentsOfAClusterScopedObject: two can have the same name, in different namespaces. In one namespace, none is found.
+func TestDependentsOfAClusterScopedObject(t *testing.T) {
+	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	expect.NoError(t, err)
+	b := records.NewBuilder()
+	o := audit.Object{APIVersion: "example.com/v1", Kind: "Tenant", Name: "t", UID: "u", ResourceVersion: "1"}
+	r := records.Record{
+		ArchivedAt: fixture.Now, Policy: "p", Rule: "r", Due: fixture.Now,
+		Object: json.RawMessage(`{"apiVersion":"example.com/v1","kind":"Tenant","metadata":{"name":"t","uid":"u","resourceVersion":"1"}}`),
+	}
+	for _, namespace := range []string{"a", "b"} {
+		r.Dependents = append(r.Dependents, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":%q}}`, namespace))
+	}
+	_, err = b.Add(o, r)
+	expect.NoError(t, err)
+	segment, err := b.Seal(fixture.Now)
+	expect.NoError(t, err)
+	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
+	for namespace, want := range map[string][]string{"": {"a", "b"}, "b": nil} {
+		isConfigMap := func(k schema.GroupKind) bool { return k == kinds["configmap"] }
+		s := &archive.Selection{Objects: []archive.Object{{Kind: archive.Kind{Is: isConfigMap}, Name: "c"}}}
+		if namespace != "" {
+			s.Namespace = &namespace
+		}
+		found, err := s.Find(t.Context(), &records.Reader{Bucket: to})
+		expect.NoError(t, err)
+		var got []string
+		expect.NoError(t, archive.Read(t.Context(), &records.Reader{Bucket: to}, found, func(c archive.Content) error {
+			m, err := c.Manifest()
+			got = append(got, m.GetNamespace())
+			return err
+		}))
+		expect.Equal(t, "namespaces of "+namespace, want, got)
+	}
+}
+
 func addRandom(t *testing.T, b *records.Builder, random *rand.Rand, i int) {
 	t.Helper()
 	o := audit.Object{

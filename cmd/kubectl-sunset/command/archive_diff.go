@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -64,6 +65,9 @@ func newest(entries []archive.Entry) []archive.Entry {
 	return slices.DeleteFunc(entries, func(e archive.Entry) bool {
 		kind, name := e.Kind()
 		key := kind.String() + "/" + e.Namespace + "/" + name
+		if e.Namespace == "" && e.Dependent != "" {
+			key = e.Place() + key + strconv.Itoa(e.Position) // its namespace is only in the record
+		}
 		defer func() { seen[key] = true }()
 		return seen[key]
 	})

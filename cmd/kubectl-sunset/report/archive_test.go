@@ -22,7 +22,7 @@ func archivedJob(namespace, name string, age time.Duration) archive.Entry {
 		Object:  audit.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: name, UID: "5c1f0f4e-6f60-4a52-8d1c-6f3c2a1b0d9e", ResourceVersion: "7"},
 		Segment: "segments/2026/03/01/20260301T120000Z-" + strings.Repeat("0", 64) + ".jsonl.zst",
 		Policy:  "batch", Rule: "failed", Reason: "Expired", Outcome: "Failed", Result: records.Deleted, ArchivedAt: at.Add(-age), Bytes: 2000,
-	}, "")
+	})
 }
 
 // TestPageOfArchive: the page has each object and the numbers of each group as plain tables, and names are text.

@@ -94,8 +94,10 @@ func (c *Compactor) day(ctx context.Context, day time.Time) (string, error) {
 		return "", err
 	}
 	isEncrypted := func(m archive.Meta) bool { return strings.HasSuffix(m.Segment, ".age") }
-	if c.To == c.From.Bucket && slices.ContainsFunc(metas, isEncrypted) {
-		return "", errors.New("the archive is encrypted, and Parquet files are not: choose where they may be, with --to URL")
+	if i := slices.IndexFunc(metas, isEncrypted); i >= 0 {
+		for _, err := range c.To.List(ctx, metas[i].Segment) { // it is the archive, perhaps by another URL
+			return "", cmp.Or(err, errors.New("the archive is encrypted, and Parquet files are not: choose another place for them, with --to URL"))
+		}
 	}
 	data, err := c.encode(ctx, metas)
 	if err != nil {

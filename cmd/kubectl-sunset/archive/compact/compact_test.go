@@ -26,9 +26,11 @@ import (
 )
 
 // open opens an empty archive.
-func open(t *testing.T) *store.Store {
+func open(t *testing.T) *store.Store { return openIn(t, t.TempDir()) }
+
+func openIn(t *testing.T, dir string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
+	s, err := store.Open(t.Context(), "file://"+dir, nil)
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -130,11 +132,12 @@ func TestRunAfterFailure(t *testing.T) {
 
 // TestRunEncrypted: records of an encrypted segment are never written into the archive itself, also if older segments are not encrypted.
 func TestRunEncrypted(t *testing.T) {
-	bucket, key := open(t), must(age.GenerateX25519Identity())
+	dir, key := t.TempDir(), must(age.GenerateX25519Identity())
+	bucket := openIn(t, dir)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day, "a")
 	seal(t, bucket, archive.NewBuilder(key.Recipient()), day.Add(24*time.Hour), "b")
-	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket, Identities: []age.Identity{key}}, To: bucket, Progress: func(int) {}}
+	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket, Identities: []age.Identity{key}}, To: openIn(t, dir), Progress: func(int) {}}
 	files, err := c.Run(t.Context(), day.Add(72*time.Hour))
 	if err == nil || !strings.Contains(err.Error(), "day 2026-03-02: the archive is encrypted") || len(files) != 1 || count(t, bucket) != 1 {
 		t.Fatal(files, err)

@@ -67,6 +67,7 @@ func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	}
 	if median, before := quantile(lateThen, 50), quantile(late, 50); median > promptly+10*before { // the latest depends on the load of this machine
 		t.Errorf("half of the due objects were deleted %s late or more, and %s without the flood", median, before)
+		return // a mutant needs many more minutes for the rest
 	}
 	if most > 512 && os.Getenv(build.Variable) == "" { // the limit of the chart
 		t.Errorf("%d MB of memory, want less", most)

@@ -93,7 +93,7 @@ func TestMutantsAreCaught(t *testing.T) {
 }
 
 // mutantPlaces is the maximum number of mutants that run in parallel: each has a whole control plane, which mostly waits.
-var mutantPlaces = make(chan struct{}, 4)
+var mutantPlaces = make(chan struct{}, 3)
 
 func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error) {
 	t.Helper()

@@ -95,10 +95,11 @@ func (b *Snapshot) freeze(r *Rule, namespace string) *Rule {
 	}
 	frozen := *r
 	frozen.IfEnforced = b.freeze(r.IfEnforced, namespace)
+	frozen.Freezes = slices.Clone(r.Freezes)
 	for _, p := range b.freezing {
 		mayFreeze := p.Namespace == "" || r.Namespace != "" || !r.Bounds.NoSuspend
 		if p.Name != r.ID.Policy && mayFreeze && b.applies(p, namespace) {
-			frozen.Freezes = slices.Concat(frozen.Freezes, p.freezesOfAll())
+			frozen.Freezes = append(frozen.Freezes, p.freezesOfAll()...)
 		}
 	}
 	slices.SortFunc(frozen.Freezes, Freeze.compare)

@@ -180,9 +180,9 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	if spec.Policy == "" {
 		p.problem(path+".policy", "missing", "name a ClusterRetentionPolicy")
 	}
-	for field, name := range map[string]*string{"policy": &o.Policy, "rule": &o.Rule} {
+	for i, name := range []*string{&o.Policy, &o.Rule} {
 		if strings.Contains(*name, "*") {
-			p.problem(path+"."+field, fmt.Sprintf("%q is not a valid name", *name), "names have no wildcards: write one override for each policy; without rule, an override applies to all rules of the policy")
+			p.problem(path+[]string{".policy", ".rule"}[i], fmt.Sprintf("%q is not a valid name", *name), "names have no wildcards: write one override for each policy; without rule, an override applies to all rules of the policy")
 			*name = "" // it could mean any name, so the override applies to all
 		}
 	}

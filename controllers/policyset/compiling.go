@@ -32,15 +32,23 @@ type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
 	until   time.Time        // namespaces that have compiled before wait until then: they use at most a quarter of one CPU
-	next    chan struct{}    // closed when a policy was edited or compiled
+	next    chan struct{}    // closed when a policy was edited or compiled; nil if nothing waits for that
 }
 
 // changed wakes all goroutines that wait for an edit or for its result.
 func (c *compiling) changed() {
 	if c.next != nil {
 		close(c.next)
+		c.next = nil
 	}
-	c.next = make(chan struct{})
+}
+
+// changes returns a channel that is closed by the next call of changed.
+func (c *compiling) changes() <-chan struct{} {
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	return c.next
 }
 
 // compiled returns the last compiled version of the entry; nil for none.
@@ -227,7 +235,7 @@ func (l *Reconciler) busy() error {
 func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error {
 	for {
 		l.mu.Lock()
-		next := l.compiling.next
+		next := l.compiling.changes()
 		l.mu.Unlock()
 		err := busy()
 		if err == nil {

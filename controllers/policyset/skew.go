@@ -74,9 +74,11 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 		d.loop.live.clocks.note(errNoDate, received)
 		return response, nil
 	}
-	worst := skew(date, sent, received)
-	metrics.Skew.Set(worst.Seconds())
-	d.loop.live.clocks.note(checkSkew(worst), received)
+	if received.Sub(sent) <= readTimeout { // a slower response says little about the clocks, and no deletion relies on it
+		worst := skew(date, sent, received)
+		metrics.Skew.Set(worst.Seconds())
+		d.loop.live.clocks.note(checkSkew(worst), received)
+	}
 	return response, nil
 }
 

@@ -5,6 +5,8 @@ package policyset_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +44,30 @@ func TestSkew(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowResponseIsNoSkew: a listing that priority and fairness delays, for example.
+func TestSlowResponseIsNoSkew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newHarness(t, newServer())
+		stop := bubble.Start(t, func(ctx context.Context) error { return policyset.FollowClock(l.Reconciler, ctx) })
+		synctest.Wait()
+		answers := l.ObserveDates(roundTripper(func(r *http.Request) (*http.Response, error) {
+			date := l.Clock.Now().UTC().Format(http.TimeFormat)
+			l.later(10 * time.Second)
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody, Request: r}, nil
+		}))
+		_, err := answers.RoundTrip(httptest.NewRequest(http.MethodGet, "http://live/api/v1/resourcequotas", nil))
+		expect.NoError(t, err)
+		synctest.Wait()
+		expect.NoError(t, l.DeletionError())
+		stop()
+	})
+}
+
+// roundTripper is a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestClocksAreComparedThoughNothingIsDue: with a clock that is behind, nothing appears to be due, so that no check would
 // compare the clocks.

@@ -79,6 +79,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		p.kind.index.MarkGone(i.Subject, p.reconciler.Clock.Now())
 		if o.Result == Removed {
 			p.backoffs.forget(it)
+			p.marks.forget(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
 			return
 		}

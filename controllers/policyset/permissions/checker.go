@@ -180,6 +180,9 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, ok := c.answers[q]
+	if before.at.After(now) { // the answer to a later request arrived earlier
+		return now, err
+	}
 	if !ok || fmt.Sprint(before.err) != fmt.Sprint(err) {
 		c.changes++
 	}

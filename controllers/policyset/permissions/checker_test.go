@@ -170,6 +170,25 @@ func TestAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
 	}
 }
 
+// TestLaterRequestCounts: its answer is the newest, also if that of an earlier request arrives after it.
+func TestLaterRequestCounts(t *testing.T) {
+	s, clock, c := newServedChecker()
+	s.during = func() {
+		s.during = nil
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		clock.Step(2 * time.Second)
+		s.deny("delete")
+		_, _ = c.Check(t.Context(), rule())
+		s.deny()
+	}
+	_, err := c.Check(t.Context(), rule())
+	expect.NoError(t, err)
+	if err, known := c.Known(rule()); !known || !errors.Is(err, permissions.ErrMissing) {
+		t.Errorf("known %t, error %v, want that of the later request", known, err)
+	}
+}
+
 // TestAnswersCountForASecond, both for the kind of a rule and for an owner.
 func TestAnswersCountForASecond(t *testing.T) {
 	for about, test := range map[string]struct {

@@ -72,7 +72,7 @@ func (r *returns) departed(n objectName, uid types.UID) (departure, bool) {
 }
 
 func (r *returns) last(n objectName) (departure, bool) {
-	if len(r.young) == 0 {
+	if r.young == nil {
 		return departure{}, false
 	}
 	key := r.key(n)
@@ -85,7 +85,7 @@ func (r *returns) last(n objectName) (departure, bool) {
 
 // forget ends the streak of a name.
 func (r *returns) forget(n objectName) {
-	if len(r.young) > 0 {
+	if r.young != nil {
 		key := r.key(n)
 		delete(r.young, key)
 		delete(r.old, key)

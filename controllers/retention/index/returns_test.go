@@ -233,3 +233,22 @@ func TestMemoryForNamesIsBounded(t *testing.T) {
 	deleted, _ := l.turns("x", 20, 0, 0)
 	expect.Equal(t, "deleted in a loop after that", 3, deleted)
 }
+
+// TestLoopBesideManyNames: the half with older names counts too, while the other half is empty.
+func TestLoopBesideManyNames(t *testing.T) {
+	l := newLoop(t)
+	l.answer = "the watch"
+	l.turns("x", 1, 0, 0)
+	all := []types.UID{l.create("x", 0)}
+	for n := range 8191 {
+		all = append(all, l.create(fmt.Sprint("job-", n), 0))
+	}
+	for _, uid := range append(all, l.create("last", 0)) {
+		deleted, _ := l.expire(uid)
+		expect.Equal(t, "deleted", true, deleted)
+	}
+	l.Forget(1, l.create("last", 0), l.now) // another client deletes it
+	deleted, reason := l.turns("x", 20, 0, 0)
+	expect.Equal(t, "deleted after two turns", 1, deleted)
+	expect.Equal(t, "reason", policy.KeptRecreated, reason)
+}

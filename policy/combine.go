@@ -19,7 +19,7 @@ type Evaluation struct {
 // the deletion in the verdict, or nothing if the verdict is not to delete.
 //
 // A subject is deleted if at least one rule finds it due, no rule keeps it, the latest due time has passed, and it is not
-// terminating, held or uncounted. The windows and freezes of all rules that find it due must allow it. The order of the
+// terminating, held, uncounted, pinned or in use. The windows and freezes of all rules that find it due must allow it. The order of the
 // evaluations does not matter.
 func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, DeletePermit) {
 	c := combine(s, evaluations, now, inForce)

@@ -214,5 +214,5 @@ func DeferralOf(evaluations []Evaluation, t time.Time) string {
 			}
 		}
 	}
-	return "objects that became due while windows were closed or in a freeze are deleted in the order of their due times"
+	return "objects that became due while windows were closed or during a freeze are deleted one after the other from the next opening on"
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -58,7 +58,7 @@ func (r *fakePermissions) CheckOwner(_ context.Context, rule *policy.Rule, kind 
 // Known implements Reconciler.Permissions.
 func (r *fakePermissions) Known(rule *policy.Rule) (error, bool) {
 	if r.err == nil && r.denied != nil && r.denied(rule) {
-		return permissions.ErrMissing, !r.unknown
+		return preflight.ErrPermission, !r.unknown
 	}
 	return r.err, !r.unknown
 }
@@ -68,7 +68,7 @@ func (r *fakePermissions) Preferred(*policy.Rule) schema.GroupVersionKind { retu
 
 // Allowed implements Reconciler.Permissions.
 func (r *fakePermissions) Allowed(*policy.Rule) bool {
-	if r.err == nil || errors.Is(r.err, permissions.ErrMissing) {
+	if r.err == nil || errors.Is(r.err, preflight.ErrPermission) {
 		r.allowed = r.err == nil && !r.unknown
 	}
 	return r.allowed

@@ -79,7 +79,7 @@ func (l *Reconciler) readNamespace(ctx context.Context, name string) error {
 	case older(item.ResourceVersion, seen):
 		return l.startOver()
 	case item.DeletionTimestamp != nil:
-		a.err = fmt.Errorf("%w: %s is terminating", preflight.ErrNamespace, name)
+		a.err = fmt.Errorf("%w: %s is terminating; its conditions say what delays that", preflight.ErrNamespace, name)
 	default:
 		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
 	}

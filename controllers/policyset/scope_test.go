@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -215,7 +215,7 @@ func TestMarksFromBeforeAMissingPermissionDoNotCount(t *testing.T) {
 		expect.Equal(t, "watched", true, !rule().Unwatched)
 	}
 	expect.Equal(t, "since when marks count after an error", begun, since())
-	for _, err := range []error{permissions.ErrMissing, errors.New("connection refused"), nil} {
+	for _, err := range []error{preflight.ErrPermission, errors.New("connection refused"), nil} {
 		l.later(time.Minute)
 		l.permissions.err = err
 		l.Republish()

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -221,7 +221,7 @@ func TestEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 		err                    error
 		unpermitted, unwatched bool
 	}{
-		{errors.New("no answer"), true, false}, {permissions.ErrMissing, true, true}, {nil, false, false}, {permissions.ErrMissing, true, true}, {errors.New("no answer"), true, true},
+		{errors.New("no answer"), true, false}, {preflight.ErrPermission, true, true}, {nil, false, false}, {preflight.ErrPermission, true, true}, {errors.New("no answer"), true, true},
 	} {
 		l.permissions.err = now.err
 		l.Republish()

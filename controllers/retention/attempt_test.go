@@ -240,7 +240,7 @@ func (a *answers) delay(most time.Duration) {
 	time.Sleep(min(d, most))
 }
 
-var errBroken = errors.New("the rule's inputs are being updated")
+var errBroken = errors.New("the references are not up to date")
 
 // ask takes a random time and returns the answer as it is after that.
 func (a *answers) ask(name string, most time.Duration) error {

@@ -49,7 +49,7 @@ type delays struct {
 // numbers that change.
 type obstacle struct {
 	Delay
-	first, last time.Time // attempt in a row that met one
+	first, last time.Time // of the attempts in a row that met an obstacle
 }
 
 func (o obstacle) lasts() bool { return o.last.Sub(o.first) >= DelayedAfter }
@@ -114,14 +114,8 @@ func delayOf(err error) Delay {
 	}
 }
 
-// short returns the text of an error, cut to a maximum length: an admission webhook may return a long message.
-func short(err error) string {
-	const most = 512
-	if text := err.Error(); len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return err.Error()
-}
+// short returns the text of an error: that of an admission webhook may be long.
+func short(err error) string { return policy.Shorten(err.Error(), 512) }
 
 // addOwnerKept records why the owner of an object is kept, although a rule would delete it instead of the object.
 func (d *delays) addOwnerKept(it item, owner *policy.Owner, why error, now time.Time) {

@@ -191,4 +191,4 @@ func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 }
 
 // errBehind says that facts that depend on other objects may be out of date for a moment.
-var errBehind = errors.New("the rule's inputs are being updated")
+var errBehind = errors.New("the references that the rule reads are not up to date; Sunset retries")

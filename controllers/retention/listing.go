@@ -26,8 +26,9 @@ type listing struct {
 	cancel     context.CancelFunc
 	wake       wake.Signal // a namespace lacks facts, or the listing has become the current one
 
-	// Guarded by the owner's mu:
-	listing     index.Listing
+	listing index.Listing // its ID never changes
+
+	// Guarded by reconciler.mu, like the rest of listing:
 	rules       RuleSet
 	stale       map[string]time.Time // namespaces that lack facts, and when each was found to lack them
 	listed      map[string]time.Time // the earliest time of the next list of each recently listed namespace

@@ -58,7 +58,7 @@ type preflightError struct {
 	at  time.Time
 }
 
-// preflightErrorLasts is how long a doubt counts: a subject that it stopped is retried sooner, and renews it.
+// preflightErrorLasts is how long a preflight error is reported. Subjects are retried sooner, so an error that lasts is stored again.
 const preflightErrorLasts = 5 * time.Second
 
 // Options are the dependencies of a Reconciler. Observer, Ledger and Archive may be nil: without a Ledger, rules whose policy has
@@ -215,7 +215,7 @@ type KindState struct {
 	Relisting   bool         // rules have changed, and some facts are missing until a list is complete
 	Throttled   []string     // namespaces in which checks or requests are slow, or requests fail, in order; "" for cluster-scoped objects
 	// Delays returns why due objects are kept although a policy tries to delete them; nil for none. Delayed is the number
-	// of these objects.
+	// of these objects, of which at most 100 of one namespace count.
 	Delays  func(now time.Time) []Delay
 	Delayed int
 	// Obstacles returns the obstacle of each of these objects: at most 100 of one namespace are remembered.

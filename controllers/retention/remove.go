@@ -99,8 +99,8 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 // putOff has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	setCause(ctx, err)
-	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
-	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.reconciler.Clock.Now())
+	log.FromContext(ctx).V(1).Info("deletion postponed: the last checks before it failed", "namespace", it.namespace, "why", err.Error())
+	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error()}, p.reconciler.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
@@ -110,7 +110,7 @@ func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {
 		p.reconciler.setPreflightError(nil)
-		p.delays.addObstacle(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.reconciler.Clock.Now())
+		p.delays.addObstacle(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error()}, p.reconciler.Clock.Now())
 		p.retry(it, namespacePause)
 		return
 	}

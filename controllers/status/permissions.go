@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine/builtin"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
@@ -108,7 +109,7 @@ func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
 		case err == nil || r.Invalid():
 		case errors.Is(err, errNotAsked):
 			return conditionState{unknown, "PermissionsUnknown", err.Error()}
-		case errors.Is(err, permissions.ErrMissing):
+		case errors.Is(err, preflight.ErrPermission):
 			return conditionState{no, "Forbidden", granting(err.Error(), v.missingOfAccount(p), commandOf("rbac", p))}
 		case meta.IsNoMatchError(err):
 			return conditionState{no, "KindNotFound", err.Error()}

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -132,7 +132,7 @@ func TestClusterRulesShownAreLimited(t *testing.T) {
 
 // TestStatusHidesWhatAccountMayNotRead: the status does not reveal what the ServiceAccount may not read.
 func TestStatusHidesWhatAccountMayNotRead(t *testing.T) {
-	missing := fmt.Errorf("%w: ServiceAccount cleaner may not list jobs.batch", permissions.ErrMissing)
+	missing := fmt.Errorf("%w: ServiceAccount cleaner may not list jobs.batch", preflight.ErrPermission)
 	problem := []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	tests := map[string]struct {
 		known     map[string]error // of each rule; a rule that is missing here is not known yet
@@ -183,7 +183,7 @@ func TestStatusHidesWhatAccountMayNotRead(t *testing.T) {
 }
 
 func TestMissingPermissionsAreReported(t *testing.T) {
-	missing := fmt.Errorf("%w: ServiceAccount cleaner may not delete jobs.batch in namespace team-a", permissions.ErrMissing)
+	missing := fmt.Errorf("%w: ServiceAccount cleaner may not delete jobs.batch in namespace team-a", preflight.ErrPermission)
 	failed := errors.New("check the permissions of ServiceAccount team-a/cleaner: timeout")
 	tests := map[string]struct {
 		own         *policy.Policy
@@ -249,7 +249,7 @@ func TestMissingPermissionIsWrittenWhenKnown(t *testing.T) {
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
-		w.set(func() { missing = permissions.ErrMissing })
+		w.set(func() { missing = preflight.ErrPermission })
 		w.Changed()
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))

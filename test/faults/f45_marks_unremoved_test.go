@@ -55,7 +55,7 @@ func suspendedRule(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, _ *
 }
 
 func keepsMark(t *testing.T, o scenario.Options, fault markFault) {
-	const ttl = time.Minute // longer than the next leader needs to lead, also on a busy machine
+	const ttl = 40 * time.Second // longer than the next leader needs to lead on a busy machine, and shorter than a mutant may take
 	s := scenario.New(t, o)
 	p := s.Policy("retired", fmt.Sprintf(retired, ttl))
 	leads, waits := pair(s, scenario.Start{Failover: true})

@@ -42,6 +42,6 @@ var permissionsTable = map[string]Mutant{
 	"permissions: an error counts as a missing permission": {
 		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestCheckDistinguishesMissingFromErrors",
 		Old: "return fmt.Errorf(\"check the permissions of ServiceAccount %s/%s: %w\", q.namespace, q.account, err)",
-		New: "return fmt.Errorf(\"%w: check the permissions of ServiceAccount %s/%s: %v\", ErrMissing, q.namespace, q.account, err)",
+		New: "return fmt.Errorf(\"%w: check the permissions of ServiceAccount %s/%s: %v\", preflight.ErrPermission, q.namespace, q.account, err)",
 	},
 }

@@ -20,12 +20,10 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
-
-// ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a permission.
-var ErrMissing = errors.New("missing permission")
 
 const (
 	freshFor = time.Second      // maximum age of an answer for a deletion
@@ -60,7 +58,7 @@ type question struct {
 // facts about the owner.
 const ownerVerbs = "get,delete"
 
-// Missing is a missing permission that can be granted. It wraps ErrMissing.
+// Missing is a missing permission that can be granted. It wraps preflight.ErrPermission.
 type Missing struct {
 	Resource schema.GroupResource
 	What     string // the whole message
@@ -70,7 +68,7 @@ type Missing struct {
 func (l *Missing) Error() string { return l.What }
 
 // Unwrap supports errors.Is.
-func (l *Missing) Unwrap() error { return ErrMissing }
+func (l *Missing) Unwrap() error { return preflight.ErrPermission }
 
 type answer struct {
 	at      time.Time
@@ -86,7 +84,7 @@ func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.R
 
 // Check returns nil if the ServiceAccount of a rule may list and delete objects of the rule's kind, and patch them if the rule
 // sets marks, and create VolumeSnapshots if the rule makes them. The answer is at most a second old; since is when it was
-// requested. The error wraps ErrMissing if a permission is missing.
+// requested. The error wraps preflight.ErrPermission if a permission is missing.
 func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
 	for _, q := range questionsOf(r) {
 		at, err := c.check(ctx, q, freshFor)
@@ -101,7 +99,7 @@ func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, e
 }
 
 // CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second
-// old; since is when it was requested. The error wraps ErrMissing if a permission is missing.
+// old; since is when it was requested. The error wraps preflight.ErrPermission if a permission is missing.
 func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error) {
 	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, freshFor)
 }
@@ -186,7 +184,7 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	if !ok || fmt.Sprint(before.err) != fmt.Sprint(err) {
 		c.changes++
 	}
-	c.answers[q] = answer{at: now, err: err, allowed: err == nil || before.allowed && !errors.Is(err, ErrMissing)}
+	c.answers[q] = answer{at: now, err: err, allowed: err == nil || before.allowed && !errors.Is(err, preflight.ErrPermission)}
 	return now, err
 }
 
@@ -206,14 +204,14 @@ func (c *Checker) prune(now time.Time) {
 
 func (c *Checker) ask(ctx context.Context, q question) error {
 	if q.account == "" {
-		return fmt.Errorf("%w: spec.serviceAccountName is empty", ErrMissing)
+		return fmt.Errorf("%w: spec.serviceAccountName is empty", preflight.ErrPermission)
 	}
 	mapping, err := c.mapper.RESTMapping(q.kind.GroupKind(), q.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", q.kind, err)
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return fmt.Errorf("%w: %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace", ErrMissing, q.kind.Kind)
+		return fmt.Errorf("%w: %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace", preflight.ErrPermission, q.kind.Kind)
 	}
 	var missing []string
 	for verb := range strings.SplitSeq(q.verbs, ",") {
@@ -229,7 +227,7 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 		return nil
 	}
 	resource := mapping.Resource.GroupResource()
-	return &Missing{resource, fmt.Sprintf("%v: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
+	return &Missing{resource, fmt.Sprintf("%v: ServiceAccount %s may not %s %s in namespace %s", preflight.ErrPermission, q.account,
 		strings.Join(missing, ", "), resource, q.namespace)}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -131,7 +132,7 @@ func TestCheckOwnerNeedsMoreThanCheck(t *testing.T) {
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.CheckOwner(t.Context(), rule(), fixture.Jobs); !errors.Is(err, permissions.ErrMissing) {
+	if _, err := c.CheckOwner(t.Context(), rule(), fixture.Jobs); !errors.Is(err, preflight.ErrPermission) {
 		t.Errorf("get is missing: %v", err)
 	}
 	if _, known := c.Known(rule(fixture.About(fixture.Pods))); known {
@@ -142,13 +143,13 @@ func TestCheckOwnerNeedsMoreThanCheck(t *testing.T) {
 func TestCheckDistinguishesMissingFromErrors(t *testing.T) {
 	s, clock, c := newServedChecker()
 	s.deny("delete")
-	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, preflight.ErrPermission) {
 		t.Errorf("missing: %v", err)
 	}
 	clock.Step(2 * time.Second)
 	lost := errors.New("connection refused")
 	s.failing(lost)
-	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, permissions.ErrMissing) {
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, preflight.ErrPermission) {
 		t.Errorf("no response: %v", err)
 	}
 }
@@ -184,7 +185,7 @@ func TestLaterRequestCounts(t *testing.T) {
 	}
 	_, err := c.Check(t.Context(), rule())
 	expect.NoError(t, err)
-	if err, known := c.Known(rule()); !known || !errors.Is(err, permissions.ErrMissing) {
+	if err, known := c.Known(rule()); !known || !errors.Is(err, preflight.ErrPermission) {
 		t.Errorf("known %t, error %v, want that of the later request", known, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -124,7 +125,7 @@ func TestRefresherReportsChangesThatDeletionsFind(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.reported(5 * time.Second)
 		l.deny("delete")
-		if _, err := l.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
+		if _, err := l.Check(t.Context(), rule()); !errors.Is(err, preflight.ErrPermission) {
 			t.Errorf("permitted: %v", err)
 		}
 		expect.Equal(t, "changes", 1, l.reported(10*time.Second))
@@ -265,7 +266,7 @@ func TestQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 		}
 		s.deny("delete")
 		time.Sleep(3 * time.Minute)
-		if err, _ := l.Known(other); !errors.Is(err, permissions.ErrMissing) {
+		if err, _ := l.Known(other); !errors.Is(err, preflight.ErrPermission) {
 			t.Errorf("three minutes after they are revoked: %v", err)
 		}
 		stop()

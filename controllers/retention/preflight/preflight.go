@@ -13,11 +13,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// MaxAge is how old an answer may be when a request that depends on it is sent. The age counts from when the answer came.
+// MaxAge is how old an answer may be when a request that depends on it is sent. The age counts from when the answer came or, if only
+// that is known, from when it was requested.
 const MaxAge = time.Second
 
 // ErrNamespace is wrapped by an error of Live.Check that concerns only one namespace: deletions in others continue.
 var ErrNamespace = errors.New("namespace check failed")
+
+// ErrPermission is wrapped by an error of Live.Permit and Live.PermitOwner if a permission is missing.
+var ErrPermission = errors.New("missing permission")
 
 // Fresh reports whether an answer that came at since still counts now. The zero time never does.
 func Fresh(now, since time.Time) bool {
@@ -33,10 +37,10 @@ type Live interface {
 	// Prefetch reads in advance what Check will need for the namespace at a time soon, so that deletions need not wait for
 	// it. It reports no errors: the next Check does.
 	Prefetch(ctx context.Context, namespace string, at time.Time)
-	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a
+	// Permit returns no error if a rule has the permissions that it needs, and since when the answer counts. A rule of a
 	// RetentionPolicy needs the permissions of its ServiceAccount. The error says what is missing.
 	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
-	// PermitOwner returns no error if a rule has the permission to delete owners of this kind, and when the answer came. It is called
+	// PermitOwner returns no error if a rule has the permission to delete owners of this kind, and since when the answer counts. It is called
 	// before the owner is read.
 	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error)
 }

@@ -19,6 +19,7 @@ import (
 type checker struct {
 	Evidence
 	env        *cel.Env
+	programs   map[string]program // by their text
 	times      *history.Timeline
 	writers    map[int64]string // user that wrote a revision, if known
 	policies   map[*history.State]*policy
@@ -80,7 +81,7 @@ func newChecker(e Evidence) (*checker, error) {
 	}
 	return &checker{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
-		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, versionsOf: map[place][]version{}, known: map[question]facts{},
+		programs: map[string]program{}, policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, versionsOf: map[place][]version{}, known: map[question]facts{},
 		timetables: map[string]*timetable{}, removals: map[types.UID]*removal{}, changes: map[changeKey]bool{}, due: map[dueKey][2]int64{},
 	}, nil
 }

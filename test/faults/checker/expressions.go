@@ -39,6 +39,12 @@ func newEnv() (*cel.Env, error) {
 	)...)
 }
 
+// program is a compiled expression, or why it cannot be compiled.
+type program struct {
+	program cel.Program
+	err     error
+}
+
 // compiled contains the compiled expressions of a rule; nil for missing ones.
 type compiled struct {
 	variables                            map[string]cel.Program
@@ -51,15 +57,20 @@ type compiled struct {
 // refers reports whether the results depend on other objects.
 func (c *compiled) refers() bool { return len(c.relations) > 0 }
 
+// program compiles an expression once: each rule of a policy has the variables of the policy.
 func (j *checker) program(text string) (cel.Program, error) {
 	if text == "" {
 		return nil, nil
 	}
-	ast, issues := j.env.Compile(text)
-	if issues.Err() != nil {
-		return nil, issues.Err()
+	known, ok := j.programs[text]
+	if !ok {
+		ast, issues := j.env.Compile(text)
+		if known.err = issues.Err(); known.err == nil {
+			known.program, known.err = j.env.Program(ast, cel.InterruptCheckFrequency(100), cel.CostLimit(dearest))
+		}
+		j.programs[text] = known
 	}
-	return j.env.Program(ast, cel.InterruptCheckFrequency(100), cel.CostLimit(dearest))
+	return known.program, known.err
 }
 
 // compileVariables checks that all variables compile: one that does not makes all rules invalid.

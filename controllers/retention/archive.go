@@ -29,9 +29,9 @@ func (noArchive) Record(policy.Intent, policy.Target, Candidate) *Outcome {
 func (noArchive) Withdraw(policy.Intent)                       {}
 func (noArchive) Finish(policy.Intent, policy.Target, Outcome) {}
 
-// archived reports whether there is a receipt for a target, or the rule does not archive. If not, it has the target recorded: the
+// ensureArchived reports whether there is a receipt for a target, or the rule does not archive. If not, it has the target recorded: the
 // subject is evaluated again when there is one.
-func (p *pipeline) archived(ctx context.Context, it item, i policy.Intent, t policy.Target, before waited) bool {
+func (p *pipeline) ensureArchived(ctx context.Context, it item, i policy.Intent, t policy.Target, before waited) bool {
 	if i.Rule.Archive == nil {
 		return true
 	}
@@ -45,13 +45,13 @@ func (p *pipeline) archived(ctx context.Context, it item, i policy.Intent, t pol
 	case o.Result == Changed, o.Result == Gone:
 		p.settle(ctx, it, i, *o)
 	default:
-		p.deferUnarchived(ctx, it, i, o.Err)
+		p.retryUnarchived(ctx, it, i, o.Err)
 	}
 	return false
 }
 
-// deferUnarchived has a subject retried with backoff that the archive does not record.
-func (p *pipeline) deferUnarchived(ctx context.Context, it item, i policy.Intent, why error) {
+// retryUnarchived has a subject retried with backoff that the archive does not record.
+func (p *pipeline) retryUnarchived(ctx context.Context, it item, i policy.Intent, why error) {
 	setCause(ctx, why)
 	now := p.reconciler.Clock.Now()
 	log.FromContext(ctx).V(p.logs.level("object not archived", i.Rule.Archive.To, now)).Info("object not archived, so it is kept", "kind", i.Rule.Kind.Kind,
@@ -71,11 +71,11 @@ func (f *attempt) clear(ctx context.Context, j index.Decision) (c policy.Clearan
 	c, err := policy.Clear(j.Permit, f.target, receipt, f.taken)
 	switch {
 	case err != nil && f.needsSnapshot(j):
-		f.deferUnsnapshotted(ctx, f.it, i, err)
+		f.retryWithoutSnapshot(ctx, f.it, i, err)
 	case err != nil && i.Rule.Archive != nil:
-		f.deferUnarchived(ctx, f.it, i, err)
+		f.retryUnarchived(ctx, f.it, i, err)
 	case err != nil:
-		f.putOff(ctx, f.it, err)
+		f.retrySoon(ctx, f.it, err)
 	}
 	return c, err == nil
 }

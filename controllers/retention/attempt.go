@@ -79,7 +79,7 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 		f.marks.forget(f.it)
 		return false
 	}
-	if !f.permitted(ctx, f.it, f.likely.Rules()) {
+	if !f.permittedOrRetry(ctx, f.it, f.likely.Rules()) {
 		return false
 	}
 	f.target, f.blocked, ok = f.pipeline.reserveOrResolve(ctx, f.it, f.likely, f.waited)
@@ -125,7 +125,7 @@ func (f *attempt) run(ctx context.Context) *Outcome {
 		}
 		f.kind.index.Release(f.it.uid, f.reconciler.Clock.Now())
 	}
-	f.putOff(ctx, f.it, errSlow)
+	f.retrySoon(ctx, f.it, errSlow)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (f *attempt) release() {
 func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 	since, err := f.reconciler.Live.Check(ctx, f.it.namespace)
 	if err != nil {
-		return time.Time{}, func() { f.holdBack(ctx, f.it, err) }
+		return time.Time{}, func() { f.retryAfterPreflight(ctx, f.it, err) }
 	}
 	f.reconciler.setPreflightError(nil)
 	if now := f.reconciler.Clock.Now(); !preflight.Fresh(now.Add(prefetchFor), since) { // so that the next deletions in a backlog do not wait
@@ -211,7 +211,7 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
 	if likely.Permit.Valid() {
 		if err := f.reconciler.confirm(f.kind, likely.Permit.Subject()); err != nil {
-			f.putOff(ctx, f.it, err)
+			f.retrySoon(ctx, f.it, err)
 			return j, false
 		}
 	}

@@ -24,7 +24,7 @@ func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
 // reserve has the expected deletion of a subject recorded.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before waited) {
-	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) || !p.readSinceOpen(ctx, it, i) {
+	if !p.permittedOrRetry(ctx, it, []*policy.Rule{i.Rule}) || !p.ensureReadSinceOpen(ctx, it, i) {
 		return
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)
@@ -84,35 +84,38 @@ func (c candidate) Ready() {
 // archives, and with a VolumeSnapshot if the rule makes one. If ok is false, there is nothing to do now: recording is in progress, the
 // recorded subject is not due yet, or it may not be deleted for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, blocked *Outcome, ok bool) {
-	expected := j.Expected.Rule != nil
 	switch {
 	case j.Marking.Valid(): // the mark changes the version; the new version is recorded
 		return target, nil, true
-	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
+	case j.Expected.Rule != nil:
+		target, ok = p.recordedTarget(ctx, it, j, before)
+		return target, nil, ok
+	case !j.Permit.Valid():
+		return target, nil, true
+	case !p.ownerPermittedOrRetry(ctx, it, j.Permit.Intent()), !p.ensureSnapshot(ctx, it, j.Permit):
 		return target, nil, false
-	case expected && p.awaitsSnapshot(ctx, it, j.Permit):
-		return target, nil, false
-	case expected:
-		target, ok = p.reconciler.Ledger.Lookup(j.Expected)
-		if !ok {
-			p.reserve(ctx, it, j.Expected, before)
-		}
-		if ok && j.Expected.Rule.Snapshot != nil { // the claim changes when a snapshot is taken, so it is archived only after that
-			ok = j.Permit.Valid() && p.snapshotted(ctx, it, j.Permit)
-		}
-		ok = ok && p.archived(ctx, it, j.Expected, target, before)
-		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
-			p.kind.index.Reconsider(it.uid, p.reconciler.Clock.Now())
-		}
-		return target, nil, ok && j.Permit.Valid()
-	case j.Permit.Valid() && !p.mayTakeOwner(ctx, it, j.Permit.Intent()):
-		return target, nil, false
-	case j.Permit.Valid() && !p.snapshotted(ctx, it, j.Permit):
-		return target, nil, false
-	case j.Permit.Valid():
+	default:
 		target, blocked = p.resolveTarget(ctx, it, j.Permit.Intent())
 		return target, blocked, blocked == nil
-	default:
-		return target, nil, true
 	}
+}
+
+// recordedTarget is reserveOrResolve for a rule whose policy has a ledger, or that archives. It also prepares a deletion that is only
+// expected soon.
+func (p *pipeline) recordedTarget(ctx context.Context, it item, j index.Decision, before waited) (target policy.Target, ok bool) {
+	i := j.Expected
+	if !p.ownerPermittedOrRetry(ctx, it, i) || p.awaitsSnapshot(ctx, it, j.Permit) {
+		return target, false
+	}
+	if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
+		defer func() { p.kind.index.Reconsider(it.uid, p.reconciler.Clock.Now()) }()
+	}
+	if target, ok = p.reconciler.Ledger.Lookup(i); !ok {
+		p.reserve(ctx, it, i, before)
+		return target, false
+	}
+	if i.Rule.Snapshot != nil && (!j.Permit.Valid() || !p.ensureSnapshot(ctx, it, j.Permit)) {
+		return target, false // the claim changes when a snapshot is taken, so it is archived only after that
+	}
+	return target, p.ensureArchived(ctx, it, i, target, before) && j.Permit.Valid()
 }

@@ -18,10 +18,10 @@ var (
 	errUnseen    = errors.New("the rules about its own kind have not evaluated its current version")
 )
 
-// mayTakeOwner reports whether the owner may be deleted, as far as that is known without reading it. It checks the
+// ownerPermittedOrRetry reports whether the owner may be deleted, as far as that is known without reading it. It checks the
 // permissions of the rule and, if the owner's kind is watched, the rules about the owner. If not, the subject is retried
 // later.
-func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) bool {
+func (p *pipeline) ownerPermittedOrRetry(ctx context.Context, it item, i policy.Intent) bool {
 	owner := i.Owner
 	if owner == nil {
 		return true
@@ -43,7 +43,7 @@ func (p *pipeline) checkOwnerPermission(ctx context.Context, it item, i policy.I
 	defer cancel()
 	since, err := p.reconciler.Live.PermitOwner(permit, i.Rule, i.Owner)
 	if err != nil {
-		return since, func() { p.deferOwner(ctx, it, i, err) }
+		return since, func() { p.retryKeptOwner(ctx, it, i, err) }
 	}
 	return since, nil
 }
@@ -56,13 +56,13 @@ func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t 
 	}
 	switch v, err := p.reconciler.ownerVerdict(t); {
 	case errors.Is(err, errBehind):
-		p.putOff(ctx, it, err)
+		p.retrySoon(ctx, it, err)
 		return false
 	case errors.Is(err, errUnseen):
 		p.settle(ctx, it, i, Outcome{Result: Changed, Err: err})
 		return false
 	case err != nil:
-		p.deferOwner(ctx, it, i, err)
+		p.retryKeptOwner(ctx, it, i, err)
 		return false
 	default:
 		return p.applyOwnerVerdict(ctx, it, i, v)
@@ -85,13 +85,13 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 		log.FromContext(ctx).V(1).Info("owner is not due", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.reconciler.Clock.Now()), retryRefused))
 	default:
-		p.deferOwner(ctx, it, i, fmt.Errorf("a rule about its own kind keeps it: %s by rule %s", v.Reason, v.Rule))
+		p.retryKeptOwner(ctx, it, i, fmt.Errorf("a rule about its own kind keeps it: %s by rule %s", v.Reason, v.Rule))
 	}
 	return false
 }
 
-// deferOwner logs why an owner is kept, and has the subject retried with backoff.
-func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
+// retryKeptOwner logs why an owner is kept, and has the subject retried with backoff.
+func (p *pipeline) retryKeptOwner(ctx context.Context, it item, i policy.Intent, why error) {
 	setCause(ctx, why)
 	log.FromContext(ctx).V(p.logs.level("owner not deleted", "", p.reconciler.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())

@@ -36,8 +36,8 @@ func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) 
 	return target, blocked
 }
 
-// permitted reports whether rules have the permissions that they need. If not, the subject is retried later.
-func (p *pipeline) permitted(ctx context.Context, it item, rules []*policy.Rule) bool {
+// permittedOrRetry reports whether rules have the permissions that they need. If not, the subject is retried later.
+func (p *pipeline) permittedOrRetry(ctx context.Context, it item, rules []*policy.Rule) bool {
 	_, obstacle := p.mayAct(ctx, it, rules)
 	if obstacle != nil {
 		obstacle()
@@ -96,16 +96,16 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	p.retry(it, p.backoffs.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
-// putOff has a subject retried soon, or later if many subjects wait.
-func (p *pipeline) putOff(ctx context.Context, it item, err error) {
+// retrySoon has a subject retried soon, or later if many subjects wait.
+func (p *pipeline) retrySoon(ctx context.Context, it item, err error) {
 	setCause(ctx, err)
 	log.FromContext(ctx).V(1).Info("deletion postponed: the last checks before it failed", "namespace", it.namespace, "why", err.Error())
 	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error()}, p.reconciler.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
-// holdBack retries a subject later that preflight has stopped. If preflight stops all namespaces, the worker pauses too.
-func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
+// retryAfterPreflight retries a subject later that preflight has stopped. If preflight stops all namespaces, the worker pauses too.
+func (p *pipeline) retryAfterPreflight(ctx context.Context, it item, err error) {
 	setCause(ctx, err)
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {

@@ -210,9 +210,9 @@ func (s *snapshots) becomesSlow(it item, now time.Time) bool {
 	return true
 }
 
-// snapshotted reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
+// ensureSnapshot reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
 // one created, and the subject is retried.
-func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePermit) bool {
+func (p *pipeline) ensureSnapshot(ctx context.Context, it item, w policy.DeletePermit) bool {
 	if w.Rule().Snapshot == nil {
 		return true
 	}
@@ -222,7 +222,7 @@ func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePerm
 	}
 	if errors.Is(err, ErrNoSnapshot) {
 		if _, failed := p.reconciler.Live.Check(ctx, it.namespace); failed != nil {
-			p.holdBack(ctx, it, failed)
+			p.retryAfterPreflight(ctx, it, failed)
 			return false
 		}
 		if err = p.createSnapshot(ctx, it, w); err == nil {
@@ -230,7 +230,7 @@ func (p *pipeline) snapshotted(ctx context.Context, it item, w policy.DeletePerm
 		}
 	}
 	if err != nil {
-		p.deferUnsnapshotted(ctx, it, w.Intent(), err)
+		p.retryWithoutSnapshot(ctx, it, w.Intent(), err)
 	}
 	return err == nil
 }
@@ -286,7 +286,7 @@ func (p *pipeline) awaitsSnapshot(ctx context.Context, it item, w policy.DeleteP
 	if err == nil || errors.Is(err, ErrNoSnapshot) {
 		return false
 	}
-	p.deferUnsnapshotted(ctx, it, w.Intent(), err)
+	p.retryWithoutSnapshot(ctx, it, w.Intent(), err)
 	return true
 }
 
@@ -320,13 +320,13 @@ func (f *attempt) snapshot(ctx context.Context) (since time.Time, obstacle func(
 	i := f.likely.Permit.Intent()
 	var err error
 	if f.taken, err = f.readSnapshot(ctx, f.it, i); err != nil {
-		return time.Time{}, func() { f.deferUnsnapshotted(ctx, f.it, i, err) }
+		return time.Time{}, func() { f.retryWithoutSnapshot(ctx, f.it, i, err) }
 	}
 	return f.reconciler.Clock.Now(), nil
 }
 
-// deferUnsnapshotted has a claim retried with backoff whose VolumeSnapshot is not ready.
-func (p *pipeline) deferUnsnapshotted(ctx context.Context, it item, i policy.Intent, why error) {
+// retryWithoutSnapshot has a claim retried with backoff whose VolumeSnapshot is not ready.
+func (p *pipeline) retryWithoutSnapshot(ctx context.Context, it item, i policy.Intent, why error) {
 	setCause(ctx, why)
 	now, delay := p.reconciler.Clock.Now(), delayOf(why)
 	log.FromContext(ctx).V(p.logs.level("claim kept without a snapshot", delay.Reason, now)).Info("claim has no snapshot that is ready to use, so it is kept",

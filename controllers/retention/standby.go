@@ -45,9 +45,9 @@ func (f *listing) synchronize() {
 	}
 }
 
-// readSinceOpen reports whether the subject of an intent was read after the ledgers were opened. If not, it reads the subject. If
+// ensureReadSinceOpen reports whether the subject of an intent was read after the ledgers were opened. If not, it reads the subject. If
 // that fails, or another deletion is expected now, the subject is retried.
-func (p *pipeline) readSinceOpen(ctx context.Context, it item, i policy.Intent) bool {
+func (p *pipeline) ensureReadSinceOpen(ctx context.Context, it item, i policy.Intent) bool {
 	p.reconciler.mu.Lock()
 	early := p.kind.current != nil && p.kind.current.early
 	p.reconciler.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *pipeline) readSinceOpen(ctx context.Context, it item, i policy.Intent) 
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := p.reconciler.reread(ctx, p.kind, i.Subject); err != nil {
-		p.putOff(ctx, it, err)
+		p.retrySoon(ctx, it, err)
 		return false
 	}
 	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())

@@ -51,8 +51,8 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: a deletion does not wait for its record": {
 		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
-		Old: "ok = ok && p.archived(ctx, it, j.Expected, target, before)",
-		New: "ok = ok && (j.Permit.Valid() || p.archived(ctx, it, j.Expected, target, before))",
+		Old: "return target, p.ensureArchived(ctx, it, i, target, before) && j.Permit.Valid()",
+		New: "return target, (j.Permit.Valid() || p.ensureArchived(ctx, it, i, target, before)) && j.Permit.Valid()",
 	},
 	"archive: an obstacle ends while the ledger records again": {
 		File: "controllers/retention/delays.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",

@@ -41,13 +41,13 @@ var snapshotTable = map[string]Mutant{
 	},
 	"snapshot: a deletion that is counted does not wait for it": {
 		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestSnapshotComesBeforeTheRecord",
-		Old: "ok = j.Permit.Valid() && p.snapshotted(ctx, it, j.Permit)",
-		New: "ok = j.Permit.Valid()",
+		Old: "(!j.Permit.Valid() || !p.ensureSnapshot(ctx, it, j.Permit))",
+		New: "!j.Permit.Valid()",
 	},
 	"snapshot: it is created without the live checks": {
 		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestNoSnapshotWithoutPermission",
-		Old: "failed != nil {\n\t\t\tp.holdBack",
-		New: "failed != nil && it.uid == \"\" {\n\t\t\tp.holdBack",
+		Old: "failed != nil {\n\t\t\tp.retryAfterPreflight",
+		New: "failed != nil && it.uid == \"\" {\n\t\t\tp.retryAfterPreflight",
 	},
 	"snapshot: any number is in progress": {
 		File: "controllers/retention/snapshot.go", Test: "./controllers/retention TestSnapshotsInProgressAreBounded",

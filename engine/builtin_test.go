@@ -74,7 +74,7 @@ func TestBuiltInHolds(t *testing.T) {
 			expect.NoError(t, err)
 			for from, object := range map[string]map[string]any{"whole": o, "decoded": decoded} {
 				s, err := engine.SubjectOf(object)
-				if err != nil || s.Flags.IsHeld() != (test.want != "") || s.Flags.Has(policy.IsHeld) {
+				if err != nil || s.Flags.HasHold() != (test.want != "") || s.Flags.Has(policy.IsHeld) {
 					t.Errorf("%s: %+v, %v", from, s, err)
 				}
 			}

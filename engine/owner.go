@@ -62,7 +62,7 @@ type Allowed struct{ Unfinished, Managed bool }
 func CheckOwnerDeletion(object map[string]any, allowed Allowed) error {
 	flags := flagsOf(object, mapOf(object, "metadata"))
 	switch {
-	case flags.IsHeld():
+	case flags.HasHold():
 		return errors.New("is held")
 	case flags.Has(policy.IsUncounted):
 		return errors.New("has not been counted by its Job yet")

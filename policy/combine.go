@@ -300,7 +300,7 @@ func flagged(f Flags) Reason {
 	switch {
 	case f.Has(IsTerminating):
 		return Terminating
-	case f.IsHeld():
+	case f.HasHold():
 		return Held
 	case f.Has(IsUncounted):
 		return Uncounted

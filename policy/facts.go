@@ -37,9 +37,10 @@ const (
 	IsPinned
 	// IsInUse: an image that a container or a Pod on its node uses.
 	IsInUse
-	// IsBuiltIn: a ConfigMap or Secret that Kubernetes or Helm needs. It has a hold.
+	// IsBuiltIn: a ConfigMap or Secret that Kubernetes or Helm needs. Sunset keeps it, as if it had a hold.
 	IsBuiltIn
-	// IsControlled: a ConfigMap or Secret that a controller owns. It has a hold, except for rules that delete its owner.
+	// IsControlled: a ConfigMap or Secret that a controller owns. Sunset keeps it, as if it had a hold, except for rules that delete
+	// its owner.
 	IsControlled
 	// OfMultiKueue: a MultiKueue manager cluster created the object in this worker cluster.
 	OfMultiKueue
@@ -56,8 +57,8 @@ const (
 // Has reports whether all of the given flags are set.
 func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
-// IsHeld reports whether the subject has a hold: from its annotation, or because it is needed.
-func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn|IsControlled) != 0 }
+// HasHold reports whether the subject has a hold, from its annotation, or is kept as if it had one, because it is needed.
+func (f Flags) HasHold() bool { return f&(IsHeld|IsBuiltIn|IsControlled) != 0 }
 
 // Manager is the reason to keep an object that another controller would re-create or still needs; empty if there is no such
 // controller. If there are several, the first counts.

@@ -64,7 +64,7 @@ func TestManagedObjectsAreKept(t *testing.T) {
 			}
 			for i := range test.evaluations { // as a dry run it has the same numbers, but keeps nothing
 				if r := test.evaluations[i].Rule; len(test.evaluations) == 1 && r.Mode == v1alpha1.Enforce {
-					if lasts := slices.Contains(policy.Lasting(), test.want.reason) || s.Flags.IsHeld(); lasts != (kept() == 1) {
+					if lasts := slices.Contains(policy.Lasting(), test.want.reason) || s.Flags.HasHold(); lasts != (kept() == 1) {
 						t.Errorf("kept for %d lasting reasons", kept())
 					}
 					r.Mode = v1alpha1.DryRun

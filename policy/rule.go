@@ -179,9 +179,9 @@ func (r *Rule) dryRun() bool { return r.Mode == v1alpha1.DryRun || r.Mode == "" 
 // suspended reports whether the rule keeps the subjects that it finds eligible. A rule with an unknown mode does.
 func (r *Rule) suspended() bool { return r.Suspended || !r.dryRun() && r.Mode != v1alpha1.Enforce }
 
-// WritesDown reports whether the ledger of the policy must record each deletion by this rule first. It is false for a rule that
+// NeedsLedgerEntry reports whether the ledger of the policy must record each deletion by this rule first. It is false for a rule that
 // deletes nothing: a dry run, or a rule that only keeps.
-func (r *Rule) WritesDown() bool {
+func (r *Rule) NeedsLedgerEntry() bool {
 	return r.Ledger && !r.dryRun() && !r.suspended() && !r.Unapproved && !r.Unpermitted && !r.Invalid()
 }
 

@@ -317,7 +317,7 @@ func (c *Count) note(s Subject, r *Evaluation) {
 		if r.Rank.Excess {
 			c.Excess++
 		}
-		if s.Flags.under(r.Rule).IsHeld() {
+		if s.Flags.under(r.Rule).HasHold() {
 			c.Held++
 		}
 	}

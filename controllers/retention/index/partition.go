@@ -26,7 +26,7 @@ func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRul
 	p.columns, p.byColumn = make([]int32, len(p.Rules)), make([]int32, len(p.Rules))
 	for i, r := range p.Rules {
 		p.columns[i], p.byColumn[i] = int32(x.column(at.layout, r.Key)), int32(i)
-		if r.WritesDown() {
+		if r.NeedsLedgerEntry() {
 			p.ahead = max(p.ahead, aheadOf(r))
 		}
 		if p.columns[i] < 0 || r.Unpermitted {

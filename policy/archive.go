@@ -45,7 +45,7 @@ type Receipt struct {
 	Archive *Archive  // the settings of the record: those of the rule of the Intent for which it was made
 	Segment string    // name of the object in the bucket that contains the record
 	Line    int       // of the record in the segment, from 0
-	At      time.Time // when the record was made, with its dependents, Events and logs
+	At      time.Time // from when on its dependents, Events and logs were read
 }
 
 // Covers reports whether the record is of exactly this version of a target, made with these settings.

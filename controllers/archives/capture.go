@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -34,29 +34,27 @@ func (w *worker) capture(ctx context.Context, key groupKey, l *lease, requests [
 
 // readEach reads objects. It leaves some unread if the memory for them is used up.
 func (w *worker) readEach(ctx context.Context, l *lease, requests []*request) (items []*item, unread []*request) {
-	var group sync.WaitGroup
+	var group errgroup.Group
 	var read []*item
-	turns := make(chan struct{}, getsAtOnce)
+	group.SetLimit(getsAtOnce)
 	for _, r := range requests {
 		if !w.isExpected(r) {
 			w.changed(retention.Changed, r)
 			continue
 		}
 		i := &item{request: r}
-		turns <- struct{}{}
 		if l.reserve(i, objectBytes) != nil {
-			<-turns
 			unread = append(unread, r)
 			continue
 		}
 		read = append(read, i)
-		group.Go(func() {
-			defer func() { <-turns }()
+		group.Go(func() error {
 			w.readOne(ctx, i)
 			l.settle(i, objectBytes, int64(cap(i.object)))
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 	for _, i := range read {
 		if i.object != nil {
 			items = append(items, i)
@@ -126,7 +124,7 @@ func (w *worker) mayRead(key groupKey) error {
 func (w *worker) recordAll(ctx context.Context, key groupKey, l *lease, items []*item) {
 	most := w.most(key, chunkMost)
 	for len(items) > 0 && ctx.Err() == nil {
-		some := items[:min(len(items), most)]
+		some, began := items[:min(len(items), most)], w.manager.Clock.Now()
 		failed, err := w.complete(ctx, key.settings, l, some)
 		if errors.Is(err, errOverflow) {
 			l.strip(some...)
@@ -136,7 +134,7 @@ func (w *worker) recordAll(ctx context.Context, key groupKey, l *lease, items []
 			}
 			w.recordLarge(ctx, key, l, some)
 		} else {
-			w.addAll(ctx, key, l, some, failed, err)
+			w.addAll(ctx, key, l, some, began, failed, err)
 		}
 		items = items[len(some):]
 	}
@@ -148,20 +146,21 @@ func (w *worker) recordLarge(ctx context.Context, key groupKey, l *lease, one []
 		return
 	}
 	l.setLarge(true)
+	began := w.manager.Clock.Now()
 	failed, err := w.complete(ctx, key.settings, l, one)
-	w.addAll(ctx, key, l, one, failed, err)
+	w.addAll(ctx, key, l, one, began, failed, err)
 	l.setLarge(false)
 	w.large.Release(1)
 }
 
-// addAll adds items to the segment, except those that failed. An error is about all.
-func (w *worker) addAll(ctx context.Context, key groupKey, l *lease, items []*item, failed map[*item]error, err error) {
+// addAll adds items to the segment, except those that failed. An error is about all. Their contents were read from began on.
+func (w *worker) addAll(ctx context.Context, key groupKey, l *lease, items []*item, began time.Time, failed map[*item]error, err error) {
 	paths, pathErr := pathsOf(key.settings.Redact)
 	err = errors.Join(err, pathErr)
 	for _, i := range items {
 		why := cmp.Or(err, failed[i])
 		if why == nil {
-			why = w.add(ctx, i, paths)
+			why = w.add(ctx, i, paths, began)
 		}
 		if why != nil {
 			w.retry(fmt.Errorf("%s: %w", i.request.target, why), i.request)

@@ -61,12 +61,12 @@ func (s *segment) turn() {
 }
 
 // add adds the record of an item to the segment. It waits while the segment is full.
-func (w *worker) add(ctx context.Context, i *item, paths []redact.Path) error {
+func (w *worker) add(ctx context.Context, i *item, paths []redact.Path, began time.Time) error {
 	s, now := &w.segment, w.manager.Clock.Now()
 	w.mu.Lock()
 	intent, most := i.request.intent, w.history.together(i.request.target.UID)
 	w.mu.Unlock()
-	record, err := recordOf(i, intent, paths, w.manager.clusterID(), now)
+	record, err := recordOf(i, intent, paths, w.manager.clusterID(), began)
 	if err != nil {
 		return err
 	}

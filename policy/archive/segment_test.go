@@ -257,13 +257,3 @@ func TestSealOfNothing(t *testing.T) {
 		t.Error("an empty segment")
 	}
 }
-
-func TestKeys(t *testing.T) {
-	key := identity(t)
-	identities, err := archive.ParseIdentities("# created: today\n" + key.String() + "\n")
-	expect.NoError(t, err)
-	expect.Equal(t, "identities", 1, len(identities))
-	if _, err := archive.ParseIdentities(key.String() + "x"); err == nil || strings.Contains(err.Error(), key.String()) {
-		t.Errorf("a damaged private key: %v", err)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,7 +83,7 @@ func (s *archiveSource) open(ctx context.Context, run func(*openArchive) error) 
 	if s.identity != "" {
 		text, err := os.ReadFile(s.identity)
 		if err == nil {
-			o.Identities, err = records.ParseIdentities(string(text))
+			o.Identities, err = parseIdentities(string(text))
 		}
 		if err != nil {
 			return fmt.Errorf("--identity: %w", err)
@@ -148,4 +149,13 @@ type countedBucket struct {
 func (b countedBucket) Read(ctx context.Context, name string) (io.ReadCloser, error) {
 	b.progress.Add(1)
 	return b.Bucket.Read(ctx, name)
+}
+
+// parseIdentities reads private keys of age: the content of a file that age-keygen writes. The error does not contain the text.
+func parseIdentities(text string) ([]age.Identity, error) {
+	identities, err := age.ParseIdentities(strings.NewReader(text))
+	if err != nil {
+		return nil, errors.New("not the private keys of age; give a file that age-keygen writes, with lines that begin with AGE-SECRET-KEY-1")
+	}
+	return identities, nil
 }

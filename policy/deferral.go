@@ -148,7 +148,7 @@ func (r *Rule) Deferral(t time.Time) *Deferral {
 func (b *Snapshot) Deferral(p *Policy, t time.Time) (d *Deferral, changes time.Time) {
 	r := p.times()
 	if p.Windows != nil {
-		changes = p.Windows.Closing(t).Add(-sendTime)
+		changes = p.Windows.Closing(t).Add(-SendTime)
 	}
 	for _, other := range b.freezing {
 		everywhere := other.Namespace == "" && other.Namespaces.Empty() && len(other.Excluded) == 0
@@ -157,7 +157,7 @@ func (b *Snapshot) Deferral(p *Policy, t time.Time) (d *Deferral, changes time.T
 		}
 	}
 	for _, f := range r.Freezes {
-		if begins := f.From.Add(-sendTime); begins.After(t) {
+		if begins := f.From.Add(-SendTime); begins.After(t) {
 			changes = Soonest(changes, begins)
 		}
 	}

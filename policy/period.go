@@ -37,14 +37,14 @@ func (p period) move(t time.Time) time.Time {
 	return RoundUp(addTime(p.opens, time.Duration(after)), time.Second)
 }
 
-// sendTime is the maximum time between a decision and its request. A deletion is allowed only if it is still allowed that long
+// SendTime is the maximum time between a decision and its request. A deletion is allowed only if it is still allowed that long
 // after the decision, so that no request is sent when a window has closed or a freeze has begun.
-const sendTime = time.Second
+const SendTime = time.Second
 
 // opening gives the first time from t on at which the deletion is allowed. opens gives, for a time at which it is not allowed,
 // when it is allowed again.
 func opening(opens func(time.Time) time.Time, t time.Time) time.Time {
-	for _, at := range [...]time.Time{t, t.Add(sendTime)} {
+	for _, at := range [...]time.Time{t, t.Add(SendTime)} {
 		if next := opens(at); next.After(at) {
 			return next
 		}

@@ -163,10 +163,10 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// patient is a candidate that waits for its record, whatever it is told.
+// patient is a candidate that waits for its record, also if recording fails.
 type patient struct {
 	*subject
-	changed *atomic.Int32 // how often it was told that its object has changed or is gone
+	changed *atomic.Int32 // how many answers said that its object has changed or is gone
 }
 
 func (p patient) Ready() { go p.ask() }

@@ -65,7 +65,7 @@ func worthwhile(page Page, waiting int, f *found) bool {
 	return pages*pageCost <= int64(waiting)
 }
 
-// stillWaiting returns those of some requests that nothing has read yet, or tries again later.
+// stillWaiting returns those of some requests that nothing has read yet, except those that are retried later.
 func (w *worker) stillWaiting(all []*request) (left []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

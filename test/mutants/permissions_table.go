@@ -21,13 +21,13 @@ var permissionsTable = map[string]Mutant{
 	},
 	"permissions: answers about owners are valid for too long": {
 		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestAnswersCountForASecond",
-		Old: "kind: kind, verbs: ownerVerbs}, freshFor)",
+		Old: "kind: kind, verbs: ownerVerbs}, preflight.MaxAge)",
 		New: "kind: kind, verbs: ownerVerbs}, allowedEvery)",
 	},
 	"permissions: answers are forgotten after a second": {
 		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestRefresherReportsChanges",
 		Old: "return now.Sub(a.at) > forget",
-		New: "return now.Sub(a.at) > freshFor",
+		New: "return now.Sub(a.at) > preflight.MaxAge",
 	},
 	"permissions: the first answer does not count as a change": {
 		File: "controllers/policyset/permissions/checker.go", Test: "./controllers/policyset/permissions TestRefresherFollowsTheRules",

@@ -11,7 +11,7 @@ var timesTable = map[string]Mutant{
 	},
 	"a request may be sent after its window has closed": {
 		File: "policy/period.go", Test: "./policy TestWindowsAtDaylightSavingTime",
-		Old: "[...]time.Time{t, t.Add(sendTime)}",
+		Old: "[...]time.Time{t, t.Add(SendTime)}",
 		New: "[...]time.Time{t}",
 	},
 	"deferred subjects are deleted when the window opens": {

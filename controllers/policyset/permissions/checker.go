@@ -26,8 +26,7 @@ import (
 )
 
 const (
-	freshFor = time.Second      // maximum age of an answer for a deletion
-	forget   = 10 * time.Minute // how long unused answers are kept: a tenant may name any number of ServiceAccounts
+	forget = 10 * time.Minute // how long unused answers are kept: a tenant may name any number of ServiceAccounts
 
 	// askWithin is the timeout for one question: other questions wait for it.
 	askWithin = 5 * time.Second
@@ -87,7 +86,7 @@ func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.R
 // requested. The error wraps preflight.ErrPermission if a permission is missing.
 func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
 	for _, q := range questionsOf(r) {
-		at, err := c.check(ctx, q, freshFor)
+		at, err := c.check(ctx, q, preflight.MaxAge)
 		if since.IsZero() || at.Before(since) {
 			since = at
 		}
@@ -101,7 +100,7 @@ func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, e
 // CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second
 // old; since is when it was requested. The error wraps preflight.ErrPermission if a permission is missing.
 func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error) {
-	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, freshFor)
+	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: ownerVerbs}, preflight.MaxAge)
 }
 
 // Known returns the latest answers about a rule, of any age, as the first error. Without an error, ok is false if an answer is

@@ -3,10 +3,14 @@
 // Package preflight has the checks right before a request that deletes an object, its owner or an image, or that marks an
 // object.
 //
-// Before these checks, index.Index.TakeDue hands out a subject that is due, and the pipeline of package retention waits for a
-// worker. Then attempt.begin decides for the first time, only to know what to check. It checks the permissions, makes the entry
-// in the ledger, and has the record written to the archive, if the rule archives. If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has
-// finished and is neither held, managed nor terminating. Last, the pipeline waits for the rate limit.
+// Before these checks:
+//
+//   - index.Index.TakeDue hands out a subject that is due, and the pipeline of package retention waits for a worker.
+//   - attempt.begin decides for the first time, only to know what to check. It checks the permissions, makes the entry in the
+//     ledger, and has the record written to the archive, if the rule archives.
+//   - If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has finished
+//     and is neither held, managed nor terminating.
+//   - The pipeline waits for the rate limit.
 //
 // The list names the conditions, each with the function that checks it. Conditions 1 to 8 need answers of the API server or of the
 // node. Each answer may be at most MaxAge old when the request is sent, so a slow check is repeated. Live.Check is
@@ -36,7 +40,7 @@
 //     calls Archive.Lookup and policy.Clear. The sender takes only the Clearance that Clear returns.
 //  14. If the rule makes snapshots, the VolumeSnapshot of the claim is ready to use, and was taken since this process saw that it is
 //     due: attempt.snapshot of package retention, which reads it from the API server as 1 to 8, and policy.Clear. attempt.begin
-//     has it created before, by pipeline.snapshotted, after 4 to 8 and as far as the limits permit.
+//     has it created before, by pipeline.ensureSnapshot, after 4 to 8 and as far as the limits permit.
 //  15. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
 //
 // Finally the API server compares UID and resourceVersion of the object, or of its owner, with those of the decision. A mark needs

@@ -15,7 +15,7 @@ import (
 
 // MaxAge is how old an answer may be when a request that depends on it is sent. The age counts from when the answer came or, if only
 // that is known, from when it was requested.
-const MaxAge = time.Second
+const MaxAge = policy.SendTime
 
 // ErrNamespace is wrapped by an error of Live.Check that concerns only one namespace: deletions in others continue.
 var ErrNamespace = errors.New("namespace check failed")

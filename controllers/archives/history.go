@@ -4,7 +4,6 @@ package archives
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,17 +13,19 @@ import (
 )
 
 const (
-	repeatPause = time.Minute      // before the third record of an object that was not deleted; it doubles each time
-	repeatMost  = 15 * time.Minute // between two records of one object
-	refusedMost = 30 * time.Minute // between two attempts to write a record that the store has refused
-	historyLife = lifeMost         // how long an object is remembered after its last record
-	refusedFew  = 25               // records in a segment with one that the store has refused once
+	repeatPause  = time.Minute      // before the third record of an object that was not deleted; it doubles each time
+	repeatMost   = 15 * time.Minute // between two records of one object
+	refusedMost  = 30 * time.Minute // between two attempts to write a record that the store has refused
+	historyLife  = 2 * lifeMost     // how long an object is remembered after its last record
+	historyCheck = 10_000           // objects from which on those that are too old are removed
+	refusedFew   = 25               // records in a segment with one that the store has refused once
 )
 
 // history is what happened to records of objects that were not deleted. It delays further records: an object that changes all the
 // time, or whose record the store does not take, must not fill the archive or delay others.
 type history struct {
-	by map[types.UID]past
+	by    map[types.UID]past
+	check int // length of by at which the oldest are removed
 }
 
 // past is small: there is one for each record until its object is deleted.
@@ -45,11 +46,11 @@ type failures struct {
 
 func (h *history) failures(uid types.UID) failures { return ptr.Deref(h.by[uid].failed, failures{}) }
 
-func newHistory() history { return history{by: map[types.UID]past{}} }
+func newHistory() history { return history{by: map[types.UID]past{}, check: historyCheck} }
 
 // recorded notes a record of an object. A record that the store has ends refusals.
 func (h *history) recorded(uid types.UID, now time.Time) {
-	h.by[uid] = past{records: h.by[uid].records + 1, last: now}
+	h.set(uid, past{records: h.by[uid].records + 1, last: now})
 }
 
 // refused notes that the store does not take the record of an object.
@@ -59,19 +60,27 @@ func (h *history) refused(uid types.UID, err error, now time.Time) {
 		f.refused = now
 	}
 	f.err = err
-	h.by[uid] = past{records: h.by[uid].records, last: now, failed: &f}
+	h.set(uid, past{records: h.by[uid].records, last: now, failed: &f})
 }
 
 // lost notes that a required log is lost: a later listing no longer has its Pod. It counts until the object is recorded.
 func (h *history) lost(uid types.UID, pod string, err error, now time.Time) {
 	f := h.failures(uid)
 	f.logOf, f.lostErr = pod, err
-	h.by[uid] = past{records: h.by[uid].records, last: now, failed: &f}
+	h.set(uid, past{records: h.by[uid].records, last: now, failed: &f})
 }
 
-// expire forgets objects that nothing has happened to for long.
-func (h *history) expire(now time.Time) {
-	maps.DeleteFunc(h.by, func(_ types.UID, p past) bool { return now.Sub(p.last) > historyLife })
+func (h *history) set(uid types.UID, p past) {
+	h.by[uid] = p
+	if len(h.by) < h.check {
+		return
+	}
+	for uid, old := range h.by {
+		if p.last.Sub(old.last) > historyLife {
+			delete(h.by, uid)
+		}
+	}
+	h.check = max(historyCheck, 2*len(h.by))
 }
 
 // forget removes an object that was deleted.

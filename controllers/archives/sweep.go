@@ -5,10 +5,12 @@ package archives
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -27,6 +29,8 @@ const (
 func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*request) {
 	err := w.mayRead(key)
 	q, complete, skipped := Query{Kind: key.kind, Namespace: key.namespace}, false, false
+	claimed := sets.New[*request]() // the listing has them: those that fail are retried later
+	missing := func() []*request { return slices.DeleteFunc(w.stillWaiting(waiting), claimed.Has) }
 	for err == nil && !complete {
 		var page Page
 		found := &found{worker: w, key: key, lease: l}
@@ -36,9 +40,10 @@ func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*r
 			l.drop(found.items...)
 			break
 		}
+		claimed.Insert(found.requests()...)
 		w.recordAll(ctx, key, l, found.items)
 		q.Continue, complete, skipped = page.Continue, page.Continue == "", skipped || found.skipped
-		if left := len(w.stillWaiting(waiting)); !complete && !worthwhile(page, left, found) {
+		if left := len(missing()); !complete && !worthwhile(page, left, found) {
 			w.getInstead(key)
 			return
 		}
@@ -48,10 +53,10 @@ func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*r
 	case err != nil:
 		log.FromContext(ctx).V(1).Info("objects not listed for the archive", "kind", key.kind.Kind, "namespace", key.namespace, "err", err.Error())
 		w.getInstead(key)
-		w.retry(fmt.Errorf("list %s: %w", key.kind.Kind, err), w.stillWaiting(waiting)...)
+		w.retry(fmt.Errorf("list %s: %w", key.kind.Kind, err), missing()...)
 	default:
 		if !skipped {
-			w.changed(retention.Changed, w.stillWaiting(waiting)...) // the listing does not have them
+			w.changed(retention.Changed, missing()...)
 		}
 	}
 }
@@ -65,13 +70,12 @@ func worthwhile(page Page, waiting int, f *found) bool {
 	return pages*pageCost <= int64(waiting)
 }
 
-// stillWaiting returns those of some requests that nothing has read yet, except those that are retried later.
+// stillWaiting returns those of some requests that nothing has read yet.
 func (w *worker) stillWaiting(all []*request) (left []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.manager.Clock.Now()
 	for _, r := range all {
-		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() && !r.after.After(now) {
+		if w.requests[r.target.UID] == r && !r.underway && !r.isStale() {
 			left = append(left, r)
 		}
 	}

@@ -108,12 +108,11 @@ func (w *worker) wrote(refusal error) {
 	w.note(func(p *store.Probe) { p.Write, p.Read, w.retrying, w.refusal = nil, nil, false, refusal })
 }
 
-// expireReceipts forgets old receipts, and notes that nothing deleted their objects. It forgets old history too.
+// expireReceipts forgets old receipts, and notes that nothing deleted their objects.
 func (u *upkeep) expireReceipts(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.index.kept(u.receipts.expire(now), now)
-	u.history.expire(now)
 	for uid, r := range u.requests {
 		if r.isStale() && !r.queued && now.Sub(r.after) > time.Minute { // its subject no longer exists
 			delete(u.requests, uid)

@@ -89,6 +89,7 @@ type request struct {
 	intent     policy.Intent
 	candidate  retention.Candidate // nil if only this process expects the deletion
 	recipients []string            // of the segment that has the record
+	began      time.Time           // from then on the dependents, Events and logs in the record were read
 
 	queued   bool             // its group has it
 	underway bool             // it is being read, or is part of a segment that is not written yet

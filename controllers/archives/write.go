@@ -29,7 +29,7 @@ const (
 	waitMost     = time.Hour              // of a record for its segment to be complete; then its object is recorded again
 )
 
-var errStale = fmt.Errorf("the record waited longer than %s for the store", waitMost)
+var errStale = fmt.Errorf("the store took no records for %s", waitMost)
 
 // segment is the segment that grows.
 type segment struct {
@@ -89,7 +89,7 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path, began ti
 	if _, err := s.builder.Add(audit.ObjectOf(i.request.target), record); err != nil {
 		return err
 	}
-	i.request.recipients = s.recipients
+	i.request.recipients, i.request.began = s.recipients, began
 	if s.requests = append(s.requests, i.request); len(s.requests) == 1 {
 		s.began, s.most = now, archive.MaxRecords
 		s.wake.Send()
@@ -152,11 +152,11 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 }
 
 // store writes a segment until the store has it, and then issues the receipts. If the store has something else, the objects are
-// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments. Records that have waited
-// longer than waitMost for the segment before are not written: the name of a segment has the day of its records.
+// recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments. A segment
+// with a record that has waited longer than waitMost for the segment before is not written: its name has the day of its records.
 func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*request) {
-	oldest := slices.MinFunc(sealed.Meta, func(a, b archive.Meta) int { return a.ArchivedAt.Compare(b.ArchivedAt) }).ArchivedAt
-	if w.manager.Clock.Since(oldest) >= waitMost {
+	oldest := slices.MinFunc(requests, func(a, b *request) int { return a.began.Compare(b.began) })
+	if w.manager.Clock.Since(oldest.began) >= waitMost {
 		w.retry(errStale, requests...)
 		return
 	}
@@ -259,8 +259,8 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
-		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: sealed.Meta[line].ArchivedAt}
-		life := lifeOf(new.Archive, w.history.by[r.target.UID].records)
+		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: r.began}
+		life := lifeOf(new.Archive, w.history.by[r.target.UID].records) + min(now.Sub(r.began), singleTimeout)
 		if old := w.receipts.add(&receipt{Receipt: new, recipients: r.recipients, life: life}); old != nil {
 			replaced = append(replaced, old)
 		}

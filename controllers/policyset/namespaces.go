@@ -79,7 +79,7 @@ func (l *Reconciler) readNamespace(ctx context.Context, name string) error {
 	case older(item.ResourceVersion, seen):
 		return l.startOver()
 	case item.DeletionTimestamp != nil:
-		a.err = fmt.Errorf("%w: %s is terminating; its conditions say what delays that", preflight.ErrNamespace, name)
+		a.err = terminating(name)
 	default:
 		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
 	}
@@ -114,7 +114,7 @@ func (l *Reconciler) readAllNamespaces(ctx context.Context) error {
 	l.live.namespaces = map[string]liveResult{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp != nil {
-			l.live.namespaces[list.Items[i].Name] = liveResult{at: came, err: fmt.Errorf("%w: %s is terminating", preflight.ErrNamespace, list.Items[i].Name)}
+			l.live.namespaces[list.Items[i].Name] = liveResult{at: came, err: terminating(list.Items[i].Name)}
 		}
 	}
 	return nil
@@ -143,4 +143,9 @@ func (l *Reconciler) existing(name string) error {
 		return fmt.Errorf("%w: %s does not exist", preflight.ErrNamespace, name)
 	}
 	return nil
+}
+
+// terminating is the error for a namespace in which nothing is deleted, because it is terminating itself.
+func terminating(namespace string) error {
+	return fmt.Errorf("%w: %s is terminating; its conditions say what delays that", preflight.ErrNamespace, namespace)
 }

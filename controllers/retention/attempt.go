@@ -21,7 +21,7 @@ const maxRounds = 3
 // permitTimeout bounds the permission checks of an attempt.
 const permitTimeout = time.Second
 
-var errSlow = errors.New("the checks before a deletion take more than a second, because the API server responds slowly; Sunset retries, check the API server")
+var errSlow = errors.New("the checks before a deletion take more than a second, because the API server responds slowly; Sunset retries; check the API server")
 
 // attempt is one attempt to delete a subject or its owner, or to mark it. It begins with the choice of the subject and ends
 // with the request. Package preflight lists the checks. No slow step comes between the last check and the request, and the
@@ -160,7 +160,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 				log.FromContext(ctx).V(1).Info("permission check failed", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
 				delay := Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}
 				if errors.Is(err, preflight.ErrPermission) {
-					delay = Delay{Reason: "Denied", Message: err.Error() + "; grant the permission to the ServiceAccount"}
+					delay = Delay{Reason: "Denied", Message: short(err)}
 				}
 				p.delays.addObstacle(it, delay, p.reconciler.Clock.Now())
 				p.retry(it, namespacePause)

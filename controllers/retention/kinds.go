@@ -184,11 +184,11 @@ func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 	}
 	if source, ok := f.source.(Confirmer); ok {
 		if err := source.Confirm(s); err != nil {
-			return fmt.Errorf("%w: %w", errBehind, err)
+			return fmt.Errorf("%w: %w; Sunset retries", errBehind, err)
 		}
 	}
 	return nil
 }
 
 // errBehind says that facts that depend on other objects may be out of date for a moment.
-var errBehind = errors.New("the references that the rule reads are not up to date; Sunset retries")
+var errBehind = errors.New("the references that the rule reads are not up to date")

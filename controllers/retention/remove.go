@@ -99,7 +99,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 // retrySoon has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) retrySoon(ctx context.Context, it item, err error) {
 	setCause(ctx, err)
-	log.FromContext(ctx).V(1).Info("deletion postponed: the last checks before it failed", "namespace", it.namespace, "why", err.Error())
+	log.FromContext(ctx).V(1).Info("deletion postponed: a check or a read before it failed", "namespace", it.namespace, "why", err.Error())
 	p.delays.addObstacle(it, Delay{Reason: "Failing", Message: err.Error()}, p.reconciler.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }

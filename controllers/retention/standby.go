@@ -4,6 +4,7 @@ package retention
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -57,7 +58,7 @@ func (p *pipeline) ensureReadSinceOpen(ctx context.Context, it item, i policy.In
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := p.reconciler.reread(ctx, p.kind, i.Subject); err != nil {
-		p.retrySoon(ctx, it, err)
+		p.retrySoon(ctx, it, fmt.Errorf("%w; check the API server", err))
 		return false
 	}
 	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())

@@ -109,7 +109,9 @@ func vanishes(t *testing.T, o scenario.Options, way veto, led bool) {
 	if left := s.Left(&corev1.ConfigMapList{}, preview); left != len(kept) {
 		t.Errorf("%d of %d objects left before the approval", left, len(kept))
 	}
-	approve(s, p)
-	atMost(s, preview, way.stay)
+	approveUntil(s, p, func() error {
+		left := s.Left(&corev1.ConfigMapList{}, preview)
+		return cluster.Want(left <= way.stay, "%d objects left, want at most %d", left, way.stay)
+	})
 	s.Calm()
 }

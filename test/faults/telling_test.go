@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -101,6 +103,24 @@ func approve(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 		return nil
 	})
 	s.MustCreate(fixture.Approval(p, hash))
+}
+
+// approveUntil approves what waits for approval until a condition is met. A leader that has just begun may count a change again, which
+// then needs an approval of its own.
+func approveUntil(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, met func() error) {
+	s.Helper()
+	approved := sets.New[string]()
+	s.Eventually(func() error {
+		now := &v1alpha1.ClusterRetentionPolicy{}
+		if err := s.Get(s.Context(), client.ObjectKeyFromObject(p), now); err != nil {
+			return err
+		}
+		if pending := now.Status.PendingApproval; pending != nil && !approved.Has(pending.Hash) {
+			s.MustCreate(fixture.Approval(p, pending.Hash))
+			approved.Insert(pending.Hash)
+		}
+		return met()
+	})
 }
 
 // with returns the entries that the API server answered with a code.

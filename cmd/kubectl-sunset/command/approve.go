@@ -219,7 +219,6 @@ type change struct {
 	generation int64 // the generation that the status describes
 	pending    *v1alpha1.PendingApproval
 	counting   bool // the controller has not finished counting
-	counted    bool // the present version of the policy was counted before, so something else has changed
 	rules      []v1alpha1.RuleStatus
 }
 
@@ -239,13 +238,7 @@ func readChange(ctx context.Context, c *cluster.Cluster, namespace, name string)
 	}
 	enforcing := meta.FindStatusCondition(observed.Conditions, v1alpha1.ConditionEnforcing)
 	counting := enforcing != nil && enforcing.Reason == "Counting"
-	b := &change{
-		kind: kind, version: version, generation: observed.ObservedGeneration, pending: observed.PendingApproval, counting: counting, rules: observed.Rules,
-	}
-	if b.pending != nil {
-		_, b.counted = observed.Preview(b.pending.Hash)
-	}
-	return b, nil
+	return &change{kind, version, observed.ObservedGeneration, observed.PendingApproval, counting, observed.Rules}, nil
 }
 
 // String names the policy as kubectl does.
@@ -259,10 +252,7 @@ func (b *change) isOutdated() bool {
 }
 
 func (b *change) describe(w io.Writer) {
-	what := "the policy is new or has changed"
-	if b.counted {
-		what = "namespaces, holds, overrides or other policies have changed since Sunset counted this version of the policy"
-	}
+	what := "the policy is new or has changed, or what kept its objects has; condition ApprovalRequired says which"
 	if len(b.pending.Rules) > 0 {
 		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
 	}

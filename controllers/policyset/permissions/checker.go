@@ -203,14 +203,14 @@ func (c *Checker) prune(now time.Time) {
 
 func (c *Checker) ask(ctx context.Context, q question) error {
 	if q.account == "" {
-		return fmt.Errorf("%w: spec.serviceAccountName is empty", preflight.ErrPermission)
+		return fmt.Errorf("%w: spec.serviceAccountName is empty; set it", preflight.ErrPermission)
 	}
 	mapping, err := c.mapper.RESTMapping(q.kind.GroupKind(), q.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", q.kind, err)
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return fmt.Errorf("%w: %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace", preflight.ErrPermission, q.kind.Kind)
+		return fmt.Errorf("%w: %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace; use a ClusterRetentionPolicy", preflight.ErrPermission, q.kind.Kind)
 	}
 	var missing []string
 	for verb := range strings.SplitSeq(q.verbs, ",") {

@@ -55,8 +55,8 @@ func TestCheck(t *testing.T) {
 		"create is missing, for snapshots":       {[]string{"create"}, rule(fixture.Marking, snapshots), []string{"list", "delete", "patch", "create"}, "missing permission: ServiceAccount cleaner may not create volumesnapshots.snapshot.storage.k8s.io in namespace team-a"},
 		"create is granted, for snapshots":       {nil, rule(fixture.Marking, snapshots), []string{"list", "delete", "patch", "create"}, ""},
 		"delete is missing, before snapshots":    {[]string{"delete", "create"}, rule(snapshots), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"a cluster-scoped kind":                  {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"without a ServiceAccount":               {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
+		"a cluster-scoped kind":                  {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace; use a ClusterRetentionPolicy"},
+		"without a ServiceAccount":               {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty; set it"},
 		"a kind that the cluster does not have":  {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
 	}
 	for name, test := range tests {
@@ -104,8 +104,8 @@ func TestCheckOwner(t *testing.T) {
 		"marks need no further permission": {[]string{"patch", "list"}, rule(fixture.About(fixture.Pods), fixture.Marking), fixture.Jobs, []string{"get", "delete"}, ""},
 		"delete is missing":                {[]string{"delete"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
 		"get is missing":                   {[]string{"get"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
-		"a cluster-scoped owner":           {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"without a ServiceAccount":         {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty"},
+		"a cluster-scoped owner":           {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace; use a ClusterRetentionPolicy"},
+		"without a ServiceAccount":         {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty; set it"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

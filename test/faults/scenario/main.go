@@ -22,7 +22,7 @@ import (
 
 var (
 	seedFlag   = flag.Int64("seed", 0, "seed of the random choices in scenarios; 0 for a random seed")
-	besideFlag = flag.Int("beside", 8, "number of scenarios that run in parallel")
+	besideFlag = flag.Int("beside", 5, "number of scenarios that run in parallel")
 	patience   = flag.Duration("patience", 3*time.Minute, "how long a scenario waits for an expected event")
 )
 

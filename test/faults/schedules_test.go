@@ -34,7 +34,7 @@ func TestRandomSchedules(t *testing.T) {
 }
 
 // sideBySide is the number of schedules that run at the same time.
-const sideBySide = 3
+const sideBySide = 10
 
 // disturbedOneIn says that one in so many seeds disturbs whole servers. Such a schedule waits until it is alone, and others wait
 // for it.

@@ -158,7 +158,7 @@ SEEDS ?= 20
 TIME ?=
 
 .PHONY: faults
-faults: control-plane ## Run every fault scenario, and the mutants that they must detect; then SEEDS=20 random schedules, or for TIME=30m (about 40 minutes)
+faults: control-plane ## Run every fault scenario, and the mutants that they must detect; then SEEDS=20 random schedules, or for TIME=30m
 	@code=0; \
 	SUNSET_FAULTS=all go test -v -timeout 0 -skip TestRandomSchedules ./test/faults -beside 20 || code=1; \
 	SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS="$(SEEDS)" SUNSET_FAULTS_TIME="$(TIME)" go test -v -timeout 0 -run TestRandomSchedules ./test/faults -beside 20 || code=1; \

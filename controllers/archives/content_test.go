@@ -181,6 +181,7 @@ func (p patient) ask() {
 // TestMissingLogsOfMany: objects of a listing whose records failed are not taken for missing in it.
 func TestMissingLogsOfMany(t *testing.T) {
 	inBubble(t, func(h *harness) {
+		h.server.page = 5
 		r := h.rule("p", withPods, func(r *policy.Rule) { r.Archive.Logs = &policy.ArchiveLogs{TailBytes: 5, Required: true} })
 		var changed atomic.Int32
 		for _, name := range numbered("a", 20) {

@@ -38,8 +38,16 @@ func (b *tab) waitFor(condition string) {
 		is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`Boolean(`+condition+`)`))
 	}
 	if !is {
-		b.t.Fatalf("%v\nafter 3 minutes, this is not true: %.300s", err, condition)
+		state := value[string](b, `location.href + " with the focus at " + document.activeElement?.outerHTML`)
+		b.t.Fatalf("%v\nafter 3 minutes, this is not true: %.300s\nthe page is %.500s", err, condition, state)
 	}
+}
+
+// showSite shows a page of the site, and waits until its scripts run: a button does nothing before.
+func (b *tab) showSite(url string) {
+	b.t.Helper()
+	expect.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(url)))
+	b.waitFor(`document.getElementById("app")?.__vue_app__`)
 }
 
 // TestPageWorksWithTheKeyboard moves only with keys: from the top to the menu, to the slider and to an explanation.
@@ -86,11 +94,11 @@ func TestReportWorksWithTheKeyboard(t *testing.T) {
 // TestSiteWorksWithTheKeyboard skips the menu, and searches for a page.
 func TestSiteWorksWithTheKeyboard(t *testing.T) {
 	b, url := openSite(t)
-	b.show(url)
+	b.showSite(url)
 	b.tabTo(".VPSkipLink")
 	b.press(kb.Enter)
 	b.waitFor(`document.activeElement.id === "VPContent" || location.hash === "#VPContent"`)
-	b.show(url)
+	b.showSite(url)
 	b.tabTo("#local-search button")
 	b.press(kb.Enter)
 	b.waitFor(`document.activeElement?.id === "localsearch-input"`)

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -16,10 +17,15 @@ type Recount struct {
 	Besides   ApprovalScope // namespaces that wait for their own approval
 }
 
-// RecountHash approves the subjects that a new leader finds due in addition to the previous count. It is the same for every
-// leader until then.
+// RecountHash identifies the count that follows an earlier one. It is the same for every leader.
 func (p *Policy) RecountHash(at time.Time) string {
 	return hashOf(p.ApprovalHash(), "recount", at.UTC().Format(time.RFC3339Nano))
+}
+
+// MoreHash approves the subjects that a new leader finds due within 7 days in addition to the count of an earlier time. Because
+// it includes their number, the approval is not for more subjects that a later leader finds.
+func (p *Policy) MoreHash(at time.Time, week int64) string {
+	return hashOf(p.RecountHash(at), "more", strconv.FormatInt(week, 10))
 }
 
 // recount is the count of the previous leader; nil if it does not matter.

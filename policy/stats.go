@@ -53,6 +53,9 @@ type ChangeCount struct {
 	Due      int64 // now or at the end of a quiet period
 	Week     int64 // the worst case within 7 days, including Due
 
+	// AllDue counts the due subjects with and without the change.
+	AllDue v1alpha1.ApprovalCounts
+
 	// Newcomers are subjects created since an earlier count, which may displace others under a rule that ranks; only for a
 	// Recount.
 	Newcomers int64
@@ -60,7 +63,10 @@ type ChangeCount struct {
 
 // Plus is the sum of both.
 func (b ChangeCount) Plus(o ChangeCount) ChangeCount {
-	return ChangeCount{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
+	return ChangeCount{
+		Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers,
+		AllDue: v1alpha1.ApprovalCounts{Now: b.AllDue.Now + o.AllDue.Now, Week: b.AllDue.Week + o.AllDue.Week},
+	}
 }
 
 // Was gives a subject with its evaluations as if another snapshot were in force. The evaluations are empty if they are unknown.
@@ -199,7 +205,9 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 		own.KeptStorage = storage
 	}
 	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
-		stats.Pending.add(s.Namespace, t.change(s, all, policy, was))
+		change := t.change(s, all, policy, was)
+		change.AllDue = v1alpha1.ApprovalCounts{Now: own.Due.Now, Week: own.Due.Week}
+		stats.Pending.add(s.Namespace, change)
 		t.pending = true
 	}
 	stats.Add(own)

@@ -35,10 +35,9 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("of the first count of a new leader", func(t *testing.T) {
 		l := withPolicy(t, two)
 		l.report("p", enforced(l.named("p"), l.server, "other"))
-		l = l.restart()
-		l.approved(l.named("p").Gate.Hash)
+		l = l.recounted("p", "other")
 		expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-		expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+		expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 	})
 	t.Run("of the objects that a change adds to a dry run", func(t *testing.T) {
 		l := holding(t, strings.Replace(two, "Enforce", "DryRun", 1))
@@ -62,8 +61,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("before approval is always required", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.report("p", enforced(l.named("p"), l.server))
-		l = l.restart()
-		l.approved(l.named("p").Gate.Hash)
+		l = l.recounted("p")
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.approved(l.named("p").RecountHash(l.clock.Now().UTC().Truncate(time.Second)))
@@ -74,8 +72,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		status := enforced(l.named("p"), l.server)
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.report("p", status)
-		l = l.restart()
-		l.approved(l.named("p").Gate.Hash)
+		l = l.recounted("p")
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	})

@@ -263,8 +263,9 @@ func (l *Reconciler) Previewed(counts ...Count) {
 
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
-	isOfAll := !c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())
-	if known := e.previews.recount; known != nil && known.Hash == c.Preview.Hash && (isOfAll || c.Gate != nil && c.Gate.Recount != nil) {
+	isRecount := c.Gate != nil && c.Gate.Recount != nil // it counts only what existed at the time of the earlier count
+	isOfAll := !isRecount && !c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())
+	if known := e.previews.recount; known != nil && known.Hash == c.Preview.Hash && (isOfAll || isRecount) {
 		e.previews.recount = nil
 	}
 	if isOfAll {

@@ -96,9 +96,6 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
-	if all.recount != nil && p.Approved.Has(p.RecountHash(all.recount.ObservedTime.Time)) {
-		all.recount = nil
-	}
 	all.approved = sets.New(p.ApprovalHash())
 	if pending != nil {
 		all.approved.Insert(pending.Hash)

@@ -69,8 +69,8 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
 	_, pending := v.settle(p, before.PendingApproval)
-	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
-		pending = stillPending(p, before.PendingApproval) // it waits next
+	if last := before.PendingApproval; pending == nil && p.Gate != nil && p.Gate.Recount != nil && last != nil && last.SinceTime != nil {
+		pending = last // it waits next
 	}
 	due := v.statsOf(p).Due
 	preview := v1alpha1.Preview{
@@ -100,9 +100,9 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 	}
 }
 
-// enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
-// beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
-// change. It names the approvals in use at any time.
+// enforced returns the count with which the next leader compares its first count: the due objects outside of the namespaces that
+// wait, beginning with the count that puts the policy in force. While the whole policy waits, and until all objects are counted, it
+// does not change. It names the approvals in use at any time.
 func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	preview, known := now.Preview(p.Hash)
@@ -111,7 +111,7 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	switch {
 	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
-	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
+	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && p.Gate.Namespaces == nil && !opens:
 		if p.Mode != v1alpha1.Enforce || before.Enforced == nil || before.Enforced.Hash != p.Hash {
 			return before.Enforced
 		}
@@ -119,10 +119,13 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 		same.Approvals = p.Approvals
 		return &same
 	}
-	due := v.statsOf(p).Due
+	due := v1alpha1.ApprovalCounts{Now: v.statsOf(p).Due.Now, Week: v.statsOf(p).Due.Week}
+	if p.Gate != nil {
+		waiting := changeIn(v.waiting(p), p.Gate.Namespaces).AllDue
+		due.Now, due.Week = due.Now-waiting.Now, due.Week-waiting.Week
+	}
 	return &v1alpha1.EnforcedCount{
-		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: v1alpha1.ApprovalCounts{Now: due.Now, Week: due.Week},
-		Approvals: p.Approvals,
+		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due, Approvals: p.Approvals,
 	}
 }
 

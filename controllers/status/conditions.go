@@ -262,7 +262,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	if len(pending.Namespaces) > 0 {
 		why = fmt.Sprintf("because its rules now apply in %s, or a hold, a freeze or a rule that kept objects there was removed", some(pending.Namespaces, "namespaces"))
 	}
-	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
+	if moreStillShown(p, pending) {
 		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}

@@ -27,10 +27,7 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 	case gate == nil:
 		return nil, nil
 	case gate.Recount != nil:
-		if more := gate.Recount.More(all.ChangeCount); exceeds(more) {
-			return nil, pendingOf(gate.Hash, more, nil)
-		}
-		return nil, nil
+		return nil, recounted(p, gate.Recount.More(all.ChangeCount), before)
 	case gate.Rules != nil:
 		uncounted, _ := v.uncounted(p)
 		shown := &v1alpha1.PendingApproval{
@@ -60,15 +57,16 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 		maps.Copy(opened, shown)
 		shown = nil
 	}
-	fresh := gate.Namespaces.Without(opened).Without(shown)
-	rest := changeIn(all, fresh)
+	later := gate.Namespaces.Without(opened).Without(shown)
+	rest := changeIn(all, later)
 	left := policy.ApprovalScope{}
 	sum := policy.ChangeCount{Selected: rest.Selected}
-	for _, namespace := range leastFirst(all, fresh) {
-		alone := policy.ApprovalScope{namespace: fresh[namespace]}
+	for _, namespace := range leastFirst(all, later) {
+		alone := policy.ApprovalScope{namespace: later[namespace]}
 		more := changeIn(all, alone)
 		sum.Week += more.Week
-		if more.Week == 0 || !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
+		wasShown := len(shown) > 0 && slices.Contains(before.Namespaces, namespace) // otherwise one after the other would change and open
+		if more.Week == 0 || !wasShown && !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
 			maps.Copy(opened, alone)
 		} else {
 			maps.Copy(left, alone)
@@ -82,6 +80,32 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 		pending = pendingOf(p.ScopeHash(names, since), changeIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, SinceTime: &metav1.MicroTime{Time: since}})
 	}
 	return opened, pending
+}
+
+// recounted returns what waits of the subjects that this leader finds due in addition to the count of the previous one. An
+// approval is for the number that was shown. That number stays in the status while it differs from the present one by no more
+// than the thresholds permit.
+func recounted(p *policy.Policy, more policy.ChangeCount, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	exceeds := func(week int64) bool { return p.Approval.Exceeded(week, more.Selected) }
+	hash := p.MoreHash(p.Gate.Recount.Time, more.Week)
+	if !exceeds(more.Week) || p.Approved.Has(hash) {
+		return nil
+	}
+	if moreStillShown(p, before) {
+		switch added := more.Week - before.Due.Week; {
+		case p.Approved.Has(before.Hash) && !exceeds(added):
+			return nil
+		case !p.Approved.Has(before.Hash) && !exceeds(max(added, -added)):
+			return before
+		}
+	}
+	return pendingOf(hash, more, nil)
+}
+
+// moreStillShown reports whether a pending approval is for subjects that a new leader finds due in addition to the same earlier
+// count.
+func moreStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
+	return p.Gate != nil && p.Gate.Recount != nil && pending != nil && pending.Hash == p.MoreHash(p.Gate.Recount.Time, pending.Due.Week)
 }
 
 // stillShown returns the namespaces of a pending approval in which nothing has changed since it was shown.
@@ -129,7 +153,11 @@ func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.
 	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.SinceTime != nil {
 		return before // it waits after everything has been counted again
 	}
-	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 && !rulesStillShown(p, before) {
+	if p.Mode == v1alpha1.Suspend && before != nil && len(before.Namespaces) > 0 && !p.Approved.Has(before.Hash) {
+		return before // the next leader knows only from the status where the policy waits when it resumes
+	}
+	if p.Gate == nil || before == nil ||
+		before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 && !rulesStillShown(p, before) && !moreStillShown(p, before) {
 		return nil
 	}
 	return before

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -31,6 +32,7 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		unlisted(k)
 		k.Lost = &retention.SourceError{Reason: "KindNotFound"}
 	}
+	more := func(week int64) string { return gated(nil).MoreHash(at, week) }
 	tests := map[string]struct {
 		gate      *policy.ApprovalGate
 		mode      v1alpha1.Mode
@@ -43,16 +45,18 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		uncounted []string
 	}{
 		"nothing waits":                             {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
-		"a change waits":                            {newNamespaces, v1alpha1.Enforce, 6, nil, nil, before, newNamespaces.Hash, 6, nil},
+		"a change waits":                            {newNamespaces, v1alpha1.Enforce, 6, nil, nil, counted(0), newNamespaces.Hash, 6, nil},
+		"a change waits in another namespace":       {newlyIn("team-b"), v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
 		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
 		"its first count releases it":               {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
 		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
 		"its first count is not complete":           {first, v1alpha1.Enforce, 3, unlisted, nil, before, "", 0, nil},
 		"a dry run":                                 {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
 		"suspended":                                 {nil, v1alpha1.Suspend, 6, nil, nil, before, "", 0, nil},
+		"suspended while namespaces wait":           {nil, v1alpha1.Suspend, 6, nil, scoped, before, scoped.Hash, 9, nil},
 		"nothing waits, and nothing is counted yet": {nil, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
 		"as many as before":                         {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
-		"more than before":                          {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},
+		"more than before":                          {recount, v1alpha1.Enforce, 7, nil, nil, before, more(6), 6, nil},
 		"not counted yet":                           {recount, v1alpha1.Enforce, 7, unlisted, nil, before, "", 0, nil},
 		"a kind is lost":                            {recount, v1alpha1.Enforce, 7, lost, nil, before, "", 0, []string{"a"}},
 		"not counted yet, and another waits":        {recount, v1alpha1.Enforce, 7, unlisted, scoped, before, scoped.Hash, 9, nil},
@@ -75,10 +79,52 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			expect.Equal(t, "hash", test.shows, pending.Hash)
 			expect.Equal(t, "week", test.week, pending.Due.Week)
 			for _, c := range status.Conditions {
-				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
+				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == more(6) {
 					expect.Equal(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
 				}
 			}
+		})
+	}
+}
+
+// TestApprovalOfAFirstCountIsForTheNumberShown: a later leader may find more. If it finds a few more, the approval counts.
+func TestApprovalOfAFirstCountIsForTheNumberShown(t *testing.T) {
+	at := now.Add(-time.Minute)
+	more := func(week int64) string { return gated(nil).MoreHash(at, week) }
+	for name, test := range map[string]struct {
+		shown, now int64
+		approved   string
+		waits      int64 // the number that waits for approval; 0 for none
+	}{
+		"it is shown":                        {10, 10, "", 10},
+		"it is shown, and a few more":        {10, 15, "", 10},
+		"it is shown, and a few less":        {15, 10, "", 15},
+		"it is shown, and many more":         {10, 16, "", 16},
+		"it is shown, and many less":         {16, 10, "", 10},
+		"it is approved":                     {10, 10, more(10), 0},
+		"it is approved, and a few more":     {10, 15, more(10), 0},
+		"it is approved, and many more":      {10, 16, more(10), 16},
+		"it is approved, and many less":      {16, 10, more(16), 0},
+		"another number is approved":         {10, 10, more(16), 10},
+		"it was approved, and is not shown":  {0, 10, more(10), 0},
+		"one without a number was approved":  {10, 10, gated(nil).RecountHash(at), 10},
+		"as few as need no approval, by now": {10, 5, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := gated(&policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at}})
+			p.Approved = sets.New(test.approved)
+			view := viewOf(compiledOf(p), nil, backlog(int(test.now), now)...)
+			view.Before.Previews = previewsOf("h")
+			if test.shown > 0 {
+				view.Before.PendingApproval = &v1alpha1.PendingApproval{Hash: more(test.shown), Due: v1alpha1.ApprovalCounts{Week: test.shown}}
+			}
+			pending := view.Status(p).PendingApproval
+			if test.waits == 0 {
+				expect.Equal(t, "pending", nil, pending)
+				return
+			}
+			expect.Equal(t, "hash", more(test.waits), pending.Hash)
+			expect.Equal(t, "week", test.waits, pending.Due.Week)
 		})
 	}
 }

@@ -121,8 +121,8 @@ type RetentionPolicyStatus struct {
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
-	// enforced is the last count of due objects while no change of this policy waited. A new leader compares its first count
-	// with it. Absent on a dry run.
+	// enforced is the last count of due objects while the policy was in force, without those in namespaces where a change waited.
+	// A new leader compares its first count with it. Absent on a dry run.
 	// +optional
 	Enforced *EnforcedCount `json:"enforced,omitempty"`
 

@@ -52,6 +52,9 @@ func nameOf(row *index.FactRow) types.NamespacedName {
 // Add implements cache.ReflectorStore.
 func (m *reevaluator) Add(obj any) error {
 	o := obj.(*observation)
+	if o.row == nil { // a mirror Pod
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	row, kept, err := m.evaluateRead(o)
@@ -70,6 +73,9 @@ func (m *reevaluator) Update(obj any) error { return m.Add(obj) }
 // Delete implements cache.ReflectorStore. A list may already have shown a newer object of the same name, which Delete keeps.
 func (m *reevaluator) Delete(obj any) error {
 	o := obj.(*observation)
+	if o.row == nil {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {

@@ -377,6 +377,24 @@ func TestConfirmFailsWhileReferencesArePaused(t *testing.T) {
 	})
 }
 
+// TestMirrorPodIsNotReevaluated: the watch of a rule that reads references brings mirror Pods too.
+func TestMirrorPodIsNotReevaluated(t *testing.T) {
+	inUse(t, nil, func(u *referred) {
+		u.server.set(func() { u.server.objects = nil })
+		k := &sink{}
+		stop := running(u.T, u.cluster.Open(u.ruleSet(fixture.Pods, nil, "targets.missing.size() == 0")).(fullSource), k)
+		defer stop()
+		k.take()
+		mirror := pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`)
+		for _, event := range []string{"ADDED", "MODIFIED", "DELETED"} {
+			u.event(event, mirror)
+		}
+		expect.Equal(t, "calls for a mirror Pod", nil, k.take())
+		u.event("ADDED", pod(""))
+		expect.Equal(t, "calls for a Pod", []string{"apply web-0@17"}, k.take())
+	})
+}
+
 // TestReadPastTheWatchIsAskedAboutToo: a version that was read outside of the watch is evaluated again too, until the watch
 // brings a newer one.
 func TestReadPastTheWatchIsAskedAboutToo(t *testing.T) {

@@ -293,12 +293,13 @@ func (m *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 	return policy.Target{}, false
 }
 
-// Reserve implements retention.Ledger. Without a worker for the policy nothing is recorded or deleted: the snapshot that
-// brings the policy has the subject evaluated again.
-func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
-	if w := m.worker(i.Rule.PolicyUID); w != nil {
+// Reserve implements retention.Ledger.
+func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) bool {
+	w := m.worker(i.Rule.PolicyUID)
+	if w != nil {
 		w.reserve(i, t, c)
 	}
+	return w != nil
 }
 
 // Fits implements retention.Ledger.

@@ -209,8 +209,10 @@ func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 // rules were checked, and it deletes the same target. Otherwise the subject is retried, or waits until it is due.
 func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
+	var from uint64
 	if likely.Permit.Valid() {
-		if err := f.reconciler.confirm(f.kind, likely.Permit.Subject()); err != nil {
+		var err error
+		if from, err = f.reconciler.confirm(f.kind, likely.Permit.Subject()); err != nil {
 			f.retrySoon(ctx, f.it, err)
 			return j, false
 		}
@@ -224,8 +226,8 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 		f.backoffs.forget(f.it)
 		f.marks.forget(f.it)
 		return j, false
-	case !areAmong(j.Rules(), likely.Rules()), j.Permit.Valid() && !j.Permit.Same(likely.Permit):
-		f.retry(f.it, 0) // another rule decides now, or about another version
+	case !areAmong(j.Rules(), likely.Rules()), j.Permit.Valid() && !j.Permit.Same(likely.Permit), !f.kind.index.IsFrom(from):
+		f.retry(f.it, 0) // another rule decides now, about another version, or by another listing than the confirmed one
 		return j, false
 	}
 	return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)

@@ -4,6 +4,7 @@ package retention_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -127,6 +128,9 @@ func (s *source) Confirm(subject policy.Subject) error {
 	s.confirmed = append(s.confirmed, subject.Name)
 	confirm, behind := s.confirm, s.behind
 	s.mu.Unlock()
+	if subject.ResourceVersion == "" {
+		return errors.New("no version to confirm")
+	}
 	if confirm != nil {
 		confirm(subject)
 	}

@@ -157,8 +157,9 @@ type Ledger interface {
 	Open(ctx context.Context) error
 	// Lookup returns the target that is recorded for an intent; false if there is none.
 	Lookup(i policy.Intent) (policy.Target, bool)
-	// Reserve records the target of an intent as soon as limits permit.
-	Reserve(i policy.Intent, t policy.Target, c Candidate)
+	// Reserve records the target of an intent as soon as limits permit. It reports false if the ledger of the policy is not open
+	// yet: then the caller retries.
+	Reserve(i policy.Intent, t policy.Target, c Candidate) bool
 	// Fits reports whether limits permit all deletions of the policy of an intent that wait to be recorded, and some more.
 	Fits(i policy.Intent, more int) bool
 	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Finish.

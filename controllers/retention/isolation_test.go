@@ -564,7 +564,7 @@ type slowLedger struct {
 	writing sync.WaitGroup // a test waits for the end of the writes
 }
 
-func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) bool {
 	d.mu.Lock()
 	d.writes++
 	d.mu.Unlock()
@@ -575,6 +575,7 @@ func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candi
 		d.mu.Unlock()
 		c.Ready()
 	})
+	return true
 }
 
 func (d *slowLedger) Withdraw(i policy.Intent) {

@@ -171,23 +171,24 @@ func (r *Reconciler) reread(ctx context.Context, w *watchedKind, s policy.Subjec
 	})
 }
 
-// confirm updates the facts about a subject that depend on other objects. The error wraps errBehind.
-func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
+// confirm updates the facts about a subject that depend on other objects, and returns the listing that it updated; 0 if there are
+// no such facts. The error wraps errBehind.
+func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) (listing uint64, err error) {
 	if !w.beyond.Load() {
-		return nil
+		return 0, nil
 	}
 	r.mu.Lock()
 	f := w.current
 	r.mu.Unlock()
 	if f == nil {
-		return nil
+		return 0, nil
 	}
 	if source, ok := f.source.(Confirmer); ok {
 		if err := source.Confirm(s); err != nil {
-			return fmt.Errorf("%w: %w; Sunset retries", errBehind, err)
+			return 0, fmt.Errorf("%w: %w; Sunset retries", errBehind, err)
 		}
 	}
-	return nil
+	return f.listing.ID, nil
 }
 
 // errBehind says that facts that depend on other objects may be out of date for a moment.

@@ -14,13 +14,13 @@ import (
 // noLedger is the Ledger of a Reconciler that has none: deletions that must be recorded are never sent.
 type noLedger struct{}
 
-func (noLedger) Open(context.Context) error                            { return nil }
-func (noLedger) Lookup(policy.Intent) (target policy.Target, ok bool)  { return target, false }
-func (noLedger) Reserve(_ policy.Intent, _ policy.Target, _ Candidate) {}
-func (noLedger) Fits(policy.Intent, int) bool                          { return false }
-func (noLedger) MarkSent(policy.Intent, policy.Target) bool            { return false }
-func (noLedger) Withdraw(policy.Intent)                                {}
-func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
+func (noLedger) Open(context.Context) error                           { return nil }
+func (noLedger) Lookup(policy.Intent) (target policy.Target, ok bool) { return target, false }
+func (noLedger) Reserve(policy.Intent, policy.Target, Candidate) bool { return true } // no ledger will open
+func (noLedger) Fits(policy.Intent, int) bool                         { return false }
+func (noLedger) MarkSent(policy.Intent, policy.Target) bool           { return false }
+func (noLedger) Withdraw(policy.Intent)                               {}
+func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)   {}
 
 // reserve has the expected deletion of a subject recorded.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before waited) {
@@ -32,7 +32,10 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 		if i.Rule.Archive != nil {
 			p.delays.renew(it, p.reconciler.Clock.Now())
 		}
-		p.reconciler.Ledger.Reserve(i, target, p.candidateOf(it, before.reserve(p.reconciler.Clock.Now())))
+		if !p.reconciler.Ledger.Reserve(i, target, p.candidateOf(it, before.reserve(p.reconciler.Clock.Now()))) {
+			p.retry(it, retryLedger)
+			return
+		}
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))
 	}
 }

@@ -39,12 +39,25 @@ func TestMissingLedgerStopsCountedDeletions(t *testing.T) {
 	})
 }
 
+// TestLedgerThatOpensLate: subjects that were due before are retried.
+func TestLedgerThatOpensLate(t *testing.T) {
+	b := newLedgerFake()
+	b.unopened = 3
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a", fixture.Counted))
+		w.source(0).list(row("x", w.began))
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
 // ledgerFake is a Ledger in which every reserved target is recorded at once.
 type ledgerFake struct {
 	retention.Ledger
 	mu       sync.Mutex
 	recorded map[policy.Subject]policy.Target
 	writes   int
+	unopened int    // as many first calls of Reserve find no open ledger
 	wrote    func() // called before a candidate is ready; nil for none
 	limits   bool   // limits permit no more requests
 	fits     bool   // limits permit all that waits
@@ -62,15 +75,22 @@ func (b *ledgerFake) Lookup(i policy.Intent) (policy.Target, bool) {
 	return t, ok
 }
 
-func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) bool {
 	b.mu.Lock()
 	b.writes++
-	b.recorded[i.Subject] = t
+	isOpen := b.writes > b.unopened
+	if isOpen {
+		b.recorded[i.Subject] = t
+	}
 	b.mu.Unlock()
+	if !isOpen {
+		return false
+	}
 	if b.wrote != nil {
 		b.wrote()
 	}
 	c.Ready()
+	return true
 }
 
 func (b *ledgerFake) Fits(policy.Intent, int) bool { return b.fits }

@@ -466,7 +466,7 @@ func TestMarkIsWrittenOnce(t *testing.T) {
 		bubble.Pass(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
 		expect.Equal(t, "written", []string{mark}, w.written())
-		bubble.Pass(48 * time.Hour) // the watch sends nothing
+		bubble.Pass(index.MarkAgain - 1) // the watch sends nothing
 		expect.Equal(t, "attempts before the mark is seen", nil, w.attempted())
 		since := time.Now().Add(-time.Minute)
 		w.source(0).apply(row("x", w.began, marked(since), version(2)))
@@ -506,7 +506,7 @@ func TestMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
-		bubble.Pass(time.Hour)
+		bubble.Pass(index.MarkAgain / 2)
 		expect.Equal(t, "written", []string{"x@1 "}, w.written())
 	})
 }
@@ -525,7 +525,7 @@ func TestMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 		w.source(0).list(row("x", w.began, unmarked))
 		bubble.Pass(0)
 		w.source(0).apply(row("x", w.began, unmarked, version(2)))
-		bubble.Pass(time.Hour)
+		bubble.Pass(index.MarkAgain / 2)
 		written := w.written()
 		expect.Equal(t, "written", 2, len(written))
 		expect.Equal(t, "first", 1, count(written[:1], "x@1"))
@@ -605,7 +605,7 @@ func TestRuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 func TestMarkThatFailsIsTriedAgain(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{
 		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
-		retention.Gone: {10, 16}, // an API server that has not read its store yet answers 404
+		retention.Gone: {10, 20}, // an API server that has not read its store yet answers 404
 	} {
 		runInBubble(t, result.String(), retention.Options{}, func(t *testing.T, w *harness) {
 			w.set(func() {
@@ -643,7 +643,7 @@ func TestMarkWithoutPermissionStopsNoDeletion(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		synctest.Wait()
 		before := len(w.written())
-		bubble.Pass(time.Hour)
+		bubble.Pass(index.MarkAgain / 2)
 		expect.Equal(t, "written after all are marked", before, len(w.written()))
 	})
 }

@@ -126,10 +126,11 @@ func (r *Reconciler) ownerVerdict(t policy.Target) (policy.Verdict, error) {
 	case !wanted:
 		return policy.Verdict{}, errNotListed
 	}
-	if err := r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID}); err != nil {
+	from, err := r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion})
+	if err != nil {
 		return policy.Verdict{}, err
 	}
-	if v, ok := w.index.PeekAt(t, r.Clock.Now()); ok {
+	if v, ok := w.index.PeekAt(t, r.Clock.Now()); ok && w.index.IsFrom(from) {
 		return v, nil
 	}
 	if _, synced := w.index.Len(); !synced {

@@ -28,6 +28,9 @@ const (
 	AheadArchived = 2 * time.Second
 )
 
+// MarkAgain is how long after a subject was handed over to be marked it is handed over again, if it still has no mark.
+const MarkAgain = 10 * time.Minute
+
 // takeAtMost limits how long TakeDue locks the index.
 const takeAtMost = 512
 
@@ -54,10 +57,12 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 			take(row.Subject(), verdict.Rule)
 		case policy.NeedsEligibleSincePatch(subject, evaluations, now):
 			take(row.Subject(), verdict.Rule)
-			if verdict.Action == policy.Wait { // in case it is not marked by then
-				row.setDue(verdict.Due)
-				x.reschedule(row)
+			again := now.Add(MarkAgain) // in case it is not marked by then: an admission webhook may remove the mark
+			if verdict.Action == policy.Wait {
+				again = policy.Soonest(again, verdict.Due)
 			}
+			row.setDue(again)
+			x.reschedule(row)
 		default:
 			if verdict.Action == policy.Wait && !row.is(isHandedOver) && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)

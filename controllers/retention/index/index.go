@@ -77,6 +77,13 @@ func (x *Index) Reads() schema.GroupVersionKind {
 	return x.listing.Kind
 }
 
+// IsFrom reports whether the facts are from the listing with an ID, or the ID is 0.
+func (x *Index) IsFrom(listing uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return listing == 0 || x.listing.ID == listing
+}
+
 // SetSnapshot puts other rules and namespaces in force. It evaluates again only subjects whose rules or rank results
 // differ.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {

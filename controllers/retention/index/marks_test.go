@@ -206,6 +206,8 @@ func TestSubjectToMarkIsTakenAtOnce(t *testing.T) {
 				expect.Equal(t, "version", "1", j.Marking.Subject().ResourceVersion)
 				w.Reconsider("x", later)
 				expect.Equal(t, "taken after Reconsider", []string{"x"}, w.take(later))
+				expect.Equal(t, "taken soon afterwards", never, w.take(later.Add(index.MarkAgain-1)))
+				expect.Equal(t, "taken if it is still not marked", []string{"x"}, w.take(later.Add(index.MarkAgain)))
 			}
 		})
 	}

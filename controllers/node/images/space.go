@@ -5,6 +5,8 @@ package images
 import (
 	"errors"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -14,10 +16,11 @@ var (
 )
 
 // stillTooFull checks the disk usage right before an image is removed to free disk space. Earlier removals may have freed
-// enough since the last measurement.
+// enough since the last measurement. Images above the capacity in the spec of the rule are removed in any case.
 func (n *Node) stillTooFull(w policy.DeletePermit) error {
 	rule := w.Rule()
-	if w.Reason() != policy.OverCapacity || !rule.Images.HasThresholds || rule.Spec.Capacity != nil {
+	own := rule.Spec.Capacity
+	if w.Reason() != policy.OverCapacity || !rule.Images.HasThresholds || own != nil && rule.Capacity.Max >= int(ptr.Deref(own.Max, 0)) {
 		return nil
 	}
 	node, err := n.Cluster.Node()

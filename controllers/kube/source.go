@@ -105,6 +105,12 @@ func (s *source) List(ctx context.Context, namespace string, knows func(policy.S
 
 // Confirm implements retention.Confirmer.
 func (s *source) Confirm(subject policy.Subject) error {
+	s.mu.Lock()
+	follower := s.follower
+	s.mu.Unlock()
+	if follower != nil && follower.Interrupted() {
+		return fmt.Errorf("the watch of %s was interrupted, and changes of other objects may be missing", s.kind.Kind)
+	}
 	if s.reevaluator == nil {
 		return nil
 	}

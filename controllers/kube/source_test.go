@@ -48,6 +48,7 @@ type server struct {
 	streams    bool           // listings of all namespaces must be streamed: their pages expire, and a response without pages takes too long
 	objects    []string       // JSON
 	version    string         // resourceVersion of lists; empty means "100"
+	failWatch  int            // status of requests for a watch; 0 for success
 	failList   []int          // status of the next lists; 0 for success
 	failPage   int            // status of the next page that is not the first
 	resets     int            // how many of the next requests for objects fail with a broken connection
@@ -91,6 +92,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer.Text(201, fmt.Sprintf(`{"status":{"allowed":%v}}`, !s.forbidden)), nil
 	case query.Get("watch") == "true" && query.Get("sendInitialEvents") == "true" && !s.streams:
 		return answer.Status(422), nil
+	case query.Get("watch") == "true" && s.failWatch != 0:
+		return answer.Status(s.failWatch), nil
 	case query.Get("watch") == "true":
 		return s.stream(r, query.Get("sendInitialEvents") == "true"), nil
 	}
@@ -429,6 +432,30 @@ func TestWatchThatEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestConfirmFailsWithoutAWatch: the source confirms nothing while no watch can be opened, nor in the first seconds of the next one,
+// which may still send earlier changes.
+func TestConfirmFailsWithoutAWatch(t *testing.T) {
+	s := &server{objects: []string{jobAt("a", "1")}}
+	following(t, s, nil, func(t *testing.T, k *sink, source fullSource) {
+		a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a", ResourceVersion: "1"}
+		time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
+		expect.Equal(t, "with a watch", nil, source.Confirm(a))
+		s.set(func() { s.failWatch = 429 })
+		_ = s.watch.Close()
+		k.take()
+		for range 10 {
+			bubble.Pass(6 * time.Second)
+			if source.Confirm(a) == nil {
+				t.Fatal("confirmed without a watch")
+			}
+		}
+		s.set(func() { s.failWatch = 0 })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "with a watch again", nil, source.Confirm(a))
+		expect.Equal(t, "calls", nil, k.take())
+	})
 }
 
 func TestSourceErrorsAreReportedAndRetried(t *testing.T) {

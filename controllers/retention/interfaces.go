@@ -37,7 +37,7 @@ type Relister interface {
 	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error
 }
 
-// Confirmer is a Source whose facts depend on more than the subject, such as on references.
+// Confirmer is a Source whose facts depend on more than the subject, such as on references or on the number of newer objects.
 type Confirmer interface {
 	// Confirm evaluates a subject again, right before its deletion. It passes the result to the sink, and sends no request.
 	// The error says why the facts may still be out of date: then the subject is kept, and retried soon.

@@ -171,10 +171,10 @@ func (r *Reconciler) reread(ctx context.Context, w *watchedKind, s policy.Subjec
 	})
 }
 
-// confirm updates the facts about a subject that depend on other objects, and returns the listing that it updated; 0 if there are
-// no such facts. The error wraps errBehind.
+// confirm updates the facts about a subject that depend on other objects, and returns the listing that it updated; 0 if no rule
+// about the kind depends on other objects. The error wraps errBehind.
 func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) (listing uint64, err error) {
-	if !w.beyond.Load() {
+	if !w.beyond.Load() && !w.index.Ranks() {
 		return 0, nil
 	}
 	r.mu.Lock()
@@ -191,5 +191,5 @@ func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) (listing uint64, 
 	return f.listing.ID, nil
 }
 
-// errBehind says that facts that depend on other objects may be out of date for a moment.
-var errBehind = errors.New("the references that the rule reads are not up to date")
+// errBehind says that references, or the number of newer objects, may be out of date for a moment.
+var errBehind = errors.New("the other objects that the rules depend on are not up to date")

@@ -34,6 +34,21 @@ func quiet(until time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.NotBefore = until }
 }
 
+// TestRulesThatRankAreConfirmed: without a watch, it is unknown which of the newer objects still exist.
+func TestRulesThatRankAreConfirmed(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"), fixture.Rule("b", func(r *policy.Rule) { r.Keep = 1 }))
+		s := w.source(0)
+		s.set(func() { s.behind = errors.New("the watch was interrupted") })
+		s.list(row("old", w.began.Add(-time.Hour)), row("new", w.began))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "attempts", nil, w.attempted())
+		s.set(func() { s.behind = nil })
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed", []string{"old"}, w.removed())
+	})
+}
+
 // TestConfirmKeepsNewlyReferencedSubjects: Confirm passes a new reference to the sink before the final decision.
 func TestConfirmKeepsNewlyReferencedSubjects(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referenced": used, "references unknown": doubted} {

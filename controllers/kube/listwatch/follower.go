@@ -39,6 +39,21 @@ type Follower struct {
 
 	reflector atomic.Pointer[cache.Reflector] // nil before Run
 	watches   atomic.Int64                    // requests for a watch since the last list
+	outage    atomic.Pointer[outage]          // the last one; nil for none
+}
+
+// outage is a time in which no watch could be opened, although lists may have succeeded.
+type outage struct {
+	over time.Time // zero while it lasts
+}
+
+// caughtUpAfter is how long after an outage the watch may still send earlier changes.
+const caughtUpAfter = 5 * time.Second
+
+// Interrupted reports whether earlier changes may be missing because no watch could be opened, now or a few seconds ago.
+func (f *Follower) Interrupted() bool {
+	last := f.outage.Load()
+	return last != nil && (last.over.IsZero() || f.Clock.Since(last.over) < caughtUpAfter)
 }
 
 // Reached reports whether the store has all changes up to a resourceVersion.
@@ -87,7 +102,13 @@ func (f *Follower) newReflector(logger logr.Logger, pages inPages) *cache.Reflec
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			f.watches.Add(1)
-			return f.ListerWatcher.WatchWithContext(ctx, options)
+			w, err := f.ListerWatcher.WatchWithContext(ctx, options)
+			if last := f.outage.Load(); err != nil {
+				f.outage.Store(&outage{})
+			} else if last != nil && last.over.IsZero() {
+				f.outage.Store(&outage{over: f.Clock.Now()})
+			}
+			return w, err
 		},
 	}
 	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, pages), f.Expected, f.Store, cache.ReflectorOptions{

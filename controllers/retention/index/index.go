@@ -84,6 +84,13 @@ func (x *Index) IsFrom(listing uint64) bool {
 	return listing == 0 || x.listing.ID == listing
 }
 
+// Ranks reports whether a rule compares subjects with others, to keep the newest or for a capacity.
+func (x *Index) Ranks() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.ranks) > 0
+}
+
 // SetSnapshot puts other rules and namespaces in force. It evaluates again only subjects whose rules or rank results
 // differ.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {

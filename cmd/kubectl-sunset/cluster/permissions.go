@@ -28,11 +28,11 @@ func (c *Cluster) May(ctx context.Context, who types.NamespacedName, verb string
 	return review.Status.Allowed, nil
 }
 
-// Resource returns the resource of a kind; false if the cluster does not serve the kind.
-func (c *Cluster) Resource(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
+// Resource returns the resource of a kind. If the cluster does not serve the kind, the error is one of meta.IsNoMatchError.
+func (c *Cluster) Resource(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return schema.GroupResource{}, false
+		return schema.GroupResource{}, fmt.Errorf("find the resource of kind %s: %w", kind.Kind, err)
 	}
-	return m.Resource.GroupResource(), true
+	return m.Resource.GroupResource(), nil
 }

@@ -181,15 +181,15 @@ func (g *rbacCommand) inForce(ctx context.Context, loader *load.Loader, named []
 
 func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Permission, error) {
 	if g.local {
-		return g.needed(policies, guessedResource), nil
+		return g.needed(policies, guessedResource)
 	}
 	c, err := g.connection.connect()
 	if err != nil {
 		return nil, err
 	}
-	needed := g.needed(policies, c.Resource)
-	if !g.missing {
-		return needed, nil
+	needed, err := g.needed(policies, c.Resource)
+	if err != nil || !g.missing {
+		return needed, err
 	}
 	progress := terminal.StartProgress(g.streams.ErrOut, "permissions checked")
 	defer progress.Stop()
@@ -207,7 +207,7 @@ func (g *rbacCommand) find(ctx context.Context, policies []*policy.Policy) ([]rb
 	return all, nil
 }
 
-func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Permission {
+func (g *rbacCommand) needed(policies []*policy.Policy, resources resourceOf) ([]rbac.Permission, error) {
 	finder := roleFinder{compiler: g.compiler, resources: resources}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))

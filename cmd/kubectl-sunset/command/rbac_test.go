@@ -109,6 +109,16 @@ func TestValidateSaysWhichPermissionsAreMissing(t *testing.T) {
 	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitOK, "no problems\n")
 }
 
+// TestRBACNeedsTheCluster: a cluster that cannot be read is not one that serves none of the kinds.
+func TestRBACNeedsTheCluster(t *testing.T) {
+	s, _ := letting(t)
+	s.Close()
+	for _, args := range [][]string{{"validate", "--rbac"}, {"rbac"}, {"rbac", "--missing"}} {
+		got := s.run(t, "", args[0], append(args[1:], "-f", "testdata/rbac.yaml")...)
+		wants(t, got, command.ExitError, "find the resource of kind ", "connection refused")
+	}
+}
+
 func TestRBACIsPrintedOnlyWhereItCanBe(t *testing.T) {
 	s, _ := letting(t)
 	delete(s.proxied, reviewsPath)

@@ -17,16 +17,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// resourceOf returns the resource of a kind; false if no resource serves the kind.
-type resourceOf func(schema.GroupVersionKind) (schema.GroupResource, bool)
+// resourceOf returns the resource of a kind. If no resource serves the kind, the error is one of meta.IsNoMatchError.
+type resourceOf func(schema.GroupVersionKind) (schema.GroupResource, error)
 
 // guessedResource derives a resource from the name of its kind. This is correct for all kinds that Sunset knows.
-func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
+func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	if strings.HasSuffix(kind.Kind, "Gateway") {
 		plural.Resource = strings.ToLower(kind.Kind) + "s"
 	}
-	return plural.GroupResource(), true
+	return plural.GroupResource(), nil
 }
 
 // roleFinder finds the permissions that policies need.
@@ -37,11 +37,13 @@ type roleFinder struct {
 	owners []schema.GroupResource
 	// unknown names the kinds of rules and references without a resource. Method of fills it.
 	unknown sets.Set[string]
+	// err is the last error of resources, other than that no resource serves a kind.
+	err error
 }
 
 // ofAll returns the permissions that policies need. It writes a note about kinds without a resource, and one about each policy
 // that deletes owners, if no kinds of owners are given; what ends this note.
-func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) []rbac.Permission {
+func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) ([]rbac.Permission, error) {
 	f.unknown = sets.New[string]()
 	var all []rbac.Permission
 	for _, p := range policies {
@@ -50,10 +52,13 @@ func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) []
 			say.note("%s deletes owners of objects%s", p.Name, what)
 		}
 	}
+	if f.err != nil {
+		return nil, f.err
+	}
 	if len(f.unknown) > 0 {
 		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rbac` with --local", strings.Join(sets.List(f.unknown), ", "))
 	}
-	return all
+	return all, nil
 }
 
 // of returns the permissions that a policy needs: for the controller, and for its own ServiceAccount if it has one.
@@ -88,11 +93,19 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 }
 
 func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
-	resource, known := f.resources(kind)
+	resource, known := f.served(kind)
 	if !known {
 		f.unknown.Insert(kind.GroupVersion().String() + " " + kind.Kind)
 	}
 	return resource, known
+}
+
+func (f *roleFinder) served(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
+	resource, err := f.resources(kind)
+	if err != nil && !meta.IsNoMatchError(err) {
+		f.err = err
+	}
+	return resource, err == nil
 }
 
 // archived returns the resources that the records of a policy include, besides the targets of its rules.
@@ -138,7 +151,7 @@ func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 	asked.Add(p.Rules)
 	table, _ := extract.NewTable(f.compiler, references.ValidReferences(p), asked)
 	for _, kind := range table.Kinds() {
-		if resource, known := f.resources(kind); known { // a cluster may not serve all of them
+		if resource, known := f.served(kind); known { // a cluster may not serve all of them
 			all = append(all, resource)
 		}
 	}

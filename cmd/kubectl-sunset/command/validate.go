@@ -84,7 +84,10 @@ func (v *validateCommand) missing(ctx context.Context, in *load.Contents, loader
 		return nil, err
 	}
 	finder := roleFinder{compiler: loader.Compiler, resources: c.Resource}
-	needed := finder.ofAll(in.Rules(), notes{v.streams.ErrOut}, "; validate does not check the permissions for the owners")
+	needed, err := finder.ofAll(in.Rules(), notes{v.streams.ErrOut}, "; validate does not check the permissions for the owners")
+	if err != nil {
+		return nil, err
+	}
 	return missingPermissions(ctx, c, v.account.NamespacedName, needed)
 }
 

@@ -4,6 +4,7 @@ package command
 
 import (
 	"flag"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,12 +14,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 // connection holds kubectl's flags for the connection to a cluster.
 type connection struct {
 	*genericclioptions.ConfigFlags
+	flags    *pflag.FlagSet      // of the command
 	warnings rest.WarningHandler // of the API server; nil means to print them
 }
 
@@ -31,7 +34,7 @@ func (f *connection) add(c *cobra.Command, namespace *string, help string) {
 		config.UserAgent, config.WarningHandler = version.Get().UserAgent(program), f.warnings
 		return config
 	})
-	f.Namespace = namespace
+	f.Namespace, f.flags = namespace, c.Flags()
 	f.AddFlags(c.Flags())
 	if namespace != nil {
 		c.Flag("namespace").Usage = help
@@ -52,6 +55,17 @@ func (f *connection) connect() (*cluster.Cluster, error) {
 		return nil, genericclioptions.ErrEmptyConfig
 	}
 	return cluster.Connect(f)
+}
+
+// unread returns an error if the files have objects, so that the command does not read the cluster, although a flag says which
+// cluster to read.
+func (f *connection) unread(in *load.Contents) error {
+	for _, name := range []string{"kubeconfig", "context", "cluster", "server", "user", "token", "as"} {
+		if in.Others > 0 && f.flags.Changed(name) {
+			return fmt.Errorf("the files contain objects besides policies, so the command does not read the cluster that --%s names; to read the cluster, name only files with policies; to evaluate the files, omit --%s", name, name)
+		}
+	}
+	return nil
 }
 
 // addLogFlags adds -v and --vmodule, as kubectl does: -v=6 logs the requests to the API server.

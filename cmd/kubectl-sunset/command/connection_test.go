@@ -56,3 +56,22 @@ func TestVerbosityOfLogsShowsRequests(t *testing.T) {
 		t.Errorf("no request in the log:\n%s", &log)
 	}
 }
+
+// TestObjectsInFilesReplaceTheCluster: with objects beside policies, commands do not read the cluster. They say so, and refuse flags
+// that name a cluster. Files of kustomize and Helm are not objects.
+func TestObjectsInFilesReplaceTheCluster(t *testing.T) {
+	s, dir := newLive(t), t.TempDir()
+	write(t, dir, "policy.yaml", livePolicy("jobs", "DryRun", "Job", "1d"))
+	write(t, dir, "kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\nresources: [policy.yaml]\n")
+	write(t, dir, "values.yaml", "replicas: 3\n")
+	wants(t, s.preview(t, "", "-f", dir), command.ExitOK, "dev         Job    a      Delete   Expired")
+	write(t, dir, "role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n")
+	const cause = "the files contain objects besides policies, so the command does not read the cluster"
+	for _, args := range [][]string{{"preview"}, {"preview", "--fail-on=deletions>1"}, {"unused"}, {"explain", "job/a"}} {
+		args = append(args, "-f", dir)
+		wants(t, s.run(t, "", args[0], args[1:]...), command.ExitError, "error: "+cause+" that --kubeconfig names; to read the cluster, name only files with policies")
+		if args[0] != "explain" {
+			wants(t, run(t, "", args...), command.ExitOK, "note: "+cause+"\n")
+		}
+	}
+}

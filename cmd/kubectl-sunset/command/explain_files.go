@@ -29,6 +29,9 @@ func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.C
 	case in.Others > 0 && e.node.isLive():
 		return nil, e.node.errNoFile()
 	case in.Others > 0:
+		if err := e.connection.unread(in); err != nil {
+			return nil, err
+		}
 		return e.fromFiles(ctx, files, in, object)
 	case object == objectName{}:
 		return nil, errors.New("no object given; name one as KIND/NAME, or add a file with the object with -f")
@@ -75,7 +78,7 @@ func (e *explainCommand) find(files *load.Files, what objectName) (map[string]an
 	case len(found) == 0 && isNamed(what.kind, v1alpha1.ImageKind):
 		return findImage(files, what.name)
 	case len(found) == 0:
-		return nil, fmt.Errorf("%s %s not found in the files", what.kind, what.name)
+		return nil, fmt.Errorf("%s %s not found in the files; to read the cluster, name only files with policies", what.kind, what.name)
 	default:
 		return nil, fmt.Errorf("the files contain several objects; name one as KIND/NAME, and its namespace with -n: %s", namesOf(found))
 	}

@@ -326,7 +326,13 @@ func TestExplainErrors(t *testing.T) {
 		"one name in two namespaces": {args: []string{"job/a", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("a", "prod", "web", 1), wants: "Job/a in dev, Job/a in prod"},
 		"at another version":         {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + strings.Replace(made("a", "dev", "web", 1), "batch/v1", "batch/v2", 1), wants: "the object is at version batch/v2, but the rules read Job at batch/v1"},
 	} {
-		t.Run(name, func(t *testing.T) { wants(t, s.explain(t, test.stdin, test.args...), command.ExitError, test.wants) })
+		t.Run(name, func(t *testing.T) {
+			got := s.explain(t, "", test.args...)
+			if test.stdin != "" {
+				got = run(t, test.stdin, append([]string{"explain"}, test.args...)...)
+			}
+			wants(t, got, command.ExitError, test.wants)
+		})
 	}
 	s.store(devJobsPath, forbidden)
 	wants(t, s.explain(t, "", "job/a"), command.ExitError, "cannot list Job of batch/v1: not for you; rule batch/jobs needs these objects to rank the object")

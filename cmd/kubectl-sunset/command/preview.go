@@ -135,6 +135,9 @@ func (p *previewCommand) judge(ctx context.Context, files *load.Files, in *load.
 	case offline && p.images.node.isLive():
 		return nil, p.images.node.errNoFile()
 	case offline:
+		if err := p.noteFiles(in); err != nil {
+			return nil, err
+		}
 		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:
 		return nil, errors.New("the files contain no policy and no other object")

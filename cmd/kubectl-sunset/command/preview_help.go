@@ -4,9 +4,10 @@ package command
 
 const previewHelp = `Show which objects would be deleted, and when. The command deletes nothing.
 
-With objects in the files (such as the output of kubectl get -o yaml), the command reads only the files. Namespaces have
-the labels of the Namespace objects in the files; a namespace without such an object has only the label
-kubernetes.io/metadata.name. Files may be large: the command evaluates objects while it reads the file.
+With objects in the files (such as the output of kubectl get -o yaml), the command reads only the files. It says so in a
+note, and refuses flags that name a cluster, such as --context. Namespaces have the labels of the Namespace objects in the
+files; a namespace without such an object has only the label kubernetes.io/metadata.name. Files may be large: the command
+evaluates objects while it reads the file.
 With policies alone in the files, the command evaluates the objects of the cluster, of the kinds that the policies target.
 Without files, it evaluates the objects of the cluster with the policies of the cluster.
 

@@ -225,7 +225,7 @@ func TestMisspeltReferrerIsTold(t *testing.T) {
 	wants(t, run(t, text+free, "preview", "-f", "-"), command.ExitOK, unseen)
 	wants(t, run(t, text+free, "explain", "configmap/free", "-f", "-"), command.ExitOK, unseen)
 	got := run(t, strings.Replace(text, "Jbo", "Job", 1)+free+object("a", "dev", `,"apiVersion":"batch/v1","kind":"Job"`), "preview", "-f", "-")
-	if strings.Contains(got.err, "note: ") {
+	if strings.Contains(got.err, "spelling") {
 		t.Errorf("a note although the files contain a Job: %s", got.err)
 	}
 }

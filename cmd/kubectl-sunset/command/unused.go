@@ -91,6 +91,9 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	others, definitions := declarations(in.Rules()), in.Definitions()
 	var c *cluster.Cluster
 	var unread []preview.Failure
+	if err := u.noteFiles(in); err != nil {
+		return nil, err
+	}
 	if in.Others == 0 {
 		if c, err = u.connection.connect(); err != nil {
 			return nil, err

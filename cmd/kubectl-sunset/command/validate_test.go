@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		},
 		"standard input": {stdin: fine, args: []string{"-f", "-"}, wants: []string{"1 policy in 1 file: no problems\n"}},
 		"only other objects": {
-			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			stdin: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin: no policy and no CustomResourceDefinition\n    hint: check that apiVersion is sunset-k8s.io/v1alpha1", "0 policies in 1 file: 1 problem; 1 other object skipped"},
 		},
 		"references": {

@@ -26,7 +26,7 @@ type Contents struct {
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
 	Nodes         []engine.Node                 // the Node objects
 	Images        bool                          // the other objects include images of nodes
-	Others        int                           // number of objects that are not policies
+	Others        int                           // number of objects that are not policies; a file of kustomize is no object
 	WithoutPolicy []string                      // arguments of validate that contain no policy; FindWithoutPolicy sets it
 	Names         map[schema.GroupKind][]string // resources and short names of the kinds that CustomResourceDefinitions define
 
@@ -61,16 +61,19 @@ func (in *Contents) note(err error) error {
 }
 
 // Skim reads the files once and decodes only objects that may be a policy or context of one: Namespaces, Nodes, ResourceQuotas
-// and CustomResourceDefinitions. A list that cannot be split counts as one other object. It returns the first error.
+// and CustomResourceDefinitions. It decodes other items only until it has found an object; from then on, each counts as one. It
+// returns the first error.
 func Skim(files *Files, loader *Loader) (*Contents, error) {
 	in := newContents()
 	wanted := append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")
 	return in, files.Each(func(item Item) error {
-		if !item.Mentions(wanted...) {
-			in.Others++
-			return nil
+		if item.Mentions(wanted...) {
+			return in.read(item, loader)
 		}
-		return in.read(item, loader)
+		if in.Others > 0 || item.mayHaveObject() {
+			in.Others++
+		}
+		return nil
 	})
 }
 
@@ -88,7 +91,9 @@ func (in *Contents) read(item Item, loader *Loader) error {
 
 func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 	if !IsPolicy(object) {
-		in.Others++
+		if isObject(object) {
+			in.Others++
+		}
 		in.addContext(object)
 		if IsDefinition(object) {
 			d := newDefinition(object)

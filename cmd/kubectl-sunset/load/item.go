@@ -72,6 +72,18 @@ func (i Item) Objects() ([]map[string]any, error) {
 	}
 }
 
+// mayHaveObject reports whether the item has an object, or cannot be decoded.
+func (i Item) mayHaveObject() bool {
+	objects, err := i.Objects()
+	return err != nil || slices.ContainsFunc(objects, isObject)
+}
+
+// isObject reports whether a document is an object of a cluster: it has a name, and is not a file of kustomize.
+func isObject(document map[string]any) bool {
+	version, _ := document["apiVersion"].(string)
+	return NameOf(document) != "" && !strings.HasPrefix(version, "kustomize.config.k8s.io/")
+}
+
 // decoded returns the item with its objects. It drops the text, unless the item is a policy, whose problems have positions.
 func (i Item) decoded() (Item, error) {
 	objects, err := i.Objects()

@@ -61,11 +61,13 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = files.Close() }()
+	given, invalid := in.Documents(), in.Problems() > 0 // judge replaces the policies
 	result, err := u.judge(ctx, files, in, loader)
 	u.files.progress.Stop()
 	if err != nil {
 		return err
 	}
+	load.WriteProblems(u.streams.ErrOut, given)
 	result.Rows = slices.DeleteFunc(result.Rows, func(r preview.Row) bool { return r.Verdict.Action == policy.Keep })
 	switch {
 	case u.output.is(asHTML):
@@ -75,7 +77,7 @@ func (u *unusedCommand) run(ctx context.Context, args []string) error {
 	default:
 		err = u.print(result)
 	}
-	if err == nil && len(result.Failures) > 0 {
+	if err == nil && (len(result.Failures) > 0 || invalid) {
 		return errFindings
 	}
 	return err
@@ -213,8 +215,8 @@ the command also shows what they cost in a month, estimated. With -o wide, DUE i
 of the sample would delete the object. In JSON and YAML, the output is that of preview, with only the objects that nothing
 uses. -o html writes a page to share: one file that needs no network.
 
-Exit codes: 0 success, also if some objects are unused; 1 the command could not list a kind or read a reference; 2 wrong
-usage, or a file or cluster that cannot be read.`
+Exit codes: 0 success, also if some objects are unused; 1 a policy in a file is invalid, or the command could not list a
+kind or read a reference; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const unusedExamples = `  # What does nothing use?
   kubectl sunset unused

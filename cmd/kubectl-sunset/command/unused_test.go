@@ -73,6 +73,14 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
+// TestUnusedReportsInvalidPolicies: references of an invalid policy may be missing, so the command must not pass.
+func TestUnusedReportsInvalidPolicies(t *testing.T) {
+	const misspelt = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"apps"},"spec":{"referencs":[]}}`
+	const problem = "stdin:1: apps: spec.referencs: unknown field"
+	wants(t, newReferring(t).run(t, misspelt, "unused", "-f", "-"), command.ExitFindings, problem, "free")
+	wants(t, run(t, misspelt+object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`), "unused", "-f", "-"), command.ExitFindings, problem, "free")
+}
+
 // TestDefinitionsWithoutObjectsAreShown: an operator needs all of its CustomResourceDefinitions, so an object of any kind of its group
 // is a use of all.
 func TestDefinitionsWithoutObjectsAreShown(t *testing.T) {

@@ -53,7 +53,9 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
 	const lifetime = "the approval counts for this `duration`, such as 12h or 30d, then the policy waits again; without it, the approval does not expire"
 	flags.Func("expires-in", lifetime, func(text string) (err error) {
-		a.expiresIn, err = policy.ParseTTL(text)
+		if a.expiresIn, err = policy.ParseTTL(text); err == nil && a.expiresIn <= 0 {
+			err = errors.New("must be longer than 0")
+		}
 		return err
 	})
 	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")

@@ -97,6 +97,7 @@ func TestApproveCreatesNothing(t *testing.T) {
 		"a missing policy":   {waits, "", []string{"other"}, command.ExitError, "error: "},
 		"no argument":        {waits, "", nil, command.ExitError, "name one policy"},
 		"an end in the past": {waits, "", []string{"batch", "--expires-in=-1h"}, command.ExitError, `"-1h" is not a duration`},
+		"an end at once":     {waits, "", []string{"batch", "--expires-in=0s"}, command.ExitError, "must be longer than 0"},
 		"a ClusterRetentionPolicy with a namespace": {waits, "", []string{"batch", "-n", "team-a"}, command.ExitError, "error: "},
 	} {
 		t.Run(name, func(t *testing.T) {

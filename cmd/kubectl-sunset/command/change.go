@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -110,13 +112,13 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 		if patch == nil {
 			return (&printers.NamePrinter{Operation: o.unchanged}).PrintObj(object, o.streams.ErrOut)
 		}
-		if o.dryRun.value == "client" {
-			return printer.PrintObj(object, o.streams.Out)
-		}
 		patch["metadata"].(map[string]any)["uid"] = object.GetUID()
 		data, err := json.Marshal(patch)
 		if err != nil {
 			return err
+		}
+		if o.dryRun.value == "client" {
+			return printMerged(printer, object, data, o.streams.Out)
 		}
 		changed, err := helper.Patch(info.Namespace, info.Name, types.MergePatchType, data, nil)
 		if err != nil {
@@ -124,4 +126,20 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 		}
 		return printer.PrintObj(changed, o.streams.Out)
 	})
+}
+
+// printMerged prints an object with a merge patch.
+func printMerged(printer printers.ResourcePrinter, object *unstructured.Unstructured, patch []byte, w io.Writer) error {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if data, err = jsonpatch.MergePatch(data, patch); err != nil {
+		return err
+	}
+	merged := &unstructured.Unstructured{}
+	if err := merged.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	return printer.PrintObj(merged, w)
 }

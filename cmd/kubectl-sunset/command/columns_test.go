@@ -26,7 +26,7 @@ func TestColumnsOfTheUser(t *testing.T) {
 		})
 	}
 	s := newModed(t)
-	expect.Equal(t, "changed objects", "NAME    MODE\nbatch   Enforce\nown     Enforce\n",
+	expect.Equal(t, "changed objects", "NAME    MODE\nbatch   Suspend\nown     Suspend\n",
 		s.run(t, "", "suspend", "--all", "--dry-run=client", "-o", "custom-columns=NAME:.metadata.name,MODE:.spec.mode").out)
 }
 

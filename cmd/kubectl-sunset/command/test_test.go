@@ -53,13 +53,16 @@ func TestFailingTestShowsWhatDiffers(t *testing.T) {
 }
 
 func TestUpdateAcceptsWhatThereIs(t *testing.T) {
-	dir := testCase(t, wrongWant)
+	dir := testCase(t, wrongWant+"\n# for tests\nallowKinds: [Namespace]\n")
 	wants(t, run(t, "", "test", "--update", dir), command.ExitOK, "UPDATED "+dir, "1 passed, 0 failed")
 	wants(t, run(t, "", "test", dir), command.ExitOK, "1 passed, 0 failed")
 	got, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
 	expect.NoError(t, err)
 	want := `# why
 at: 2026-03-01T12:00:00Z
+
+# for tests
+allowKinds: [Namespace]
 verdicts:
 - {kind: Pod, namespace: one, name: a, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: "2026-03-02T12:00:00Z"}
 - {kind: Pod, namespace: two, name: b, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: "2026-03-02T12:00:00Z"}

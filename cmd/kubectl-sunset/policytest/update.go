@@ -10,28 +10,26 @@ import (
 	"strings"
 )
 
-// Update returns a want.yaml that expects the actual results. It keeps the lines before the first of verdicts, errors and
-// problems.
+// Update returns a want.yaml that expects the actual results. It keeps everything but verdicts, errors and problems, which it writes
+// at the end.
 func Update(written []byte, got *Got) []byte {
 	var b bytes.Buffer
-	b.Write(head(written))
+	b.Write(kept(written))
 	section(&b, "verdicts", len(got.Verdicts), func(i int) string { return line(verdictFields(got.Verdicts[i])) })
 	section(&b, "errors", len(got.Errors), func(i int) string { return line(failureFields(got.Errors[i])) })
 	section(&b, "problems", len(got.Problems), func(i int) string { return strconv.Quote(got.Problems[i]) })
 	return b.Bytes()
 }
 
-// generated matches the start of the part that Update writes.
-var generated = regexp.MustCompile(`(?m)^(verdicts|errors|problems):`)
+// generated matches what Update writes: a field with the lines of its value, which are indented or in brackets, or begin with a dash.
+// It includes comments and empty lines between these lines, but not after them.
+var generated = regexp.MustCompile(`(?m)^(verdicts|errors|problems):.*\n(((#.*)?\r?\n)*[-\t \[\]{}].*\n)*`)
 
-func head(written []byte) []byte {
-	if at := generated.FindIndex(written); at != nil {
-		written = written[:at[0]]
-	}
+func kept(written []byte) []byte {
 	if len(written) > 0 && written[len(written)-1] != '\n' {
-		return append(bytes.Clone(written), '\n')
+		written = append(bytes.Clone(written), '\n')
 	}
-	return written
+	return generated.ReplaceAll(written, nil)
 }
 
 func section(b *bytes.Buffer, name string, entries int, entry func(int) string) {

@@ -139,9 +139,9 @@ archive. It reads the cluster for neither.
 
 Without -f and --url, it searches the Events about the object, which Sunset writes for rules with events: PerObject, the
 deletions that the RetentionLedgers record at this moment, and the RetentionArchives, for rules that archive. It also says
-whether an object of that name exists now. You need permission to list Events in the namespace; without permission to list
-RetentionLedgers or RetentionArchives, or to read their buckets, the command leaves them out. In archives, it also finds
-objects that garbage collection deleted, if a record includes them.
+whether an object of that name exists now, if the cluster serves its kind. You need permission to list Events in the
+namespace; without permission to list RetentionLedgers or RetentionArchives, or to read their buckets, the command leaves
+them out. In archives, it also finds objects that garbage collection deleted, if a record includes them.
 
 Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
 

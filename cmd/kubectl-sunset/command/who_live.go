@@ -25,24 +25,20 @@ func (w *whoCommand) ask(ctx context.Context, report *who.Report) error {
 	}
 	c.Listed = w.progress.Add
 	kind, err := c.Kind(report.Object.Kind)
-	if err != nil {
-		return err
+	served := err == nil
+	if !served { // its definition may have been deleted too; if the cluster cannot be read, the list of Events fails
+		notes{w.streams.ErrOut}.note("%v; the command does not say whether the object exists", err)
 	}
 	report.Object.Namespace = ""
-	if kind.Namespaced {
+	if kind.Namespaced || !served {
 		if report.Object.Namespace, _, err = w.connection.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return err
 		}
 	}
-	report.Object.Kind = strings.ToLower(kind.Kind)
-	if kind.Group != "" {
-		report.Object.Kind += "." + kind.Group
-	}
-	switch object, err := c.GetMetadata(ctx, kind, report.Object.Namespace, report.Object.Name); {
-	case err == nil:
-		report.ExistsSince = &object.CreationTimestamp.Time
-	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return err
+	if served {
+		if err := addLive(ctx, c, kind, report); err != nil {
+			return err
+		}
 	}
 	events, err := c.EventsAbout(ctx, report.Object.Namespace, report.Object.Name)
 	if err != nil {
@@ -52,6 +48,22 @@ func (w *whoCommand) ask(ctx context.Context, report *who.Report) error {
 		addEvent(report, &events[i])
 	}
 	return addOpen(ctx, c, report)
+}
+
+// addLive sets the name of the kind, and adds the object of this name that exists now.
+func addLive(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, report *who.Report) error {
+	report.Object.Kind = strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		report.Object.Kind += "." + kind.Group
+	}
+	object, err := c.GetMetadata(ctx, kind, report.Object.Namespace, report.Object.Name)
+	switch {
+	case err == nil:
+		report.ExistsSince = &object.CreationTimestamp.Time
+	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		return err
+	}
+	return nil
 }
 
 // addEvent adds an Event that Sunset wrote about a deletion.

@@ -113,6 +113,7 @@ func TestWhoWithoutResult(t *testing.T) {
 }
 
 // TestWhoInArchivesOfTheCluster: all RetentionArchives, or the named one. One that cannot be read does not hide the others.
+// The cluster need not serve the kind of the object.
 func TestWhoInArchivesOfTheCluster(t *testing.T) {
 	const path = "/apis/sunset-k8s.io/v1alpha1/retentionarchives"
 	s := newAPIServer(t)
@@ -125,8 +126,11 @@ func TestWhoInArchivesOfTheCluster(t *testing.T) {
 	}
 	s.list(path, "sunset-k8s.io/v1alpha1", "RetentionArchive", all)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitOK, "Sunset deleted Job.batch/dev/report", "source      archive history", `note: RetentionArchive "broken" not searched: `)
+	wants(t, s.run(t, "", "who", "widgets/w"), command.ExitOK, "rule        r of policy widgets", `note: find kind widgets: the server doesn't have a resource type "widgets"; the command does not say`)
 	wants(t, s.run(t, "", "who", "job/report", "--archive", "broken"), command.ExitError, "open archive broken")
 	wants(t, s.run(t, logOf(deletionLine("other", "deleted", "")), "who", "job/report", "-f", "-", "--archive", "history"), command.ExitOK, "source      archive history")
 	s.store(path, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "No deletion found.")
+	s.Close()
+	wants(t, s.run(t, "", "who", "widgets/w"), command.ExitError, "error: list Events: ")
 }

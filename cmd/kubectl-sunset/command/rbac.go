@@ -106,6 +106,9 @@ func (g *rbacCommand) run(ctx context.Context, args []string) error {
 	if invalid {
 		return errFindings
 	}
+	if g.missing && len(found) == 0 {
+		notes{g.streams.ErrOut}.note("no permission is missing")
+	}
 	return nil
 }
 
@@ -229,7 +232,8 @@ With -o, the output is a List of the roles, without comments.
 
 Without files, the command reads one policy of the cluster, or all. It asks the cluster for the resources of the kinds. With
 --missing, it also asks for the permissions of the ServiceAccounts; for this you need permission to create
-subjectaccessreviews.
+subjectaccessreviews. If no permission is missing, it prints a note to standard error and no roles; kubectl apply ends with
+an error if it receives none.
 
 Exit codes: 0 success; 1 a policy is invalid, and the command printed the roles for its valid rules; 2 wrong usage, or a
 file or cluster that cannot be read.`
@@ -237,6 +241,10 @@ file or cluster that cannot be read.`
 const rbacExamples = `  # Grant the permissions that are missing for a policy of the cluster, and for a file
   kubectl sunset rbac batch --missing | kubectl apply -f -
   kubectl sunset rbac -f policy.yaml --missing | kubectl apply -f -
+
+  # In a script: apply the roles, if any permission is missing
+  kubectl sunset rbac --missing > roles.yaml
+  if test -s roles.yaml; then kubectl apply -f roles.yaml; fi
 
   # Print the roles for all policies of the cluster
   kubectl sunset rbac

@@ -93,6 +93,16 @@ func TestRBACPrintsOnlyRolesThatAreMissing(t *testing.T) {
 	}
 }
 
+// TestRBACSaysThatNothingIsMissing: kubectl apply rejects no objects, also in a List, so standard output stays empty.
+func TestRBACSaysThatNothingIsMissing(t *testing.T) {
+	const sunset = "sunset-system:sunset-controller "
+	s, _ := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"delete jobs")
+	got := s.run(t, livePolicy("live", "DryRun", "Job", "1d"), "rbac", "-f", "-", "--missing")
+	wants(t, got, command.ExitOK)
+	expect.Equal(t, "output", "", got.out)
+	expect.Equal(t, "note", "note: no permission is missing\n", got.err)
+}
+
 func TestValidateSaysWhichPermissionsAreMissing(t *testing.T) {
 	s, _ := letting(t)
 	golden(t, "validate-rbac", s.run(t, "", "validate", "-f", "testdata/rbac.yaml", "--rbac"))

@@ -134,8 +134,9 @@ func (w *whoCommand) readFile(report *who.Report, name string) error {
 }
 
 const whoHelp = `Find who deleted an object. With -f, the command searches files: audit records in a log of Sunset or in CloudEvents, and
-DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. With --url, it searches an
-archive. It reads the cluster for neither.
+DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. A request that deleted a
+collection of objects, as when a namespace is deleted, may have deleted the object too: see the selectors of the request.
+With --url, the command searches an archive. It reads the cluster for neither.
 
 Without -f and --url, it searches the Events about the object, which Sunset writes for rules with events: PerObject, the
 deletions that the RetentionLedgers record at this moment, and the RetentionArchives, for rules that archive. It also says

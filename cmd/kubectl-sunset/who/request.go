@@ -19,6 +19,7 @@ type request struct {
 	Kind       string `json:"kind"`
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
@@ -38,19 +39,27 @@ type request struct {
 	StageTimestamp time.Time `json:"stageTimestamp"`
 }
 
-// readRequest reads a DELETE request that the API server accepted. ok is false for any other line.
-func readRequest(line []byte) (d Deletion, ok bool) {
+// Collection is the result if a request deleted all objects of the kind in the namespace, or those that it selects: maybe also this one.
+const Collection = "collection"
+
+// readRequest reads a DELETE request that the API server accepted, for one object or for a collection, which may include an object of
+// the name. ok is false for any other line.
+func readRequest(line []byte, name string) (d Deletion, ok bool) {
 	var e request
 	if !bytes.Contains(line, []byte("audit.k8s.io/")) || json.Unmarshal(line, &e) != nil {
 		return d, false
 	}
 	about := e.ObjectRef
+	result, note := audit.Deleted, "client "+e.UserAgent
+	if e.Verb == "deletecollection" {
+		e.Verb, about.Name, result, note = "delete", name, Collection, note+", request "+e.RequestURI
+	}
 	if e.Kind != "Event" || e.Verb != "delete" || e.Stage != "ResponseComplete" || about.Subresource != "" || e.ResponseStatus.Code/100 != 2 {
 		return d, false
 	}
 	version := schema.GroupVersion{Group: about.APIGroup, Version: about.APIVersion}
 	return Deletion{
-		Time: e.StageTimestamp.UTC(), By: e.User.Username, Result: audit.Deleted, Note: "client " + e.UserAgent,
+		Time: e.StageTimestamp.UTC(), By: e.User.Username, Result: result, Note: note,
 		Object: audit.Object{APIVersion: version.String(), Kind: about.Resource, Namespace: about.Namespace, Name: about.Name, UID: about.UID},
 	}, true
 }

@@ -39,6 +39,8 @@ func (d Deletion) write(w io.Writer) {
 		fmt.Fprintf(w, "%s was about to delete %s, but another client had deleted it before %s.\n", d.By, what, at)
 	case d.Result == None:
 		fmt.Fprintf(w, "%s archived %s at %s, to delete it. The archive has no result.\n", d.By, what, at)
+	case d.Result == Collection:
+		fmt.Fprintf(w, "%s deleted a collection of objects of the kind, maybe also %s, at %s.\n", d.By, what, at)
 	case d.Result == audit.Deleted:
 		fmt.Fprintf(w, "%s deleted %s at %s.\n", d.By, what, at)
 	default:

@@ -35,7 +35,7 @@ type Name struct {
 type Deletion struct {
 	Time   time.Time     `json:"time,omitzero"`    // of the answer to the request; no later than this for a record of an archive; zero if Sunset has recorded the deletion and does not know the answer yet
 	By     string        `json:"by"`               // Sunset, or a user of the API server
-	Result string        `json:"result"`           // deleted; unknown if the request had no definite answer; or, from an archive, gone (the object no longer existed after a request without a definite answer), absent (another client deleted it before) or none
+	Result string        `json:"result"`           // deleted; unknown if the request had no definite answer; or, from an archive, gone (the object no longer existed after a request without a definite answer), absent (another client deleted it before) or none; or collection, if the request deleted a collection of objects, maybe also this one
 	Object audit.Object  `json:"object"`           // the object that was deleted
 	Note   string        `json:"note,omitempty"`   // what else the source says
 	Source string        `json:"source"`           // such as the line of a file
@@ -69,7 +69,7 @@ func resourcesOf(kind schema.GroupKind) sets.Set[string] {
 func (r *Report) FindInLine(line []byte, source string) {
 	if record, ok := audit.Parse(line); ok {
 		r.addRecord(record, source)
-	} else if d, ok := readRequest(line); ok && r.Object.Is(d.Object) {
+	} else if d, ok := readRequest(line, r.Object.Name); ok && r.Object.Is(d.Object) {
 		d.Source = source
 		r.Add(d)
 	}

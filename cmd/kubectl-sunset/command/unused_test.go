@@ -75,8 +75,8 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 
 // TestUnusedReportsInvalidPolicies: references of an invalid policy may be missing, so the command must not pass.
 func TestUnusedReportsInvalidPolicies(t *testing.T) {
-	const misspelt = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"apps"},"spec":{"referencs":[]}}`
-	const problem = "stdin:1: apps: spec.referencs: unknown field"
+	const misspelt = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"apps"},"spec":{"reference":[]}}`
+	const problem = "stdin:1: apps: spec.reference: unknown field"
 	wants(t, newReferring(t).run(t, misspelt, "unused", "-f", "-"), command.ExitFindings, problem, "free")
 	wants(t, run(t, misspelt+object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`), "unused", "-f", "-"), command.ExitFindings, problem, "free")
 }

@@ -2,10 +2,42 @@
 
 package policy
 
-import "time"
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
 
 // horizon is the period for which the effect of a configuration change is counted.
 const horizon = Week
+
+// PendingStats counts the subjects of rules that wait for approval.
+type PendingStats struct {
+	ChangeCount
+	Namespaces map[string]*ChangeCount // namespaces with selected subjects, "" for cluster-scoped objects
+}
+
+// ChangeCount counts the subjects that a change deletes, and that would not have been deleted at the same time without it.
+type ChangeCount struct {
+	Selected int64
+	Due      int64 // now or at the end of a quiet period
+	Week     int64 // the worst case within 7 days, including Due
+
+	// AllDue counts the due subjects with and without the change.
+	AllDue v1alpha1.ApprovalCounts
+
+	// Newcomers are subjects created since an earlier count, which may displace others under a rule that ranks; only for a
+	// Recount.
+	Newcomers int64
+}
+
+// Plus is the sum of both.
+func (b ChangeCount) Plus(o ChangeCount) ChangeCount {
+	return ChangeCount{
+		Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers,
+		AllDue: v1alpha1.ApprovalCounts{Now: b.AllDue.Now + o.AllDue.Now, Week: b.AllDue.Week + o.AllDue.Week},
+	}
+}
 
 func (p *PendingStats) add(namespace string, one ChangeCount) {
 	p.ChangeCount = p.Plus(one)

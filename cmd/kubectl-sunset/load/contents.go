@@ -26,7 +26,7 @@ type Contents struct {
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
 	Nodes         []engine.Node                 // the Node objects
 	Images        bool                          // the other objects include images of nodes
-	Others        int                           // number of objects that are not policies; a file of kustomize is no object
+	Others        int                           // number of objects that are not policies, without files of kustomize
 	WithoutPolicy []string                      // arguments of validate that contain no policy; FindWithoutPolicy sets it
 	Names         map[schema.GroupKind][]string // resources and short names of the kinds that CustomResourceDefinitions define
 

@@ -35,7 +35,7 @@ type Name struct {
 type Deletion struct {
 	Time   time.Time     `json:"time,omitzero"`    // of the answer to the request; no later than this for a record of an archive; zero if Sunset has recorded the deletion and does not know the answer yet
 	By     string        `json:"by"`               // Sunset, or a user of the API server
-	Result string        `json:"result"`           // deleted; unknown if the request had no definite answer; or, from an archive, gone (the object no longer existed after a request without a definite answer), absent (another client deleted it before) or none; or collection, if the request deleted a collection of objects, maybe also this one
+	Result string        `json:"result"`           // deleted; collection if the request deleted several objects, maybe also this one; unknown if the request had no definite answer. From an archive, it may also be gone (the object no longer existed after a request without a definite answer), absent (another client deleted it before) or none
 	Object audit.Object  `json:"object"`           // the object that was deleted
 	Note   string        `json:"note,omitempty"`   // what else the source says
 	Source string        `json:"source"`           // such as the line of a file

@@ -28,7 +28,7 @@ const (
 	AheadArchived = 2 * time.Second
 )
 
-// MarkAgain is how long after a subject was handed over to be marked it is handed over again, if it still has no mark.
+// MarkAgain is after how long TakeDue hands over a subject again that needs a mark, if it still has none.
 const MarkAgain = 10 * time.Minute
 
 // takeAtMost limits how long TakeDue locks the index.

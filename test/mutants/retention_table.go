@@ -96,8 +96,13 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: another version than the target is deleted": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNewVersionDuringASlowStepIsPreparedAgain",
-		Old: "j.Permit.Valid() && !j.Permit.Same(likely.Permit):",
-		New: "false:",
+		Old: "j.Permit.Valid() && !j.Permit.Same(likely.Permit), ",
+		New: "",
+	},
+	"confirm: rules that rank do not wait for the watch": {
+		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestRulesThatRankAreConfirmed",
+		Old: "!w.beyond.Load() && !w.index.Ranks()",
+		New: "!w.beyond.Load()",
 	},
 	"preflight: answers are valid for two seconds": {
 		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",

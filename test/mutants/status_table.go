@@ -74,4 +74,24 @@ var statusTable = map[string]Mutant{
 		Old: "r.compareUrgency(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
 		New: "r.compareUrgency(queues[a][0], queues[b][0])",
 	},
+	"approval: the count for the next leader includes what waits": {
+		File: "controllers/status/approval.go", Test: "./controllers/status TestLeaderComparesItsFirstCountWithTheOneBefore",
+		Old: "due.Now, due.Week = due.Now-waiting.Now, due.Week-waiting.Week",
+		New: "_ = waiting",
+	},
+	"approval: of a first count is for any number": {
+		File: "controllers/status/pending.go", Test: "./controllers/status TestApprovalOfAFirstCountIsForTheNumberShown",
+		Old: "p.Approved.Has(before.Hash) && !exceeds(added):",
+		New: "p.Approved.Has(before.Hash):",
+	},
+	"approval: namespaces of a shown approval open one by one": {
+		File: "controllers/status/pending.go", Test: "./controllers/status TestApprovalGateOpensByNamespace",
+		Old: "!wasShown && !exceeds(rest)",
+		New: "(wasShown || true) && !exceeds(rest)",
+	},
+	"approval: a first count releases what it did not count": {
+		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEarlierNumberApprovesNoLaterChange",
+		Old: "isOfAll := !isRecount && ",
+		New: "isOfAll := ",
+	},
 }

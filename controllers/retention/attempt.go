@@ -213,7 +213,12 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	if likely.Permit.Valid() {
 		var err error
 		if from, err = f.reconciler.confirm(f.kind, likely.Permit.Subject()); err != nil {
-			f.retrySoon(ctx, f.it, err)
+			if f.kind.beyond.Load() {
+				f.retrySoon(ctx, f.it, err)
+			} else { // the watch, about which many objects ask
+				setCause(ctx, err)
+				f.retry(f.it, retryLater)
+			}
 			return j, false
 		}
 	}

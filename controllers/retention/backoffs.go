@@ -13,7 +13,7 @@ const (
 	retryBusy    = 30 * time.Second // limit while the API server is busy or does not answer
 	retryRefused = 10 * time.Minute // limit for a subject that is refused
 	retryGone    = 5 * time.Second  // first pause for a subject that a request did not find and that the watch still has
-	retryLedger  = 5 * time.Second  // pause while the ledger of a policy is not open
+	retryLater   = 5 * time.Second  // pause while the ledger of a policy is not open, or no watch can be opened
 	rereadAfter  = 3                // conflicts in a row after which the subject is read live
 	deniedRetry  = 5 * time.Second  // pause between two attempts in a namespace where the permission to delete is missing
 )

@@ -33,7 +33,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 			p.delays.renew(it, p.reconciler.Clock.Now())
 		}
 		if !p.reconciler.Ledger.Reserve(i, target, p.candidateOf(it, before.reserve(p.reconciler.Clock.Now()))) {
-			p.retry(it, retryLedger)
+			p.retry(it, retryLater)
 			return
 		}
 		p.throttle.awaitRecord(it.namespace, p.queueKeyOf(it, []*policy.Rule{i.Rule}))

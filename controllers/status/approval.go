@@ -111,7 +111,7 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	switch {
 	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
-	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && p.Gate.Namespaces == nil && !opens:
+	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && (p.Gate.Namespaces == nil || p.Gate.Uncounted.Len() > 0) && !opens:
 		if p.Mode != v1alpha1.Enforce || before.Enforced == nil || before.Enforced.Hash != p.Hash {
 			return before.Enforced
 		}
@@ -122,7 +122,7 @@ func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionP
 	due := v1alpha1.ApprovalCounts{Now: v.statsOf(p).Due.Now, Week: v.statsOf(p).Due.Week}
 	if p.Gate != nil {
 		waiting := changeIn(v.waiting(p), p.Gate.Namespaces).AllDue
-		due.Now, due.Week = due.Now-waiting.Now, due.Week-waiting.Week
+		due.Now, due.Week = max(0, due.Now-waiting.Now), max(0, due.Week-waiting.Week)
 	}
 	return &v1alpha1.EnforcedCount{
 		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due, Approvals: p.Approvals,

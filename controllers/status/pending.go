@@ -18,7 +18,8 @@ import (
 // settle returns the namespaces that need not wait any more, and what waits for approval, once all objects are counted. The
 // pending approval in the status stays as long as nothing changes in its namespaces, so that an approval of its hash stays
 // valid. Later changes are counted separately, and are shown afterwards. If all namespaces together exceed the thresholds,
-// those with the fewest objects need not wait while their sum is below: one tenant does not delay the others. The caller must
+// those with the fewest objects need not wait while their sum is below, and that of the others above: one tenant does not delay the
+// others. The caller must
 // not modify the namespaces.
 func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
@@ -52,8 +53,7 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 		return gate.Namespaces, nil // copying or sorting a thousand namespaces for each of a thousand policies takes long
 	}
 	opened = policy.ApprovalScope{}
-	of := changeIn(all, shown)
-	if !exceeds(of) {
+	if len(shown) > 0 && !exceeds(changeIn(all, gate.Namespaces.Among(before.Namespaces, gate.Namespaces.Since()))) { // also those that have changed since then
 		maps.Copy(opened, shown)
 		shown = nil
 	}
@@ -65,16 +65,19 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 		alone := policy.ApprovalScope{namespace: later[namespace]}
 		more := changeIn(all, alone)
 		sum.Week += more.Week
-		wasShown := len(shown) > 0 && slices.Contains(before.Namespaces, namespace) // otherwise one after the other would change and open
-		if more.Week == 0 || !wasShown && !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
+		others := policy.ChangeCount{Selected: rest.Selected, Week: rest.Week - sum.Week}
+		switch {
+		case len(shown) > 0 && slices.Contains(before.Namespaces, namespace): // otherwise one after the other would change and open
+			maps.Copy(left, alone)
+		case more.Week == 0, !exceeds(rest), len(shown) == 0 && !exceeds(sum) && exceeds(others): // others alone would open next
 			maps.Copy(opened, alone)
-		} else {
+		default:
 			maps.Copy(left, alone)
 		}
 	}
 	switch {
 	case len(shown) > 0:
-		pending = pendingOf(before.Hash, of, before)
+		pending = pendingOf(before.Hash, changeIn(all, shown), before)
 	case len(left) > 0:
 		names, since := left.Names(), left.Since()
 		pending = pendingOf(p.ScopeHash(names, since), changeIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, SinceTime: &metav1.MicroTime{Time: since}})

@@ -76,7 +76,7 @@ var statusTable = map[string]Mutant{
 	},
 	"approval: the count for the next leader includes what waits": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestLeaderComparesItsFirstCountWithTheOneBefore",
-		Old: "due.Now, due.Week = due.Now-waiting.Now, due.Week-waiting.Week",
+		Old: "due.Now, due.Week = max(0, due.Now-waiting.Now), max(0, due.Week-waiting.Week)",
 		New: "_ = waiting",
 	},
 	"approval: of a first count is for any number": {
@@ -86,8 +86,13 @@ var statusTable = map[string]Mutant{
 	},
 	"approval: namespaces of a shown approval open one by one": {
 		File: "controllers/status/pending.go", Test: "./controllers/status TestApprovalGateOpensByNamespace",
-		Old: "!wasShown && !exceeds(rest)",
-		New: "(wasShown || true) && !exceeds(rest)",
+		Old: "case len(shown) > 0 && slices.Contains(before.Namespaces, namespace):",
+		New: "case false:",
+	},
+	"approval: of two halves, the second opens after the first": {
+		File: "controllers/status/pending.go", Test: "./controllers/status TestApprovalGateOpensByNamespace",
+		Old: "!exceeds(sum) && exceeds(others):",
+		New: "!exceeds(sum) && others.Week >= 0:",
 	},
 	"approval: a first count releases what it did not count": {
 		File: "controllers/policyset/gates.go", Test: "./controllers/policyset TestEarlierNumberApprovesNoLaterChange",

@@ -44,16 +44,27 @@ type Follower struct {
 
 // outage is a time in which no watch could be opened, although lists may have succeeded.
 type outage struct {
-	over time.Time // zero while it lasts
+	began time.Time // of the first request, which may still be retried
+	over  time.Time // zero while it lasts
 }
 
-// caughtUpAfter is how long after an outage the watch may still send earlier changes.
-const caughtUpAfter = 5 * time.Second
+const (
+	// opensWithin is how long it may take to open a watch.
+	opensWithin = time.Second
+	// caughtUpAfter is how long after an outage the watch may still send earlier changes.
+	caughtUpAfter = 5 * time.Second
+)
 
 // Interrupted reports whether earlier changes may be missing because no watch could be opened, now or a few seconds ago.
 func (f *Follower) Interrupted() bool {
-	last := f.outage.Load()
-	return last != nil && (last.over.IsZero() || f.Clock.Since(last.over) < caughtUpAfter)
+	switch last := f.outage.Load(); {
+	case last == nil:
+		return false
+	case last.over.IsZero():
+		return f.Clock.Since(last.began) > opensWithin
+	default:
+		return f.Clock.Since(last.over) < caughtUpAfter
+	}
 }
 
 // Reached reports whether the store has all changes up to a resourceVersion.
@@ -102,11 +113,21 @@ func (f *Follower) newReflector(logger logr.Logger, pages inPages) *cache.Reflec
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			f.watches.Add(1)
+			before := f.outage.Load()
+			now := before
+			if before == nil || !before.over.IsZero() {
+				now = &outage{began: f.Clock.Now()}
+				f.outage.Store(now)
+			}
 			w, err := f.ListerWatcher.WatchWithContext(ctx, options)
-			if last := f.outage.Load(); err != nil {
-				f.outage.Store(&outage{})
-			} else if last != nil && last.over.IsZero() {
-				f.outage.Store(&outage{over: f.Clock.Now()})
+			switch {
+			case err != nil:
+			case f.Interrupted():
+				f.outage.Store(&outage{began: now.began, over: f.Clock.Now()})
+			case before == now:
+				f.outage.Store(nil)
+			default:
+				f.outage.Store(before)
 			}
 			return w, err
 		},

@@ -16,7 +16,8 @@ var (
 )
 
 // stillTooFull checks the disk usage right before an image is removed to free disk space. Earlier removals may have freed
-// enough since the last measurement. Images above the capacity in the spec of the rule are removed in any case.
+// enough since the last measurement. If the rule
+// has a capacity that keeps as few images, the usage does not matter.
 func (n *Node) stillTooFull(w policy.DeletePermit) error {
 	rule := w.Rule()
 	own := rule.Spec.Capacity

@@ -29,7 +29,7 @@ const (
 )
 
 // MarkAgain is after how long TakeDue hands over a subject again that needs a mark, if it still has none.
-const MarkAgain = 10 * time.Minute
+const MarkAgain = time.Hour
 
 // takeAtMost limits how long TakeDue locks the index.
 const takeAtMost = 512

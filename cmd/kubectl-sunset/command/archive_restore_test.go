@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/expect"
+)
+
+func TestArchiveRestore(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	const job = "/apis/batch/v1/namespaces/dev/jobs/report"
+	wants(t, s.run(t, "", "archive", "restore", "job/report"), command.ExitOK, "Job.batch/dev/report would be restored\n", "  spec.suspend is true",
+		"1 of its dependents are only in the record", "1 object would be restored (dry run)")
+	for _, path := range s.created {
+		if !strings.HasPrefix(path, "/apis/batch/v1/namespaces/dev/jobs?All ") {
+			t.Errorf("a dry run created %s", path)
+		}
+	}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--diff"), command.ExitOK, "--- archived/Job/report\n+++ restored/Job/report\n", "-  uid: u1\n", "+    sunset-k8s.io/hold: ", "+    sunset-k8s.io/restored-from: history/segments/", "+  suspend: true\n")
+
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitOK, "Job.batch/dev/report restored\n", "1 object restored. Each has a hold")
+	restored := s.object(t, job)
+	suspended, _, _ := unstructured.NestedBool(restored.Object, "spec", "suspend")
+	if !suspended || restored.GetUID() != "" || restored.GetAnnotations()["sunset-k8s.io/restored-uid"] != "u1" {
+		t.Errorf("restored: %v", restored.Object)
+	}
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/prod/secrets": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "NotFound") }}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report not restored: an object of this name exists",
+		"Job.batch/dev/mail restored", "Secret/prod/token not restored: the server could not find",
+		`Widget.example.com/w not restored: no matches for kind "Widget" in version "example.com/v1"; ensure that its CustomResourceDefinition is installed`,
+		"1 object restored, 3 not")
+	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
+	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+}
+
+// TestArchiveRestoreNamespace: a dry run of a namespace also shows its objects, although the API server cannot check them yet. An object
+// whose owner cannot be created is not created.
+func TestArchiveRestoreNamespace(t *testing.T) {
+	url := newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"new","uid":"u1","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owner","namespace":"new","uid":"u2","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"new","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"owner","uid":"u2"}]}}`},
+	})
+	s := newArchiveServer(t, url)
+	missing := func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "NotFound") }
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/new/secrets": missing}
+	wants(t, s.run(t, "", "archive", "restore", "-n", "new"), command.ExitOK, "Namespace/new would be", "Secret/new/owner would be", "Secret/new/owned would be")
+	wants(t, s.run(t, "", "archive", "restore", "-n", "new", "--yes"), command.ExitFindings, "Namespace/new restored",
+		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
+}
+
+// TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
+// API server cannot check the objects yet.
+func TestArchiveRestoreDefinition(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com","uid":"u2","resourceVersion":"5"},
+			"spec":{"group":"example.com","names":{"kind":"Widget"},"versions":[{"name":"v1","subresources":{}}]}}`},
+		{object: `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","uid":"u3","resourceVersion":"5"}}`},
+	}))
+	s.serve("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
+	s.proxied = map[string]http.HandlerFunc{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("dryRun") == "" {
+			s.serve("example.com", "widgets", "Widget")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitFindings,
+		"CustomResourceDefinition.apiextensions.k8s.io/widgets.example.com would be restored\n", "Widget.example.com/w would be restored\n",
+		`Gadget.example.com/g not restored: no matches for kind "Gadget"`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings,
+		"CustomResourceDefinition.apiextensions.k8s.io/widgets.example.com restored\n", "Widget.example.com/w restored\n", "2 objects restored, 1 not")
+}
+
+// serve adds a group with one cluster-scoped kind to the discovery documents.
+func (s *apiServer) serve(group, resource, kind string) {
+	s.pages["/apis"] = []string{strings.Replace(s.pages["/apis"][0], `"groups":[`, fmt.Sprintf(
+		`"groups":[{"name":%[1]q,"versions":[{"groupVersion":"%[1]s/v1","version":"v1"}],"preferredVersion":{"groupVersion":"%[1]s/v1","version":"v1"}},`, group), 1)}
+	s.store("/apis/"+group+"/v1", fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"%s/v1","resources":[
+		{"name":%q,"kind":%q,"namespaced":false,"verbs":["create","list","patch"]}]}`, group, resource, kind))
+}
+
+// TestArchiveRestoreOwner: a reference to an owner that the user may not get is removed. If it cannot be found out for another reason
+// whether an owner exists, nothing is restored.
+func TestArchiveRestoreOwner(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"u2"}]}}`},
+	}))
+	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitError, "find out whether Job.batch/dev/owner exists")
+	expect.Equal(t, "created", 0, len(s.created))
+	s.store(owner, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "owner reference removed: Job owner with UID u2 does not exist, or you have no permission to get it")
+	s.store(owner, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2"}}`)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored")
+	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
+}
+
+// TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
+func TestArchiveRestorePruned(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	var created []string
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		created = append(created, r.URL.Query().Get("dryRun")+" "+r.URL.Query().Get("fieldValidation"))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.Replace(string(sent), `"suspend":true`, `"other":1`, 1))
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings, "not restored: the API server would not keep spec.suspend: true")
+	expect.Equal(t, "requests", []string{"All Strict"}, created)
+}

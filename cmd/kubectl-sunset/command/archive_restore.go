@@ -58,11 +58,14 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	uids := map[audit.Object]types.UID{}
 	steps := restore.Plan(records, func(name audit.Object) types.UID {
 		if _, known := uids[name]; !known {
+			uids[name] = ""
 			object, failure := c.Live(ctx, name)
 			if failure != nil && !apierrors.IsForbidden(failure) {
 				err = fmt.Errorf("find out whether %s exists: %w", name, failure)
 			}
-			uids[name] = object.GetUID()
+			if object.GetDeletionTimestamp() == nil {
+				uids[name] = object.GetUID()
+			}
 		}
 		return uids[name]
 	}, r.options)

@@ -146,7 +146,7 @@ func (s *Step) unbind(live Live) {
 		s.note("PersistentVolume %s exists and names the deleted claim. To bind it, remove its field spec.claimRef.uid", volume)
 	case kind == claims && volume != "":
 		s.remove("spec", "volumeName")
-		s.note("PersistentVolume %s does not exist, or you have no permission to get it: the claim gets a new, empty volume; the archive does not have the data", volume)
+		s.note("PersistentVolume %s does not exist, is being deleted, or you have no permission to get it: the claim gets a new, empty volume; the archive does not have the data", volume)
 	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
 		s.remove("spec", "clusterIP")
 		s.remove("spec", "clusterIPs")

@@ -31,7 +31,7 @@ func (p *planner) setOwners(s *Step) {
 			kept = append(kept, o)
 			s.note("owner %s %s: its UID after it was restored", o.Kind, o.Name)
 		default:
-			s.note("owner reference removed: %s %s with UID %s does not exist, or you have no permission to get it", o.Kind, o.Name, o.UID)
+			s.note("owner reference removed: %s %s with UID %s does not exist, is being deleted, or you have no permission to get it", o.Kind, o.Name, o.UID)
 		}
 	}
 	s.Object.SetOwnerReferences(kept)

@@ -50,8 +50,8 @@ type Step struct {
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
-// Live returns the UID of the object of the cluster with a name; empty if there is none, or the user has no permission to get it. The
-// namespace of a cluster-scoped object does not matter.
+// Live returns the UID of the object of the cluster with a name; empty if there is none, it is being deleted, or the user has no
+// permission to get it. The namespace of a cluster-scoped object does not matter.
 type Live func(name audit.Object) types.UID
 
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions, other

@@ -111,16 +111,23 @@ func TestArchiveRestoreOwner(t *testing.T) {
 	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
 }
 
-// TestArchiveRestorePruned: an object is not created if the API server would drop the field that keeps it from running.
-func TestArchiveRestorePruned(t *testing.T) {
+// TestArchiveRestoreUnconfirmed: an object is not created if the API server would drop the field that keeps it from running, or would
+// put it into a queue of Kueue.
+func TestArchiveRestoreUnconfirmed(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
 	var created []string
+	change := strings.NewReplacer(`"suspend":true`, `"other":1`)
 	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
 		sent, _ := io.ReadAll(r.Body)
 		created = append(created, r.URL.Query().Get("dryRun")+" "+r.URL.Query().Get("fieldValidation"))
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, strings.Replace(string(sent), `"suspend":true`, `"other":1`, 1))
+		fmt.Fprint(w, change.Replace(string(sent)))
 	}}
 	wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings, "not restored: the API server would not keep spec.suspend: true")
-	expect.Equal(t, "requests", []string{"All Strict"}, created)
+	for _, field := range []string{"labels", "annotations"} {
+		change = strings.NewReplacer(`"`+field+`":{`, `"`+field+`":{"kueue.x-k8s.io/queue-name":"default",`)
+		wants(t, s.run(t, "", "archive", "restore", "job/report", "--yes"), command.ExitFindings,
+			"not restored: the API server would set kueue.x-k8s.io/queue-name: default, so that Kueue could run the object again; delete LocalQueue default")
+	}
+	expect.Equal(t, "requests", []string{"All Strict", "All Strict", "All Strict"}, created)
 }

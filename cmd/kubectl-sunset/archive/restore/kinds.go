@@ -89,7 +89,7 @@ func (s *Step) stop() {
 		return
 	}
 	s.note("%s is %v, so that it does not run again", stop.path, stop.value)
-	if queue := cmp.Or(s.Object.GetLabels()[queueName], s.Object.GetAnnotations()[queueName]); queue != "" {
+	if queue := queueOf(s.Object); queue != "" {
 		s.remove("metadata", "labels", queueName)
 		s.remove("metadata", "annotations", queueName)
 		s.note("%s removed, so that Kueue does not start it; the queue was %s", queueName, queue)
@@ -105,18 +105,29 @@ func (s *Step) stop() {
 	}
 }
 
+// queueOf returns the queue from which Kueue starts an object; empty if there is none.
+func queueOf(o *unstructured.Unstructured) string {
+	return cmp.Or(o.GetLabels()[queueName], o.GetAnnotations()[queueName])
+}
+
 // RunsToCompletion reports whether the object would run again without a field that keeps it from running.
 func (s *Step) RunsToCompletion() bool {
 	_, ok := stopped[s.Name.GroupKind()]
 	return ok
 }
 
-// Confirm returns an error if an object, as the API server would create it, lacks the field that keeps it from running again. A
-// cluster with another definition of the kind may drop the field.
+// Confirm returns an error if an object, as the API server would create it, could run again: it lacks the field that keeps it from
+// running, or it is in a queue of Kueue. Another definition of the kind may drop the field, and a webhook may set the queue.
 func (s *Step) Confirm(answer *unstructured.Unstructured) error {
 	stop, ok := stopped[s.Name.GroupKind()]
-	if value, _, _ := unstructured.NestedFieldNoCopy(answer.Object, strings.Split(stop.path, ".")...); ok && value != stop.value {
+	if !ok {
+		return nil
+	}
+	if value, _, _ := unstructured.NestedFieldNoCopy(answer.Object, strings.Split(stop.path, ".")...); value != stop.value {
 		return fmt.Errorf("the API server would not keep %s: %v, so that the object would run again; install a version of its CustomResourceDefinition that has the field", stop.path, stop.value)
+	}
+	if queue := queueOf(answer); queue != "" {
+		return fmt.Errorf("the API server would set %s: %s, so that Kueue could run the object again; delete LocalQueue %[2]s of the namespace first, or restore the object into a cluster without it", queueName, queue)
 	}
 	return nil
 }

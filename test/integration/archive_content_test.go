@@ -237,7 +237,7 @@ func TestDefinitionAndItsObjectsComeBackTogether(t *testing.T) {
 	expect.NoError(t, w.Delete(t.Context(), definition))
 	w.gone(definition)
 
-	restore := []string{"archive", "restore", "--url", s.URL(""), "--finished"}
+	restore := []string{"archive", "restore", "--url", s.URL(""), "-A", "--finished"}
 	expect.NoError(t, contains(w.plugin(restore...), "2 objects would be restored"))
 	expect.NoError(t, contains(w.plugin(append(restore, "--yes")...), "2 objects restored"))
 	w.stays(0, definition, build)

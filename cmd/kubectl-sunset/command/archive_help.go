@@ -94,10 +94,10 @@ restored object has a hold, and annotations that name its record. The text names
 restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
-archived; or everything that a policy deleted, with --policy, --since and --until. Namespaces,
-CustomResourceDefinitions and owners come first. The cluster must serve the kinds of the objects, unless the command
-restores their CustomResourceDefinitions too. You need permission to create the objects, also for a dry run, and to get
-their owners.` + archiveSelectionHelp
+archived; or everything that a policy deleted, with --policy, --since and --until. With --url, it restores nothing
+without a selection; -A selects the whole archive. Namespaces, CustomResourceDefinitions and owners come first. The
+cluster must serve the kinds of the objects, unless the command restores their CustomResourceDefinitions too. You need
+permission to create the objects, also for a dry run, and to get their owners.` + archiveSelectionHelp
 
 const archiveRestoreExamples = `  # What would come back?
   kubectl sunset archive restore job/report -n team-a

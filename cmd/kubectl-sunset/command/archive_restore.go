@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +40,19 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	flags.BoolVar(&r.options.Redacted, "redacted", false, "restore objects although values were redacted and are not in the archive")
 	flags.BoolVar(&r.options.Finished, "finished", false, "restore custom resources that ran to completion, although their controllers may run them again")
 	flags.BoolVar(&r.options.Finalizers, "finalizers", false, "restore finalizers too, although an object is never deleted if no controller removes them")
+	c.Args = func(_ *cobra.Command, args []string) error { return r.requireSelection(args) }
 	return r.complete(c, r.run)
+}
+
+// requireSelection returns an error if the command would restore the whole archive at a URL, although the user did not ask for that: it
+// may be the archive of another cluster.
+func (r *archiveRestore) requireSelection(args []string) error {
+	isSelected := len(args) > 0 || r.allNamespaces || !r.since.time.IsZero() || !r.until.time.IsZero() ||
+		r.namespace != "" || r.labels != "" || r.selection.Policy != "" || r.selection.UID != "" || r.condition != ""
+	if r.url != "" && !isSelected {
+		return errors.New("with --url, choose what to restore: objects such as job/report, -n, -l, --policy, --uid, --cel, --since or --until; -A restores the whole archive")
+	}
+	return nil
 }
 
 func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {

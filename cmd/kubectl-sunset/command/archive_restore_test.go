@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,21 @@ func TestArchiveRestoreOwner(t *testing.T) {
 	s.store(owner, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2"}}`)
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored")
 	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
+}
+
+// TestArchiveRestoreURL: of the archive at a URL, the command restores only what the user selects.
+func TestArchiveRestoreURL(t *testing.T) {
+	url := newArchived(t)
+	s := newArchiveServer(t, url)
+	for _, args := range [][]string{{}, {"--kept"}, {"--policy", ""}} {
+		wants(t, s.run(t, "", "archive", append([]string{"restore", "--yes", "--url", url}, args...)...), command.ExitError, "with --url, choose what to restore", "-A restores the whole archive")
+	}
+	for _, args := range []string{"job/mail", "-A -l team=x", "-n prod", "-l team=a", "--policy batch", "--uid u2", "--cel record.uid=='u2'", "--since 3d", "--until 1d"} {
+		if got := s.run(t, "", "archive", append([]string{"restore", "--url", url}, strings.Fields(args)...)...); got.code == command.ExitError {
+			t.Errorf("%s: %s", args, got.err)
+		}
+	}
+	expect.Equal(t, "created", "", strings.Join(slices.DeleteFunc(s.created, func(path string) bool { return strings.Contains(path, "?All ") }), ", "))
 }
 
 // TestArchiveRestoreUnconfirmed: an object is not created if the API server would drop the field that keeps it from running, or would

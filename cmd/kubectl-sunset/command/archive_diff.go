@@ -6,12 +6,14 @@ import (
 	"context"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -73,15 +75,18 @@ func newest(entries []archive.Entry) []archive.Entry {
 	})
 }
 
-// writeDifference writes how an object differs from an archived one, and whether it does.
+// writeDifference writes how an object differs from an archived one, and whether it does. It masks the values of Secrets.
 func writeDifference(w io.Writer, side string, archived, object *unstructured.Unstructured) (differs bool, err error) {
 	name := archived.GetKind() + "/" + archived.GetName()
+	archived, object = archived.DeepCopy(), object.DeepCopy()
+	if archived.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		maskSecret(archived, object)
+	}
 	var lines [2][]string
 	for i, o := range []*unstructured.Unstructured{archived, object} {
 		if len(o.Object) == 0 {
 			continue
 		}
-		o = o.DeepCopy()
 		o.SetManagedFields(nil)
 		text, err := yaml.Marshal(o.Object)
 		if err != nil {
@@ -96,4 +101,33 @@ func writeDifference(w io.Writer, side string, archived, object *unstructured.Un
 		_, err = io.WriteString(w, text)
 	}
 	return text != "", err
+}
+
+// masked replaces a value of a Secret, as in kubectl diff.
+const masked = "***"
+
+// maskSecret masks the values in two versions of a Secret, and the copy of them that kubectl apply keeps. Values that differ still differ.
+func maskSecret(before, after *unstructured.Unstructured) {
+	for _, path := range [][]string{{"data"}, {"stringData"}, {"metadata", "annotations"}} {
+		was, _, _ := unstructured.NestedMap(before.Object, path...)
+		is, _, _ := unstructured.NestedMap(after.Object, path...)
+		mask(before, path, is, masked+" (before)")
+		mask(after, path, was, masked+" (after)")
+	}
+}
+
+// mask masks the values of a field. Those that differ in the other version become different.
+func mask(o *unstructured.Unstructured, path []string, other map[string]any, different string) {
+	values, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+	fields, _ := values.(map[string]any)
+	for key, value := range fields {
+		theirs, inBoth := other[key]
+		switch {
+		case path[0] == "metadata" && key != corev1.LastAppliedConfigAnnotation:
+		case inBoth && !reflect.DeepEqual(value, theirs):
+			fields[key] = different
+		default:
+			fields[key] = masked
+		}
+	}
 }

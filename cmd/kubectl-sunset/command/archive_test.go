@@ -5,6 +5,8 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,6 +216,28 @@ func TestArchiveDiff(t *testing.T) {
 	s.store("/api/v1/namespaces/prod/secrets/token", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"6"}}`)
 	s.list("/api/v1/namespaces/prod/secrets", "v1", "Secret", []string{`{"metadata":{"name":"token"}}`})
 	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-  resourceVersion: \"5\"\n+  resourceVersion: \"6\"\n")
+}
+
+// TestDifferenceOfSecrets: no difference shows a value of a Secret.
+func TestDifferenceOfSecrets(t *testing.T) {
+	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"dev","uid":"u1","resourceVersion":"5",
+		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{stringData: c2FtZQ==}"}},"data":{"a":"c2FtZQ==","b":"b25l","c":"Z29uZQ=="}}`
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{{object: secret}}))
+	const masked = "-  a: '***'\n-  b: '***'\n-  c: '***'\n"
+	missing := s.run(t, "", "archive", "diff", "secret/s")
+	wants(t, missing, command.ExitFindings, masked)
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/dev/secrets": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.NewReplacer("b25l", "dHdv", `"c":"Z29uZQ=="`, `"d":"bmV3"`, "{stringData", "{data").Replace(string(sent)))
+	}}
+	restored := s.run(t, "", "archive", "restore", "secret/s", "--diff", "--yes")
+	wants(t, restored, command.ExitOK, "   a: '***'\n-  b: '*** (before)'\n-  c: '***'\n+  b: '*** (after)'\n+  d: '***'\n", "last-applied-configuration: '*** (before)'")
+	for _, value := range []string{"c2FtZQ==", "b25l", "Z29uZQ==", "dHdv", "bmV3"} {
+		if strings.Contains(missing.out+restored.out, value) {
+			t.Errorf("a difference shows %s:\n%s%s", value, missing.out, restored.out)
+		}
+	}
 }
 
 // TestArchiveChoice: the only RetentionArchive of the cluster is the default.

@@ -22,6 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -269,7 +270,7 @@ func (b *change) describe(w io.Writer) {
 			names[i] = strings.TrimPrefix(s.Namespace+"/"+s.Name, "/")
 		}
 		if len(names) > 0 {
-			fmt.Fprintf(w, "soonest:       rule %s: %s\n", r.Name, strings.Join(names, ", "))
+			fmt.Fprintf(w, "soonest:       rule %s: %s\n", r.Name, text.Escape(strings.Join(names, ", ")))
 		}
 	}
 	fmt.Fprintln(w, "all objects:   kubectl sunset preview")

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
@@ -77,7 +78,7 @@ func newest(entries []archive.Entry) []archive.Entry {
 
 // writeDifference writes how an object differs from an archived one, and whether it does. It masks the values of Secrets.
 func writeDifference(w io.Writer, side string, archived, object *unstructured.Unstructured) (differs bool, err error) {
-	name := archived.GetKind() + "/" + archived.GetName()
+	name := text.Escape(archived.GetKind() + "/" + archived.GetName())
 	archived, object = archived.DeepCopy(), object.DeepCopy()
 	if archived.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		maskSecret(archived, object)
@@ -88,19 +89,19 @@ func writeDifference(w io.Writer, side string, archived, object *unstructured.Un
 			continue
 		}
 		o.SetManagedFields(nil)
-		text, err := yaml.Marshal(o.Object)
+		manifest, err := yaml.Marshal(o.Object)
 		if err != nil {
 			return false, err
 		}
-		lines[i] = difflib.SplitLines(string(text))
+		lines[i] = difflib.SplitLines(string(manifest))
 	}
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+	difference, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: lines[0], B: lines[1], FromFile: "archived/" + name, ToFile: side + "/" + name, Context: 3,
 	})
 	if err == nil {
-		_, err = io.WriteString(w, text)
+		_, err = io.WriteString(w, difference)
 	}
-	return text != "", err
+	return difference != "", err
 }
 
 // masked replaces a value of a Secret, as in kubectl diff.

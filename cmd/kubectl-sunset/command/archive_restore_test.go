@@ -127,6 +127,27 @@ func TestArchiveRestoreURL(t *testing.T) {
 	expect.Equal(t, "created", "", strings.Join(slices.DeleteFunc(s.created, func(path string) bool { return strings.Contains(path, "?All ") }), ", "))
 }
 
+// TestEscapedNames: names with control characters, as the API server permits for ClusterRoles, do not control the terminal.
+func TestEscapedNames(t *testing.T) {
+	url := newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a\u001b[2K","uid":"u1","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b\u001b[2K","uid":"u2"}]}}`},
+	})
+	s := newArchiveServer(t, url)
+	role := "clusterrole/a\x1b[2K"
+	for _, got := range []ran{
+		s.run(t, "", "archive", "ls", "-A"),
+		s.run(t, "", "archive", "diff", role),
+		s.run(t, "", "archive", "restore", role),
+		s.run(t, "", "who", role, "--url", url),
+		s.run(t, "", "validate", "-f", "a\x1b[2K"),
+	} {
+		if all := got.out + got.err; strings.Contains(all, "\x1b") || !strings.Contains(all, "a^[[2K") {
+			t.Errorf("%q", all)
+		}
+	}
+}
+
 // TestArchiveRestoreUnconfirmed: an object is not created if the API server would drop the field that keeps it from running, or would
 // put it into a queue of Kueue.
 func TestArchiveRestoreUnconfirmed(t *testing.T) {

@@ -46,7 +46,7 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 	style := text.StyleOf(w)
 	fmt.Fprintf(w, "%s, %s, %s, %d bytes\n", preview.Count(v.Segments, "segment"), preview.Count(v.Records, "record"), preview.Count(v.IndexObjects, "index object"), v.Bytes)
 	for _, problem := range v.Damaged {
-		fmt.Fprintf(w, "%s %s\n", style.Bad("damaged:"), problem)
+		fmt.Fprintf(w, "%s %s\n", style.Bad("damaged:"), text.Escape(problem.Error()))
 	}
 	for _, segment := range v.Missing {
 		fmt.Fprintf(w, "%s segment %q: the index has its records, but the store does not have it; restore it from a copy of the bucket\n", style.Bad("missing:"), segment)

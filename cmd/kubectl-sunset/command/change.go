@@ -18,6 +18,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 )
 
 // changeCommand patches objects one by one. If it cannot change an object, it continues with the others.
@@ -78,7 +80,7 @@ func (o *changeCommand) run(ctx context.Context, find genericclioptions.Resource
 		found++
 		if err := o.change(info, printer); err != nil {
 			failed = true
-			fmt.Fprintf(o.streams.ErrOut, "%s: %v\n", info.ObjectName(), err)
+			fmt.Fprintf(o.streams.ErrOut, "%s\n", text.Escape(fmt.Sprintf("%s: %v", info.ObjectName(), err)))
 		}
 		return ctx.Err()
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/status"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -148,7 +149,9 @@ func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster,
 // notes writes messages that are neither results nor errors.
 type notes struct{ w io.Writer }
 
-func (n notes) note(format string, args ...any) { fmt.Fprintf(n.w, "note: "+format+"\n", args...) }
+func (n notes) note(format string, args ...any) {
+	fmt.Fprintln(n.w, "note: "+text.Escape(fmt.Sprintf(format, args...)))
+}
 
 func (n notes) all(said []string) {
 	for _, text := range said {

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
@@ -117,7 +116,7 @@ func cell(path *jsonpath.JSONPath, row any) string {
 	var texts []string
 	for _, values := range found {
 		for _, value := range values {
-			texts = append(texts, printers.EscapeTerminal(fmt.Sprint(value.Interface())))
+			texts = append(texts, fmt.Sprint(value.Interface()))
 		}
 	}
 	if err != nil || len(texts) == 0 {

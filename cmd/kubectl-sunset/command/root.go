@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
@@ -35,7 +36,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	case errors.Is(err, errFindings):
 		return ExitFindings
 	default:
-		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		fmt.Fprintf(streams.ErrOut, "error: %s\n", text.Escape(err.Error()))
 		return ExitError
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -87,8 +88,8 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 		}
 	}
 	u.progress.Stop()
-	for _, text := range all.Errors {
-		fmt.Fprintln(u.streams.ErrOut, text)
+	for _, failure := range all.Errors {
+		fmt.Fprintln(u.streams.ErrOut, text.Escape(failure))
 	}
 	if err := u.output.print(u.streams.Out, all, all.writeText, u.names...); err != nil {
 		return err

@@ -70,6 +70,9 @@ func cellsOf(all []Expression) []cell {
 			cells = append(cells, cell{4 + 2*p.Depth, p.Text, gave(p.Value, p.Err, p.Skipped, hasFailure(e.Parts[i+1:], p.Depth+1, p.Err))})
 		}
 	}
+	for i := range cells {
+		cells[i].text, cells[i].value = text.Escape(cells[i].text), text.Escape(cells[i].value)
+	}
 	return cells
 }
 

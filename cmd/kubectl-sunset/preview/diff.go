@@ -79,7 +79,7 @@ func writeDiffOf(w io.Writer, style text.Style, changes []Change, at time.Time) 
 		slices.SortStableFunc(found, func(a, b *Change) int { return whenChanged(a).Compare(whenChanged(b)) })
 		fmt.Fprintf(w, "  %s: %d\n", groups[g].paint(style, groups[g].title), len(found))
 		for _, c := range found[:min(len(found), changesShown)] {
-			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, c.Name, c.After.Text(at), c.Before.Text(at))
+			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, text.Escape(c.Name), c.After.Text(at), c.Before.Text(at))
 		}
 		if more := len(found) - changesShown; more > 0 {
 			fmt.Fprintf(w, "    and %d more\n", more)

@@ -124,7 +124,7 @@ func writeFailures(w io.Writer, style text.Style, all []Failure) error {
 	}
 	fmt.Fprintf(w, "\n%s:\n", style.Bad(Count(len(all), "error")))
 	for _, f := range all[:min(len(all), failuresShown)] {
-		fmt.Fprintf(w, "  %s\n", f.inFull())
+		fmt.Fprintf(w, "  %s\n", text.Escape(f.inFull()))
 	}
 	if more := len(all) - failuresShown; more > 0 {
 		fmt.Fprintf(w, "  and %d more; use -o json to see all\n", more)

@@ -56,12 +56,13 @@ func (s Style) paint(color, text string) string {
 }
 
 // Wrap breaks text at spaces into lines of at most Width columns. It indents the first line by first, and the others by rest. It
-// does not break words.
+// does not break words, and escapes them.
 func (s Style) Wrap(text string, first, rest int) []string {
 	var lines []string
 	line := strings.Repeat(" ", first)
 	empty := true
 	for word := range strings.FieldsSeq(text) {
+		word = Escape(word)
 		if !empty && Columns(line)+1+Columns(word) > s.Width {
 			lines = append(lines, line)
 			line, empty = strings.Repeat(" ", rest), true

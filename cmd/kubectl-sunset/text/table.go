@@ -12,7 +12,7 @@ import (
 // gap separates columns.
 const gap = "   "
 
-// Table writes rows in columns. Each column is as wide as its widest cell so far.
+// Table writes rows in columns. Each column is as wide as its widest cell so far. Cells are escaped.
 type Table struct {
 	// Paint returns a cell of a column in color; nil for no colors.
 	Paint func(column int, cell string) string
@@ -57,7 +57,7 @@ func (t *Table) Append(w io.Writer, cells []string) error {
 
 func (t *Table) measure(cells []string) {
 	for c, cell := range cells {
-		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(cell))
+		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(Escape(cell)))
 	}
 }
 
@@ -68,6 +68,7 @@ func (t *Table) aligned(cells []string, paint func(int, string) string) string {
 		if c > 0 {
 			line.WriteString(gap)
 		}
+		cell = Escape(cell)
 		pad := strings.Repeat(" ", t.widths[c]-utf8.RuneCountInString(cell))
 		if paint != nil && cell != "" {
 			cell = paint(c, cell)

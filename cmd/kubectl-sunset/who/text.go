@@ -9,22 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // WriteText writes a paragraph about each deletion.
 func (r *Report) WriteText(w io.Writer) error {
-	var text strings.Builder
+	var b strings.Builder
 	for _, d := range r.Deletions {
-		d.write(&text)
+		d.write(&b)
 	}
 	if r.ExistsSince != nil {
-		fmt.Fprintf(&text, "An object of this name exists now. It was created at %s.\n", r.ExistsSince.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&b, "An object of this name exists now. It was created at %s.\n", r.ExistsSince.UTC().Format(time.RFC3339))
 	}
 	if len(r.Deletions) == 0 {
-		text.WriteString("No deletion found.\n")
+		b.WriteString("No deletion found.\n")
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, text.Escape(b.String()))
 	return err
 }
 

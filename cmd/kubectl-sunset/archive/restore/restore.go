@@ -209,13 +209,13 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 	n := 0
 	for _, s := range steps {
 		if s.Object == nil {
-			fmt.Fprintf(&b, "%s %s: %s\n", s.Name, style.Warning("not restored"), s.Why)
+			fmt.Fprintf(&b, "%s %s: %s\n", text.Escape(s.Name.String()), style.Warning("not restored"), text.Escape(s.Why))
 			continue
 		}
 		n++
-		fmt.Fprintf(&b, "%s %s\n", s.Name, style.Good(verb))
+		fmt.Fprintf(&b, "%s %s\n", text.Escape(s.Name.String()), style.Good(verb))
 		for _, note := range s.Notes {
-			fmt.Fprintf(&b, "  %s\n", note)
+			fmt.Fprintf(&b, "  %s\n", text.Escape(note))
 		}
 	}
 	fmt.Fprintf(&b, "\n%s %s", preview.Count(n, "object"), verb)

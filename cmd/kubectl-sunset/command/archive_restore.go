@@ -85,8 +85,5 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	if err != nil {
 		return err
 	}
-	if err := r.carryOut(ctx, c, steps); err != nil {
-		return err
-	}
-	return r.print(steps)
+	return r.restore(ctx, c, steps)
 }

@@ -3,9 +3,11 @@
 package command_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +148,26 @@ func TestEscapedNames(t *testing.T) {
 			t.Errorf("%q", all)
 		}
 	}
+}
+
+// TestArchiveRestoreInterrupted: a user who interrupts the command learns what it has created, and what it has not.
+func TestArchiveRestoreInterrupted(t *testing.T) {
+	s := newArchiveServer(t, newArchived(t))
+	self, err := os.FindProcess(os.Getpid())
+	expect.NoError(t, err)
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(sent), `"name":"report"`) {
+			expect.NoError(t, self.Signal(os.Interrupt))
+			<-r.Context().Done()
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(sent))
+		w.Header().Set("Content-Type", "application/json")
+		s.create(w, r)
+	}}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitInterrupted, "Job.batch/dev/mail restored\n",
+		"Job.batch/dev/report not restored: the command was interrupted before\n", "Secret/prod/token not restored: the command was interrupted before\n", "1 object restored, 3 not")
 }
 
 // TestArchiveRestoreUnconfirmed: an object is not created if the API server would drop the field that keeps it from running, or would

@@ -67,10 +67,7 @@ func (r *restoreClaim) run(ctx context.Context, args []string) error {
 	for _, s := range steps {
 		s.Notes = append(s.Notes, "its data is that of "+record.From)
 	}
-	if err := r.carryOut(ctx, c, steps); err != nil {
-		return err
-	}
-	return r.print(steps)
+	return r.restore(ctx, c, steps)
 }
 
 // find finds the VolumeSnapshot of a claim that --from names, or the newest that is ready to use.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -47,9 +50,25 @@ func (r *restorer) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.diff, "diff", false, "show how the objects to create differ from the archived ones")
 }
 
+// restore carries out the steps and prints what it did. A user who interrupts it learns this too, with errInterrupted.
+func (r *restorer) restore(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
+	if r.yes {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	}
+	r.carryOut(ctx, c, steps)
+	err := r.print(steps)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
 // carryOut carries out the steps one after the other; without --yes, the API server only checks the objects. If an object cannot be
-// created, it continues with the others.
-func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) error {
+// created, it continues with the others. After an interrupt, it creates no more.
+func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*restore.Step) {
 	progress := terminal.StartProgress(r.out.ErrOut, "objects checked or restored")
 	defer progress.Stop()
 	for i, s := range steps {
@@ -57,8 +76,8 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		uid, err := r.create(ctx, c, s)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if err != nil && ctx.Err() != nil {
+			err = errInterrupted
 		}
 		if err != nil {
 			s.Refuse(err.Error())
@@ -69,11 +88,14 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 		r.definitions[s.Defines()] = true
 		progress.Set(i + 1)
 	}
-	return nil
 }
 
-// create creates one object with its status, and returns its UID. The API server checks it first.
+// create creates one object with its status, and returns its UID. The API server checks it first. An interrupt does not end the requests
+// that create the object, so that it is known whether the object exists.
 func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	object, err := s.Linked(r.created)
 	if err != nil {
 		return "", err
@@ -82,6 +104,7 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 	if err == nil {
 		err = s.Confirm(answer)
 	}
+	ctx = context.WithoutCancel(ctx)
 	if err == nil && r.yes {
 		answer.Object, err = c.Create(ctx, kind, object.Object, false)
 	}

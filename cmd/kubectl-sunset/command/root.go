@@ -21,10 +21,15 @@ const (
 	ExitOK       = 0
 	ExitFindings = 1 // an invalid policy, an expression that fails, a failing test
 	ExitError    = 2 // wrong usage, a file that cannot be read, a cluster that does not respond
+
+	ExitInterrupted = 130 // as of shells: a signal ended the command, after it has said what it did
 )
 
 // errFindings ends a command that did its work and found a problem. The command has printed the problem.
 var errFindings = errors.New("findings")
+
+// errInterrupted ends a command that a signal has interrupted. The command has printed what it did.
+var errInterrupted = errors.New("the command was interrupted before")
 
 // Run runs the command line and returns the exit code. Commands use now as the present time.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, now time.Time) int {
@@ -35,6 +40,8 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 		return ExitOK
 	case errors.Is(err, errFindings):
 		return ExitFindings
+	case errors.Is(err, errInterrupted):
+		return ExitInterrupted
 	default:
 		fmt.Fprintf(streams.ErrOut, "error: %s\n", text.Escape(err.Error()))
 		return ExitError

@@ -126,6 +126,7 @@ func (c Content) ToRestore(archive string) ([]restore.Record, error) {
 		return []restore.Record{r}, err
 	}
 	all := []restore.Record{r}
+	all[0].Outcome = c.Record.Outcome
 	for _, document := range c.Record.Dependents {
 		if r.Archived, err = c.decode(document); err != nil {
 			return nil, err

@@ -26,6 +26,7 @@ func content() archive.Content {
 				json.RawMessage(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"}}`),
 			},
 			Redacted: append(slices.Clone(redact.Copies), "spec.token"),
+			Outcome:  "Failed",
 		},
 	}
 }
@@ -40,6 +41,7 @@ func TestToRestore(t *testing.T) {
 	}
 	expect.Equal(t, "from", "history/segments/x#3", all[0].From)
 	expect.Equal(t, "left", 2, all[0].Left)
+	expect.Equal(t, "outcomes", "Failed, ", all[0].Outcome+", "+all[1].Outcome)
 	for _, r := range all {
 		expect.Equal(t, "redacted", []string{"spec.token"}, r.Redacted)
 	}

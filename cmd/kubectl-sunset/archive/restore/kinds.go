@@ -165,21 +165,24 @@ func (s *Step) unbind(live Live) {
 	}
 }
 
-// The fields of a status that say that an object of an unknown kind ran to completion, in lower case.
+// The fields of a status that say that an object of an unknown kind ran to completion. Phases and conditions are in lower case.
 var (
-	endTimes      = []string{"completionTime", "completionTimestamp", "finishedAt", "endTime"}
-	endPhases     = []string{"completed", "complete", "succeeded", "failed", "partiallyfailed", "failedvalidation", "error", "finished", "done", "terminated", "aborted"}
+	endTimes   = []string{"completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endedAt", "endTime"}
+	phasePaths = []string{"status.phase", "status.state", "status.state.phase", "status.stage", "status.jobStatus.state"}
+	endPhases  = []string{"completed", "complete", "succeeded", "successful", "failed", "partiallyfailed", "failedvalidation", "error", "inconclusive", "finished", "done",
+		"terminated", "aborted", "cancelled", "canceled", "stopped", "killed", "timedout"}
 	endConditions = []string{"completed", "complete", "succeeded", "failed", "finished"}
 )
 
-// finishedBy returns the field of the status by which an object ran to completion; empty if none says so.
-func finishedBy(object map[string]any) string {
+// finishedBy returns the field of the status, or the outcome of the record, by which an object ran to completion; empty if none says so.
+func (r *Record) finishedBy() string {
+	object := r.Archived.Object
 	for _, name := range endTimes {
 		if value, ok, _ := unstructured.NestedFieldNoCopy(object, "status", name); ok && value != nil && value != "" {
 			return "status." + name
 		}
 	}
-	for _, path := range []string{"status.phase", "status.state", "status.state.phase"} {
+	for _, path := range phasePaths {
 		phase, _, _ := unstructured.NestedString(object, strings.Split(path, ".")...)
 		if slices.Contains(endPhases, strings.ToLower(phase)) {
 			return path + " " + phase
@@ -193,6 +196,9 @@ func finishedBy(object map[string]any) string {
 		if isOver && slices.Contains(endConditions, strings.ToLower(kind)) {
 			return "condition " + kind
 		}
+	}
+	if slices.Contains(endPhases, strings.ToLower(r.Outcome)) {
+		return "outcome " + r.Outcome
 	}
 	return ""
 }

@@ -243,6 +243,31 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanFinished: a custom resource is not restored if its status or its record says that it ran to completion.
+func TestPlanFinished(t *testing.T) {
+	for status, why := range map[string]string{
+		`{phase: Successful}`:                     "status.phase Successful", // AnalysisRun of Argo Rollouts
+		`{phase: Inconclusive}`:                   "status.phase Inconclusive",
+		`{stage: finished}`:                       "status.stage finished", // TestRun of k6
+		`{stage: started}`:                        "",
+		`{jobStatus: {state: CANCELED}}`:          "status.jobStatus.state CANCELED", // FlinkDeployment
+		`{jobStatus: {state: RUNNING}}`:           "",
+		`{state: TimedOut}`:                       "status.state TimedOut",
+		`{completedAt: "2026-01-01T00:00:00Z"}`:   "status.completedAt",
+		`{finishTime: "2026-01-01T00:00:00Z"}`:    "status.finishTime",
+		`{endedAt: "2026-01-01T00:00:00Z"}`:       "status.endedAt",
+		`{phase: Other}, outcome: Failed`:         "outcome Failed",
+		`{phase: Other}, outcome: team/Succeeded`: "",
+	} {
+		r := record(t, `{apiVersion: example.com/v1, kind: Run, metadata: {name: a, namespace: shop, uid: u1}, status: `+status+`}`)
+		r.Outcome, _ = r.Archived.Object["outcome"].(string)
+		s := restore.Plan([]restore.Record{r}, live(nil), restore.Options{BuiltIn: isBuiltIn})[0]
+		if (why == "") != (s.Why == "") || !strings.Contains(s.Why, why) {
+			t.Errorf("%s: %q, want %q", status, s.Why, why)
+		}
+	}
+}
+
 func decoded(t testing.TB, text string) map[string]any {
 	if text == "" {
 		return nil

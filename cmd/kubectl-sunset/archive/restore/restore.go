@@ -23,6 +23,7 @@ import (
 // Record is one archived object to restore: the object of a record of the archive, or one of its dependents.
 type Record struct {
 	Archived   *unstructured.Unstructured // never changed
+	Outcome    string                     // of the archived object, as the rule said; or empty
 	Redacted   []string                   // paths of fields whose values the record lacks, in this object or another one
 	Left       int                        // number of dependents that only the record has, since they are never restored
 	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
@@ -113,8 +114,8 @@ func (p *planner) refuse(s *Step) string {
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
-	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && finishedBy(s.Archived.Object) != "":
-		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", finishedBy(s.Archived.Object))
+	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && s.finishedBy() != "":
+		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", s.finishedBy())
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ import (
 // ApprovalGate is where rules in force wait until their count shows that they delete no more than Approval allows, or until a
 // user approves them. Until then they keep the subjects that they find eligible.
 type ApprovalGate struct {
-	Hash       string           // value that approves the change; with Rules, it is in the status
+	Hash       string           // value that approves the change; with Rules or Recount, that is in the status
 	Namespaces ApprovalScope    // nil means all; otherwise those where the rules wait again
 	Rules      sets.Set[string] // nil means all; otherwise those without a count yet
 	Uncounted  sets.Set[string] // with Namespaces: the rules without a count yet, which wait in all other namespaces too

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Recount is the count of a policy by the previous leader, without namespaces that waited, or as a dry run. If
-// more subjects would have been due at that time, the configuration has changed since then. Subjects that became due later do not
-// count, so that time alone never makes a policy wait, however long no leader ran.
+// Recount is the count of a policy by the previous leader, without namespaces that waited, or as a dry run. If more subjects
+// would have been due at that time, the configuration has changed since then. Subjects that became due later do not count, so
+// that time alone never makes a policy wait, however long no leader ran.
 type Recount struct {
 	Time      time.Time
 	Due, Week int64         // counted at Time: due, and due within 7 days

@@ -18,9 +18,8 @@ import (
 // settle returns the namespaces that need not wait any more, and what waits for approval, once all objects are counted. The
 // pending approval in the status stays as long as nothing changes in its namespaces, so that an approval of its hash stays
 // valid. Later changes are counted separately, and are shown afterwards. If all namespaces together exceed the thresholds,
-// those with the fewest objects need not wait while their sum is below, and that of the others above: one tenant does not delay the
-// others. The caller must
-// not modify the namespaces.
+// those with the fewest objects need not wait while their sum is below, and that of the others above: one tenant does not
+// delay the others. The caller must not modify the namespaces.
 func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.ChangeCount) bool { return p.Approval.Exceeded(b.Week, b.Selected) }

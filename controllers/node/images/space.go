@@ -16,8 +16,7 @@ var (
 )
 
 // stillTooFull checks the disk usage right before an image is removed to free disk space. Earlier removals may have freed
-// enough since the last measurement. If the rule
-// has a capacity that keeps as few images, the usage does not matter.
+// enough since the last measurement. If the rule has a capacity that keeps as few images, the usage does not matter.
 func (n *Node) stillTooFull(w policy.DeletePermit) error {
 	rule := w.Rule()
 	own := rule.Spec.Capacity

@@ -28,7 +28,8 @@ type fake struct {
 	writeError  error                    // although the object may be stored
 	readError   error                    // after half of the bytes
 	deleteError error
-	hide        bool // from listings
+	hide        bool  // from listings
+	listed      error // of each list; nil for none
 }
 
 func newFake() (*fake, *blob.Bucket) {
@@ -69,6 +70,9 @@ func (f *fake) SignedURL(context.Context, string, *driver.SignedURLOptions) (str
 func (f *fake) ListPaged(_ context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.listed != nil {
+		return nil, f.listed
+	}
 	page := &driver.ListPage{}
 	for _, key := range slices.Sorted(maps.Keys(f.objects)) {
 		if strings.HasPrefix(key, o.Prefix) && !f.hide {

@@ -46,18 +46,14 @@ func (s *Store) Read(ctx context.Context, name string) (io.ReadCloser, error) {
 // List yields objects in the order of their names.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[archive.Entry, error] {
 	return func(yield func(archive.Entry, error) bool) {
-		for list := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
-			o, err := list.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(archive.Entry{}, fmt.Errorf("list objects %q: %w", prefix, err))
-				return
-			}
+		objects, failed := s.bucket.List(&blob.ListOptions{Prefix: prefix}).All(ctx)
+		for o := range objects {
 			if !yield(archive.Entry{Name: o.Key, Size: o.Size}, nil) {
 				return
 			}
+		}
+		if err := failed(); err != nil {
+			yield(archive.Entry{}, fmt.Errorf("list objects %q: %w", prefix, err))
 		}
 	}
 }
@@ -117,7 +113,7 @@ func hasBytes(r io.Reader, data []byte) (bool, error) {
 		switch {
 		case !same:
 			return false, nil
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: // a wrapped one is a connection that broke
 			return len(rest) == 0, nil
 		case err != nil:
 			return false, err

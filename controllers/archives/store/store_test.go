@@ -9,11 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 	"google.golang.org/api/googleapi"
 
@@ -141,6 +143,18 @@ func TestList(t *testing.T) {
 		expect.NoError(t, err)
 		break
 	}
+}
+
+// TestListThatBreaks: a connection that the store closes does not end the list.
+func TestListThatBreaks(t *testing.T) {
+	f := &fake{listed: &url.Error{Op: "Get", URL: "http://store", Err: io.EOF}}
+	for _, err := range store.New(blob.NewBucket(f)).List(t.Context(), "") {
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("error %v", err)
+		}
+		return
+	}
+	t.Error("the list is empty, without an error")
 }
 
 func TestDelete(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Recount is the count of a policy by the previous leader, without namespaces that waited, or as a dry run. If more subjects
@@ -14,6 +16,7 @@ import (
 type Recount struct {
 	Time      time.Time
 	Due, Week int64         // counted at Time: due, and due within 7 days
+	Uncounted []string      // rules that could not be counted at Time
 	Besides   ApprovalScope // namespaces that wait for their own approval
 }
 
@@ -66,9 +69,14 @@ func (r *Recount) of(c *comparison, policy []Evaluation) ChangeCount {
 	return b
 }
 
-// More is by how much the count of this leader exceeds the earlier count, at the time of the earlier count.
-func (r *Recount) More(b ChangeCount) ChangeCount {
-	more := ChangeCount{Selected: b.Selected, Due: max(0, b.Due-b.Newcomers-r.Due)}
-	more.Week = max(more.Due, b.Week-b.Newcomers-r.Week)
+// More is by how much the count of this leader exceeds the earlier count, at the time of the earlier count. If this leader cannot
+// count a rule that was counted then, it is unknown how many of the earlier subjects were due by the other rules: everything counts.
+func (r *Recount) More(b ChangeCount, uncounted []string) ChangeCount {
+	due, week := r.Due, r.Week
+	if !sets.New(r.Uncounted...).HasAll(uncounted...) {
+		due, week = 0, 0
+	}
+	more := ChangeCount{Selected: b.Selected, Due: max(0, b.Due-b.Newcomers-due)}
+	more.Week = max(more.Due, b.Week-b.Newcomers-week)
 	return more
 }

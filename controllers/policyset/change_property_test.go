@@ -178,7 +178,7 @@ func (all objects) waits(l *harness, policies ...*policy.Policy) int64 {
 		switch b := all.count(l, p.Name); {
 		case p.Gate == nil:
 		case p.Gate.Recount != nil:
-			most = max(most, p.Gate.Recount.More(b).Week)
+			most = max(most, p.Gate.Recount.More(b, nil).Week)
 		default:
 			most = max(most, b.Week)
 		}

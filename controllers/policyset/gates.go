@@ -74,7 +74,7 @@ func (e *entry) recount() *policy.ApprovalGate {
 	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
 		return nil
 	}
-	return &policy.ApprovalGate{Hash: p.RecountHash(known.ObservedTime.Time), Recount: &policy.Recount{Time: known.ObservedTime.Time, Due: known.Due.Now, Week: known.Due.Week, Besides: e.previews.scope}}
+	return &policy.ApprovalGate{Hash: p.RecountHash(known.ObservedTime.Time), Recount: &policy.Recount{Time: known.ObservedTime.Time, Due: known.Due.Now, Week: known.Due.Week, Uncounted: known.Uncounted, Besides: e.previews.scope}}
 }
 
 // gated returns a copy of the policy with its gate, the permissions of its rules, and the times from which marks count. Without
@@ -292,6 +292,17 @@ func outdated(entries []*entry) map[types.UID]time.Time {
 	for _, e := range entries {
 		if since := e.outdated(); !since.IsZero() {
 			all[e.policy.UID] = since
+		}
+	}
+	return all
+}
+
+// waiting returns the namespaces where changes wait for approval, by the UID of the policy.
+func waiting(entries []*entry) map[types.UID]policy.ApprovalScope {
+	all := map[types.UID]policy.ApprovalScope{}
+	for _, e := range entries {
+		if scope := e.previews.scope; len(scope) > 0 {
+			all[e.policy.UID] = scope
 		}
 	}
 	return all

@@ -426,6 +426,36 @@ func TestGateSurvivesRestart(t *testing.T) {
 	expect.Equal(t, "waiting with an approval from before the restart", free, l.recounted("p").waiting("team-b"))
 }
 
+// TestChangesThatTheStatusDoesNotShowSurviveARestart: the pending approval may show an earlier change, or something else.
+func TestChangesThatTheStatusDoesNotShowSurviveARestart(t *testing.T) {
+	l := rescoped(t)
+	p, since := l.named("p"), func(l *harness) time.Time { return l.named("p").Gate.Namespaces.Since() }
+	shown := v1alpha1.PendingApproval{Hash: p.Gate.Hash, Namespaces: []string{"team-b"}, SinceTime: &metav1.MicroTime{Time: since(l)}}
+	l.policy("team-a/own", longer) // and again in team-b, after the status has shown the change there
+	l.policy("team-b/own", longer)
+	l.refresh()
+	enforced := v1alpha1.EnforcedCount{Hash: p.Hash, WaitingNamespaces: []string{"team-a", "team-b"}, WaitingSinceTime: &metav1.MicroTime{Time: since(l)}}
+	for name, test := range map[string]struct {
+		pending  v1alpha1.PendingApproval
+		approved string
+	}{
+		"it shows an earlier change":              {shown, ""},
+		"it shows an earlier change, approved":    {shown, shown.Hash},
+		"it shows what another leader finds more": {v1alpha1.PendingApproval{Hash: p.MoreHash(time.Time{}, 9)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: p.Hash}}, PendingApproval: &test.pending, Enforced: &enforced})
+			if test.approved != "" {
+				l.approve("p", test.approved)
+			}
+			again := l.recounted("p")
+			for _, namespace := range []string{"team-a", "team-b"} {
+				expect.Equal(t, "waiting in "+namespace, waits, again.waiting(namespace))
+			}
+		})
+	}
+}
+
 func TestGateSurvivesEdits(t *testing.T) {
 	tests := map[string]func(l *harness){
 		"of its mode": func(l *harness) {

@@ -71,6 +71,9 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.scope = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), since)
 	}
 	if before == nil {
+		if e := status.Enforced; e != nil && len(e.WaitingNamespaces) > 0 {
+			all.scope = all.scope.Wider(sets.New(e.WaitingNamespaces...), ptr.Deref(e.WaitingSinceTime, metav1.MicroTime{}).Time)
+		}
 		if known, ok := status.Preview(p.Hash); ok {
 			note(known, status.ObservedGeneration == p.Generation)
 		}
@@ -137,7 +140,7 @@ func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash m
 		return status.Enforced
 	}
 	if known, ok := byHash[p.Hash]; ok {
-		return &v1alpha1.EnforcedCount{Hash: known.Hash, ObservedTime: known.ObservedTime, Due: known.Due}
+		return &v1alpha1.EnforcedCount{Hash: known.Hash, ObservedTime: known.ObservedTime, Due: known.Due, Uncounted: known.Uncounted}
 	}
 	return nil
 }

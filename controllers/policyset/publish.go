@@ -140,7 +140,7 @@ func (l *Reconciler) publish() {
 		l.scoped[p.UID] = p
 	}
 	e := CompiledSnapshot{
-		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries),
+		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries), Waiting: waiting(s.entries),
 		References: l.references, ReferencesSince: l.referencesSince, Asked: asks, InvalidReferences: l.invalidReferences,
 	}
 	e.QuotasUnread, e.QuotaError = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))

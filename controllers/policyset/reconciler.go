@@ -40,6 +40,10 @@ type CompiledSnapshot struct {
 	// again, and its Count repeats this time.
 	Outdated map[types.UID]time.Time
 
+	// Waiting are the namespaces where a change waits for approval, by the UID of the policy, in any mode and also while the whole
+	// policy waits.
+	Waiting map[types.UID]policy.ApprovalScope
+
 	// References are the referrers that policies of any mode declare, and ReferencesSince is when this set last changed.
 	// Asked is what rules ask about references. InvalidReferences are the declarations that Sunset cannot interpret:
 	// no object of their kinds is known to be unused.

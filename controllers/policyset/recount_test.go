@@ -106,7 +106,7 @@ func TestNewLeaderCountsMissedChanges(t *testing.T) {
 				hashes = append(hashes, l.named("p").Gate.Hash)
 			}
 			gate := l.named("p").Gate
-			more := gate.Recount.More(test.objects.older(test.down).count(l, "p"))
+			more := gate.Recount.More(test.objects.older(test.down).count(l, "p"), nil)
 			expect.Equal(t, "due", test.due, more.Due)
 			expect.Equal(t, "week", test.week, more.Week)
 			expect.Equal(t, "hash of the second leader", hashes[0], hashes[1])
@@ -138,7 +138,7 @@ func TestDryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			l = enforce(l)
 			all := old(30).older(time.Minute)
 			gate := l.named("p").Gate
-			expect.Equal(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
+			expect.Equal(t, "due", int64(30), gate.Recount.More(all.count(l, "p"), nil).Due)
 			expect.Equal(t, "deleted while it waits", 0, all.deletes(l))
 			l.edit("p", func(p *unstructured.Unstructured) {
 				status := p.Object["status"].(map[string]any)

@@ -58,7 +58,7 @@ func (v *statusInput) previews(p *policy.Policy, before v1alpha1.RetentionPolicy
 	if p.ForcedDryRun {
 		return before.Previews, before.PendingApproval
 	}
-	if !v.compiled.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // the counts of other versions are out of date
+	if !v.compiled.Outdated[p.UID].IsZero() || len(v.compiled.Waiting[p.UID]) > 0 { // the counts of other versions are out of date
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash != p.Hash })
 	}
 	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is out of date
@@ -102,31 +102,42 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 
 // enforced returns the count with which the next leader compares its first count: the due objects outside of the namespaces that
 // wait, beginning with the count that puts the policy in force. While the whole policy waits, and until all objects are counted, it
-// does not change. It names the approvals in use at any time.
+// does not change. It names the approvals in use at any time, and the namespaces that wait and that the pending approval does not
+// show.
 func (v *statusInput) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
-	_, counted := v.uncounted(p)
+	uncounted, counted := v.uncounted(p)
 	preview, known := now.Preview(p.Hash)
-	_, passes := v.passes(p, preview, before.PendingApproval)
+	opened, passes := v.passes(p, preview, before.PendingApproval)
 	opens := passes && known && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil
+	var count v1alpha1.EnforcedCount
 	switch {
 	case p.Mode == v1alpha1.DryRun && !p.ForcedDryRun:
 		return nil
 	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && (p.Gate.Namespaces == nil || p.Gate.Uncounted.Len() > 0) && !opens:
-		if p.Mode != v1alpha1.Enforce || before.Enforced == nil || before.Enforced.Hash != p.Hash {
+		if before.Enforced == nil || p.ForcedDryRun {
 			return before.Enforced
 		}
-		same := *before.Enforced
-		same.Approvals = p.Approvals
-		return &same
+		count = *before.Enforced
+		if p.Mode == v1alpha1.Enforce && count.Hash == p.Hash {
+			count.Approvals = p.Approvals
+		}
+	default:
+		due := v1alpha1.ApprovalCounts{Now: v.statsOf(p).Due.Now, Week: v.statsOf(p).Due.Week}
+		if p.Gate != nil {
+			waiting := changeIn(v.waiting(p), v.compiled.Waiting[p.UID]).AllDue
+			due.Now, due.Week = max(0, due.Now-waiting.Now), max(0, due.Week-waiting.Week)
+		}
+		count = v1alpha1.EnforcedCount{
+			Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due, Uncounted: uncounted, Approvals: p.Approvals,
+		}
 	}
-	due := v1alpha1.ApprovalCounts{Now: v.statsOf(p).Due.Now, Week: v.statsOf(p).Due.Week}
-	if p.Gate != nil {
-		waiting := changeIn(v.waiting(p), p.Gate.Namespaces).AllDue
-		due.Now, due.Week = max(0, due.Now-waiting.Now), max(0, due.Week-waiting.Week)
+	scope := v.compiled.Waiting[p.UID]
+	scope = scope.Without(opened).Without(shownOf(scope, p, now.PendingApproval))
+	count.WaitingNamespaces, count.WaitingSinceTime = scope.Names(), nil
+	if len(scope) > 0 {
+		count.WaitingSinceTime = &metav1.MicroTime{Time: scope.Since()}
 	}
-	return &v1alpha1.EnforcedCount{
-		Hash: p.Hash, ObservedTime: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due, Approvals: p.Approvals,
-	}
+	return &count
 }
 
 // waiting counts what waits for approval: objects, and also images once all nodes have counted them.

@@ -60,7 +60,13 @@ func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 
 func compiledOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 	known := map[string]policy.Namespace{"team-a": {}}
-	return policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot(p, known, policy.DefaultProtection())}
+	waiting := map[types.UID]policy.ApprovalScope{}
+	for _, p := range p {
+		if p.Gate != nil {
+			waiting[p.UID] = p.Gate.Namespaces
+		}
+	}
+	return policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot(p, known, policy.DefaultProtection()), Waiting: waiting}
 }
 
 // columns are the columns of every row, named like the rules.

@@ -27,7 +27,8 @@ func (v *statusInput) settle(p *policy.Policy, before *v1alpha1.PendingApproval)
 	case gate == nil:
 		return nil, nil
 	case gate.Recount != nil:
-		return nil, recounted(p, gate.Recount.More(all.ChangeCount), before)
+		uncounted, _ := v.uncounted(p)
+		return nil, recounted(p, gate.Recount.More(all.ChangeCount, uncounted), before)
 	case gate.Rules != nil:
 		uncounted, _ := v.uncounted(p)
 		shown := &v1alpha1.PendingApproval{
@@ -112,10 +113,18 @@ func moreStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
 
 // stillShown returns the namespaces of a pending approval in which nothing has changed since it was shown.
 func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.ApprovalScope {
-	if p.Gate == nil || pending == nil || pending.SinceTime == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.SinceTime.Time) {
+	if p.Gate == nil {
 		return nil
 	}
-	return p.Gate.Namespaces.Among(pending.Namespaces, pending.SinceTime.Time)
+	return shownOf(p.Gate.Namespaces, p, pending)
+}
+
+// shownOf returns the part of a scope that a pending approval shows.
+func shownOf(scope policy.ApprovalScope, p *policy.Policy, pending *v1alpha1.PendingApproval) policy.ApprovalScope {
+	if pending == nil || pending.SinceTime == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.SinceTime.Time) {
+		return nil
+	}
+	return scope.Among(pending.Namespaces, pending.SinceTime.Time)
 }
 
 // rulesStillShown reports whether a pending approval is for rules of this version that still wait.

@@ -20,6 +20,10 @@ import (
 // TestLeaderComparesItsFirstCountWithTheOneBefore: the count of the previous leader stays in the status until this leader has
 // found no more, or until the new number is approved. Then the status has the new count.
 func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
+	waitsIn := func(e v1alpha1.EnforcedCount, namespace string) *v1alpha1.EnforcedCount {
+		e.WaitingNamespaces, e.WaitingSinceTime = []string{namespace}, &metav1.MicroTime{Time: now}
+		return &e
+	}
 	counted := func(due int64) *v1alpha1.EnforcedCount {
 		return &v1alpha1.EnforcedCount{Hash: "h", ObservedTime: timeOf(now), Due: v1alpha1.ApprovalCounts{Now: due, Week: due}}
 	}
@@ -47,7 +51,7 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		"nothing waits":                             {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
 		"a change waits":                            {newNamespaces, v1alpha1.Enforce, 6, nil, nil, counted(0), newNamespaces.Hash, 6, nil},
 		"a change waits in another namespace":       {newlyIn("team-b"), v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
-		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, unlisted, nil, before, "", 0, nil},
+		"a change waits to be counted":              {newNamespaces, v1alpha1.Enforce, 6, unlisted, nil, waitsIn(*before, "team-a"), "", 0, nil},
 		"its first count releases it":               {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
 		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
 		"its first count is not complete":           {first, v1alpha1.Enforce, 3, unlisted, nil, before, "", 0, nil},
@@ -83,6 +87,75 @@ func TestLeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 					expect.Equal(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
 				}
 			}
+		})
+	}
+}
+
+// TestStatusNamesEveryNamespaceThatWaits: the next leader knows from the status where a change waits, also while the pending
+// approval shows something else, or nothing.
+func TestStatusNamesEveryNamespaceThatWaits(t *testing.T) {
+	at := now.Add(-time.Minute)
+	scope := policy.ApprovalScope(nil).Wider(sets.New("team-b"), at)
+	shown := &v1alpha1.PendingApproval{Hash: gated(nil).ScopeHash([]string{"team-b"}, at), Namespaces: []string{"team-b"}, SinceTime: &metav1.MicroTime{Time: at}}
+	whole := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
+	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Besides: scope}}
+	for name, test := range map[string]struct {
+		gate     *policy.ApprovalGate
+		mode     v1alpha1.Mode
+		scope    policy.ApprovalScope
+		before   *v1alpha1.PendingApproval
+		waiting  []string // of status.enforced
+		previews int
+	}{
+		"the pending approval shows it":                   {recount, v1alpha1.Suspend, scope, shown, nil, 1},
+		"more wait":                                       {recount, v1alpha1.Suspend, scope.Wider(sets.New("team-c"), now), shown, []string{"team-c"}, 1},
+		"it has changed again":                            {recount, v1alpha1.Suspend, scope.Wider(sets.New("team-b"), now), shown, []string{"team-b"}, 1},
+		"a new leader finds more elsewhere":               {recount, v1alpha1.Enforce, scope, shown, []string{"team-b"}, 1},
+		"the whole policy waits":                          {whole, v1alpha1.Enforce, scope, shown, []string{"team-b"}, 0},
+		"a change was made while the policy is suspended": {nil, v1alpha1.Suspend, scope, nil, []string{"team-b"}, 1},
+		"nothing waits":                                   {nil, v1alpha1.Enforce, nil, shown, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := withMode(gated(test.gate), test.mode)
+			compiled := compiledOf(p)
+			compiled.Waiting[p.UID] = test.scope
+			view := viewOf(compiled, nil, backlog(9, now)...)
+			view.Before = v1alpha1.RetentionPolicyStatus{
+				Previews: append(previewsOf("h"), previewsOf("of another version")...), PendingApproval: test.before,
+				Enforced: &v1alpha1.EnforcedCount{Hash: "h", ObservedTime: timeOf(at), WaitingNamespaces: []string{"of before"}},
+			}
+			status := view.Status(p)
+			expect.Equal(t, "waiting", test.waiting, status.Enforced.WaitingNamespaces)
+			if test.waiting != nil {
+				expect.Equal(t, "since", test.scope.Since(), status.Enforced.WaitingSinceTime.Time)
+			}
+			expect.Equal(t, "previews", test.previews, len(status.Previews))
+		})
+	}
+}
+
+// TestRuleThatCannotBeCountedHidesNoOther: the earlier count contains its objects. Without them, another rule would seem to
+// find no more objects due than before.
+func TestRuleThatCannotBeCountedHidesNoOther(t *testing.T) {
+	at := now.Add(-time.Minute)
+	for name, test := range map[string]struct {
+		uncounted []string // in the earlier count
+		waits     int64
+	}{
+		"it was counted":     {nil, 9},
+		"it was not counted": {[]string{"b"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := rule("b")
+			broken.Problems = []policy.Problem{{Message: "no such field"}}
+			p := gated(&policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 9, Week: 9, Uncounted: test.uncounted}}, rule("a"), broken)
+			view := viewOf(compiledOf(p), nil, backlog(9, now)...)
+			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}
+			pending := view.Status(p).PendingApproval
+			if pending == nil {
+				pending = &v1alpha1.PendingApproval{}
+			}
+			expect.Equal(t, "week", test.waits, pending.Due.Week)
 		})
 	}
 }

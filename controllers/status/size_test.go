@@ -20,11 +20,11 @@ import (
 )
 
 // entries is the maximum number of entries of each list in a status. Approvals are objects that users create: a version of a policy
-// needs another one only after a change elsewhere.
+// needs another one only after a change elsewhere. The two lists of namespaces have no common entries, and share their maximum.
 var entries = map[string]int{
 	"blockedBy": 5, "blocks": 5, "clusterRules": 100, "clusterRules.messages": 6, "conditions": 10 + len(policy.Lasting()),
-	"enforced.approvals": 100, "missingPermissions": v1alpha1.MaxMissingPermissions, "missingPermissions.verbs": 8,
-	"pendingApproval.namespaces": v1alpha1.MaxPendingNamespaces, "pendingApproval.rules": 64, "previews": 16, "previews.uncounted": 64,
+	"enforced.approvals": 100, "enforced.uncounted": 64, "enforced.waitingNamespaces": v1alpha1.MaxPendingNamespaces / 2, "missingPermissions": v1alpha1.MaxMissingPermissions, "missingPermissions.verbs": 8,
+	"pendingApproval.namespaces": v1alpha1.MaxPendingNamespaces / 2, "pendingApproval.rules": 64, "previews": 16, "previews.uncounted": 64,
 	"rules": 64, "rules.distrustedMarks": v1alpha1.MaxDistrusted, "rules.errorSamples": policy.FailingKept, "rules.outcomes": ledger.MaxOutcomes + 1,
 	"rules.problems": 6, "rules.reads": 51, "rules.soonest": policy.SoonestKept, "rules.warnings": 7,
 }
@@ -32,7 +32,7 @@ var entries = map[string]int{
 // lengths is the maximum length of each text in bytes; 253, the longest name, for the others.
 var lengths = map[string]int{
 	"blockedBy.policy": 317, "blocks.policy": 317, "clusterRules.messages": 512, "conditions.message": policy.MaxConditionMessage,
-	"enforced.approvals": 32, "enforced.hash": 32, "pendingApproval.hash": 32, "previews.hash": 32,
+	"enforced.approvals": 32, "enforced.uncounted": 63, "enforced.waitingNamespaces": 63, "enforced.hash": 32, "pendingApproval.hash": 32, "previews.hash": 32,
 	"pendingApproval.namespaces": 63, "pendingApproval.rules": 63, "previews.uncounted": 63, "missingPermissions.namespace": 63, "missingPermissions.verbs": 16,
 	"rules.name": 63, "rules.distrustedMarks": 63, "rules.outcomes.name": 63, "rules.problems": 512, "rules.reads": 512, "rules.warnings": 512,
 	"rules.soonest.namespace": 63, "rules.soonest.owner": 317, "rules.errorSamples.namespace": 63, "rules.errorSamples.message": 256,

@@ -41,6 +41,19 @@ type EnforcedCount struct {
 	ObservedTime metav1.Time `json:"observedTime"`
 	// due is the number of objects that were due, by time.
 	Due ApprovalCounts `json:"due"`
+	// uncounted lists the rules that Sunset could not count. Their objects are not part of due.
+	// +optional
+	// +listType=atomic
+	Uncounted []string `json:"uncounted,omitempty"`
+	// waitingNamespaces lists namespaces where another change waits for approval, in addition to those of pendingApproval, "" for
+	// cluster-scoped objects. pendingApproval shows them later.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2000
+	WaitingNamespaces []string `json:"waitingNamespaces,omitempty"`
+	// waitingSinceTime is when the last of these changes was made.
+	// +optional
+	WaitingSinceTime *metav1.MicroTime `json:"waitingSinceTime,omitempty"`
 	// approvals are the hashes of the approvals by which the policy deletes. If one of them is deleted or expires, the policy
 	// waits for approval again.
 	// +optional

@@ -718,6 +718,20 @@ func (in *EnforcedCount) DeepCopyInto(out *EnforcedCount) {
 	*out = *in
 	in.ObservedTime.DeepCopyInto(&out.ObservedTime)
 	out.Due = in.Due
+	if in.Uncounted != nil {
+		in, out := &in.Uncounted, &out.Uncounted
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.WaitingNamespaces != nil {
+		in, out := &in.WaitingNamespaces, &out.WaitingNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.WaitingSinceTime != nil {
+		in, out := &in.WaitingSinceTime, &out.WaitingSinceTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Approvals != nil {
 		in, out := &in.Approvals, &out.Approvals
 		*out = make([]string, len(*in))

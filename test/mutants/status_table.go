@@ -99,4 +99,19 @@ var statusTable = map[string]Mutant{
 		Old: "isOfAll := !isRecount && ",
 		New: "isOfAll := ",
 	},
+	"approval: a rule that cannot be counted hides others": {
+		File: "policy/recount.go", Test: "./controllers/status TestRuleThatCannotBeCountedHidesNoOther",
+		Old: "if !sets.New(r.Uncounted...).HasAll(uncounted...) {",
+		New: "if !sets.New(uncounted...).HasAll(r.Uncounted...) {",
+	},
+	"approval: a status forgets namespaces that its pending approval does not show": {
+		File: "controllers/status/approval.go", Test: "./controllers/status TestStatusNamesEveryNamespaceThatWaits",
+		Old: "scope := v.compiled.Waiting[p.UID]",
+		New: "var scope policy.ApprovalScope\n\tif p.Gate != nil {\n\t\tscope = p.Gate.Namespaces\n\t}",
+	},
+	"approval: a leader reads only namespaces of the pending approval": {
+		File: "controllers/policyset/previews.go", Test: "./controllers/policyset TestChangesThatTheStatusDoesNotShowSurviveARestart",
+		Old: "e != nil && len(e.WaitingNamespaces) > 0 {",
+		New: "e != nil && len(e.WaitingNamespaces) > 0 && !scoped {",
+	},
 }

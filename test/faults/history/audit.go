@@ -4,59 +4,87 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// ReadAudit reads the audit logs of the API servers. It returns every request once, in the order in which the servers
-// received them. It skips a line that a killed server left incomplete; any other unreadable line is an error.
-func ReadAudit(paths ...string) ([]Request, error) {
-	stages := map[string]*Request{}
+// Audit reads the audit logs of the API servers of one control plane for many checks: each line is read once. The zero value has read
+// nothing. It is safe for concurrent use.
+type Audit struct {
+	mu     sync.Mutex
+	files  map[string]*auditLog // by path
+	stages map[string]*Request  // by ID
+}
+
+// auditLog is the part of a file that was read: complete lines.
+type auditLog struct {
+	bytes int64
+	lines int
+}
+
+// Read returns every request once, in the order in which the servers received them. It skips a line that a killed server left
+// incomplete; any other unreadable line is an error.
+func (a *Audit) Read(paths ...string) ([]Request, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.files == nil {
+		a.files, a.stages = map[string]*auditLog{}, map[string]*Request{}
+	}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
+		if a.files[path] == nil {
+			a.files[path] = &auditLog{}
 		}
-		if err := readStages(data, stages); err != nil {
+		if err := a.readFile(path, a.files[path]); err != nil {
 			return nil, fmt.Errorf("audit log %s: %w", path, err)
 		}
 	}
-	requests := make([]Request, 0, len(stages))
-	for _, r := range stages {
+	requests := make([]Request, 0, len(a.stages))
+	for _, r := range a.stages {
 		requests = append(requests, *r)
 	}
 	slices.SortFunc(requests, func(a, b Request) int {
-		if c := a.Received.Compare(b.Received); c != 0 {
-			return c
-		}
-		return bytes.Compare([]byte(a.ID), []byte(b.ID))
+		return cmp.Or(a.Received.Compare(b.Received), strings.Compare(a.ID, b.ID))
 	})
 	return requests, nil
 }
 
-func readStages(data []byte, stages map[string]*Request) error {
-	for number := 1; len(data) > 0; number++ {
-		line, rest, ended := bytes.Cut(data, []byte("\n"))
-		data = rest
+// readFile reads the complete lines that a file has in addition.
+func (a *Audit) readFile(path string, read *auditLog) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.NewSectionReader(file, read.bytes, math.MaxInt64-read.bytes))
+	if err != nil {
+		return err
+	}
+	complete := data[:bytes.LastIndexByte(data, '\n')+1]
+	for line := range bytes.Lines(complete) {
+		read.lines++
 		event, err := readEvent(line)
-		switch {
-		case err != nil && !ended:
-			return nil // the server was killed during the write
-		case err != nil:
-			return fmt.Errorf("line %d: %w", number, err)
-		case event == nil:
+		if err != nil {
+			return fmt.Errorf("line %d: %w", read.lines, err)
+		}
+		if event == nil {
 			continue
 		}
 		id := string(event.AuditID)
-		if stages[id] == nil {
-			stages[id] = &Request{}
+		if a.stages[id] == nil {
+			a.stages[id] = &Request{}
 		}
-		stages[id].take(event)
+		a.stages[id].take(event)
 	}
+	read.bytes += int64(len(complete))
 	return nil
 }
 

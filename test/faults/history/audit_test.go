@@ -24,10 +24,10 @@ func audit(t *testing.T, text string) ([]history.Request, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return history.ReadAudit(path)
+	return new(history.Audit).Read(path)
 }
 
-func TestReadAudit(t *testing.T) {
+func TestAudit(t *testing.T) {
 	requests, err := audit(t, deletion+"\n"+creation+"\n")
 	if err != nil || len(requests) != 2 {
 		t.Fatalf("%d requests, %v", len(requests), err)
@@ -63,5 +63,26 @@ func TestUnreadableLineIsAnError(t *testing.T) {
 	_, err := audit(t, creation+"\nnothing\n"+deletion+"\n")
 	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAuditReadsEachLineOnce, and what is written later, also in the middle of a line.
+func TestAuditReadsEachLineOnce(t *testing.T) {
+	path, a := filepath.Join(t.TempDir(), "audit.log"), &history.Audit{}
+	file, err := os.Create(path)
+	expect.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	for i, text := range []string{creation + "\n" + deletion[:90], deletion[90:], "\n", "nothing\n"} {
+		_, err := file.WriteString(text)
+		expect.NoError(t, err)
+		requests, err := a.Read(path)
+		switch want := []int{1, 1, 2}; {
+		case i == 3:
+			if err == nil || !strings.Contains(err.Error(), "line 3") {
+				t.Errorf("%v", err)
+			}
+		case err != nil || len(requests) != want[i]:
+			t.Errorf("after part %d: %d requests, %v", i, len(requests), err)
+		}
 	}
 }

@@ -10,31 +10,93 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strconv"
 	"strings"
+	"sync"
 )
 
-// ReadEtcd reads every state that was ever stored under a prefix such as /registry/, from the first revision to the latest
-// one when it starts. endpoint is etcd's own, such as http://127.0.0.1:2379; ReadEtcd uses its JSON gateway.
-func ReadEtcd(ctx context.Context, endpoint, prefix string) (*Log, error) {
-	last, err := lastRevision(ctx, endpoint)
+// Etcd reads the history of one etcd for many checks: each event is read and decoded once, and all Logs share the states. The zero
+// value has read nothing. It is safe for concurrent use.
+type Etcd struct {
+	mu     sync.Mutex
+	stored []stored
+	last   event // that is stored
+}
+
+// stored is one event: the state that was stored; nil if the key was removed.
+type stored struct {
+	revision int64
+	key      string
+	state    *State
+}
+
+// Read returns every state that was ever stored under a prefix such as /registry/, from the first revision to the latest
+// one when it starts. endpoint is etcd's own, such as http://127.0.0.1:2379; Read uses its JSON gateway. Both are the same in every call.
+func (e *Etcd) Read(ctx context.Context, endpoint, prefix string) (*Log, error) {
+	last, all, err := e.read(ctx, endpoint, prefix)
 	if err != nil {
-		return nil, fmt.Errorf("read the revision of etcd: %w", err)
+		return nil, err
 	}
 	l := NewLog()
-	if err := watch(ctx, endpoint, last, func(e event) error {
-		key := string(e.KV.Key)
-		if !strings.HasPrefix(key, prefix) {
-			return nil
+	for _, s := range all {
+		if err := l.add(Change{Revision: s.revision, Key: s.key, Before: l.last(s.key), After: s.state}); err != nil {
+			return nil, err
 		}
-		if e.Type == "DELETE" {
-			return l.remove(e.KV.ModRevision, key)
-		}
-		return l.Put(e.KV.ModRevision, key, e.KV.Value)
-	}); err != nil {
-		return nil, fmt.Errorf("read the history of etcd: %w", err)
 	}
 	l.Revision = last
 	return l, nil
+}
+
+// read reads what was stored since the last call, and returns everything. It reads the last known event again: if etcd has another one
+// now, it was restored to an earlier state, and everything is read again.
+func (e *Etcd) read(ctx context.Context, endpoint, prefix string) (last int64, all []stored, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if last, err = lastRevision(ctx, endpoint); err != nil {
+		return 0, nil, fmt.Errorf("read the revision of etcd: %w", err)
+	}
+	for {
+		known := len(e.stored) > 0
+		err = watch(ctx, endpoint, max(e.last.KV.ModRevision, 1), last, func(next event) error {
+			if known {
+				if known = false; !reflect.DeepEqual(next, e.last) {
+					return errRestored
+				}
+				return nil
+			}
+			return e.take(prefix, next)
+		})
+		if known && err == nil { // it has no such revision
+			err = errRestored
+		}
+		if !errors.Is(err, errRestored) {
+			break
+		}
+		e.stored, e.last = nil, event{}
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the history of etcd: %w", err)
+	}
+	return last, e.stored[:len(e.stored):len(e.stored)], nil
+}
+
+var errRestored = errors.New("etcd was restored")
+
+func (e *Etcd) take(prefix string, next event) error {
+	key := string(next.KV.Key)
+	if !strings.HasPrefix(key, prefix) {
+		return nil
+	}
+	s := stored{revision: next.KV.ModRevision, key: key}
+	if next.Type != "DELETE" {
+		var err error
+		if s.state, err = stateOf(s.revision, key, next.KV.Value); err != nil {
+			return err
+		}
+	}
+	e.stored, e.last = append(e.stored, s), next
+	return nil
 }
 
 // all is the range of every key, in the format of the gateway.
@@ -75,15 +137,15 @@ type watched struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// watch calls see with every event up to a revision. It watches all keys, because each revision has an event of some key: so
+// watch calls see with every event from one revision up to another one. It watches all keys, because each revision has an event of some key: so
 // the end is certain.
-func watch(ctx context.Context, endpoint string, last int64, see func(event) error) error {
-	if last <= 1 {
-		return nil // nothing was ever stored
+func watch(ctx context.Context, endpoint string, first, last int64, see func(event) error) error {
+	if last <= 1 || last < first {
+		return nil // nothing was stored
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	body, err := post(ctx, endpoint+"/v3/watch", `{"create_request":{`+all+`,"start_revision":"1"}}`)
+	body, err := post(ctx, endpoint+"/v3/watch", `{"create_request":{`+all+`,"start_revision":"`+strconv.FormatInt(first, 10)+`"}}`)
 	if err != nil {
 		return err
 	}

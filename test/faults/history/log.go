@@ -55,7 +55,7 @@ type Log struct {
 	ends   map[types.UID]int
 }
 
-// NewLog returns an empty history. Tests or ReadEtcd add to it.
+// NewLog returns an empty history. Tests or Etcd add to it.
 func NewLog() *Log {
 	return &Log{
 		byKey: map[string][]int{}, byKind: map[schema.GroupKind][]string{},
@@ -70,23 +70,30 @@ var (
 
 // Put records that an object was stored.
 func (l *Log) Put(revision int64, key string, value []byte) error {
-	if bytes.HasPrefix(value, protobuf) {
-		return fmt.Errorf("%s: %w", key, errProtobuf)
+	after, err := stateOf(revision, key, value)
+	if err != nil {
+		return err
 	}
-	after := &State{Key: key, Revision: revision}
-	if err := utiljson.Unmarshal(value, &after.Object); err != nil {
-		return fmt.Errorf("%s at revision %d: %w", key, revision, err)
-	}
-	after.SetResourceVersion(strconv.FormatInt(revision, 10))
 	return l.add(Change{Revision: revision, Key: key, Before: l.last(key), After: after})
 }
 
-func (l *Log) remove(revision int64, key string) error {
-	return l.add(Change{Revision: revision, Key: key, Before: l.last(key)})
+// stateOf decodes an object as it is stored.
+func stateOf(revision int64, key string, value []byte) (*State, error) {
+	if bytes.HasPrefix(value, protobuf) {
+		return nil, fmt.Errorf("%s: %w", key, errProtobuf)
+	}
+	s := &State{Key: key, Revision: revision}
+	if err := utiljson.Unmarshal(value, &s.Object); err != nil {
+		return nil, fmt.Errorf("%s at revision %d: %w", key, revision, err)
+	}
+	s.SetResourceVersion(strconv.FormatInt(revision, 10))
+	return s, nil
 }
 
 // Remove records that an object was removed.
-func (l *Log) Remove(revision int64, key string) error { return l.remove(revision, key) }
+func (l *Log) Remove(revision int64, key string) error {
+	return l.add(Change{Revision: revision, Key: key, Before: l.last(key)})
+}
 
 func (l *Log) add(c Change) error {
 	if n := len(l.Changes); n > 0 && l.Changes[n-1].Revision > c.Revision {

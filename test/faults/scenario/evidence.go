@@ -38,7 +38,7 @@ func (s *Scenario) evidence(ctx context.Context, ended time.Time) (e checker.Evi
 	if e.Requests, err = s.requests(ctx); err != nil {
 		return e, err
 	}
-	if e.Log, err = history.ReadEtcd(ctx, s.Cluster.URL(cluster.Etcd), "/registry/"); err != nil {
+	if e.Log, err = s.plane.history.Read(ctx, s.Cluster.URL(cluster.Etcd), "/registry/"); err != nil {
 		return e, err
 	}
 	sent := map[string]time.Time{}

@@ -23,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
 const (
@@ -37,6 +38,9 @@ type plane struct {
 	mu      sync.Mutex // held during a start
 	cluster *cluster.Cluster
 	noded   bool
+
+	history history.Etcd
+	audit   history.Audit
 }
 
 // shared is the control plane of all scenarios without their own.

@@ -58,6 +58,7 @@ type Scenario struct {
 	Rand      *rand.Rand // with the seed of -seed
 
 	options  Options
+	plane    *plane
 	dir      string // still exists after end
 	began    time.Time
 	mu       sync.Mutex // guards the fields below
@@ -95,7 +96,7 @@ func New(t *testing.T, o Options) *Scenario {
 			}
 		})
 	}
-	s := &Scenario{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), leave: leave, Namespace: "t-" + utilrand.String(6)}
+	s := &Scenario{T: t, plane: on, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), leave: leave, Namespace: "t-" + utilrand.String(6)}
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
 	admin, err := newClient(s.Cluster.Config())

@@ -23,7 +23,7 @@ func (s *Scenario) requests(ctx context.Context) ([]history.Request, error) {
 		journals = append(journals, r.Proxy.Journal()...)
 	}
 	for deadline := time.Now().Add(writtenWithin); ; {
-		requests, err := history.ReadAudit(s.Cluster.AuditLogs()...)
+		requests, err := s.plane.audit.Read(s.Cluster.AuditLogs()...)
 		if err != nil {
 			return nil, err
 		}

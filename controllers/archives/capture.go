@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -107,10 +108,7 @@ var errPlainSecrets = errors.New("it has Secrets, and the RetentionArchive is no
 
 // mayRead returns an error if an archive without encryption would get the data of Secrets.
 func (w *worker) mayRead(key groupKey) error {
-	secret := policy.StoredAs(key.kind) == secretKind
-	for _, kind := range key.settings.Dependents {
-		secret = secret || kind == secretKind
-	}
+	secret := policy.StoredAs(key.kind) == secretKind || slices.Contains(key.settings.Dependents, secretKind)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if secret && len(w.spec.recipients) == 0 {

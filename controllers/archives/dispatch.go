@@ -4,7 +4,7 @@ package archives
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,29 +41,27 @@ type group struct {
 }
 
 // settingsMost is how many settings a worker remembers. Rules that are edited have new ones.
-const settingsMost = 1000
+const settingsMost = 100
 
 // settingsOf has one pointer for equal settings of groups.
 type settingsOf struct {
-	by           map[string]*policy.Archive // by their text
-	asked, known *policy.Archive            // by the last call: most targets in a row have the same
+	all          []*policy.Archive
+	asked, known *policy.Archive // by the last call: most targets in a row have the same
 }
 
 // of returns the pointer for settings.
 func (s *settingsOf) of(a *policy.Archive) *policy.Archive {
-	if s.asked == a {
-		return s.known
-	}
-	text := fmt.Sprintf("%+v %q %t %q", a.Logs, a.Dependents, a.Events, a.Redact)
-	known := s.by[text]
-	if !known.Equal(a) {
-		if known = a; s.by == nil || len(s.by) >= settingsMost {
-			s.by = map[string]*policy.Archive{}
+	if s.asked != a {
+		i := slices.IndexFunc(s.all, a.Equal)
+		if i < 0 && len(s.all) >= settingsMost {
+			s.all = nil
 		}
-		s.by[text] = a
+		if i < 0 {
+			i, s.all = len(s.all), append(s.all, a)
+		}
+		s.asked, s.known = a, s.all[i]
 	}
-	s.asked, s.known = a, known
-	return known
+	return s.known
 }
 
 // keyOf returns the group of a target. The caller holds mu.

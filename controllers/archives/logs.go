@@ -118,13 +118,8 @@ func containersOf(i *item) (all []container, err error) {
 	return all, err
 }
 
-// containerName has the name of a container in the spec of a Pod.
-type containerName struct {
-	Name string `json:"name"`
-}
-
-// containerStatus has the fields of a ContainerStatus that say whether the container has started.
-type containerStatus struct {
+// containerFields has the name of a container, and in the status of a Pod also the fields that say whether the container has started.
+type containerFields struct {
 	Name  string         `json:"name"`
 	State containerState `json:"state"`
 	Last  containerState `json:"lastState"`
@@ -142,15 +137,15 @@ func (s containerState) started() bool { return s.Running != nil || s.Terminated
 func appendContainers(all []container, namespace, name string, pod []byte) ([]container, error) {
 	fields := struct {
 		Spec struct {
-			Init      []containerName `json:"initContainers"`
-			Main      []containerName `json:"containers"`
-			Ephemeral []containerName `json:"ephemeralContainers"`
+			Init      []containerFields `json:"initContainers"`
+			Main      []containerFields `json:"containers"`
+			Ephemeral []containerFields `json:"ephemeralContainers"`
 		} `json:"spec"`
 		Status struct {
 			Phase     corev1.PodPhase   `json:"phase"`
-			Init      []containerStatus `json:"initContainerStatuses"`
-			Main      []containerStatus `json:"containerStatuses"`
-			Ephemeral []containerStatus `json:"ephemeralContainerStatuses"`
+			Init      []containerFields `json:"initContainerStatuses"`
+			Main      []containerFields `json:"containerStatuses"`
+			Ephemeral []containerFields `json:"ephemeralContainerStatuses"`
 		} `json:"status"`
 	}{}
 	if err := decode(pod, &fields); err != nil {

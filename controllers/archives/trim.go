@@ -67,9 +67,15 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 			return
 		}
 	}
-	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); {
-		n, done := t.deleteSome(ctx, &t.days[0], left, now)
-		if left -= n; done {
+	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); left-- {
+		day := &t.days[0]
+		if err := t.deleteOne(ctx, day.Names[0]); err != nil {
+			t.note(ctx, day, err, now)
+			day.Names = nil // of this day, nothing more can be deleted for now
+		} else {
+			day.Names = day.Names[1:]
+		}
+		if len(day.Names) == 0 {
 			t.days = t.days[1:]
 		}
 	}
@@ -101,27 +107,6 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 	list := func(prefix string) iter.Seq2[archive.Entry, error] { return bucket.List(ctx, prefix) }
 	t.days, err = keep.Expired(list, now, trimMost)
 	return err
-}
-
-// deleteSome deletes at most some objects of a day, its index last. It reports whether the day is done: everything was deleted, or
-// nothing more can be for now.
-func (t *trimmer) deleteSome(ctx context.Context, day *archive.Expiry, most int, now time.Time) (n int, done bool) {
-	for n < most && t.isCurrent() {
-		names := &day.Segments
-		if len(*names) == 0 {
-			names = &day.Index
-		}
-		if len(*names) == 0 {
-			return n, true
-		}
-		n++
-		if err := t.deleteOne(ctx, (*names)[0]); err != nil {
-			t.note(ctx, day, err, now)
-			return n, true
-		}
-		*names = (*names)[1:]
-	}
-	return n, false
 }
 
 func (t *trimmer) deleteOne(ctx context.Context, name string) error {

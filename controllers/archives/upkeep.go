@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
@@ -123,12 +124,8 @@ func (u *upkeep) expireReceipts(now time.Time) {
 // leave waits for the deletions in flight and writes what is left, if the RetentionArchive no longer exists while the process goes on.
 // Nothing waits for it any more, even if it cannot be written.
 func (w *worker) leave(ctx context.Context) {
-	for w.inFlight() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.manager.Clock.After(leavePause):
-		}
+	for ctx.Err() == nil && w.inFlight() {
+		wake.Sleep(ctx, w.manager.Clock, leavePause)
 	}
 	if ctx.Err() == nil {
 		w.finish(ctx, true)

@@ -103,15 +103,8 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path, began ti
 
 // hasSecret reports whether a record would have the data of Secrets.
 func hasSecret(i *item) bool {
-	if policy.StoredAs(i.request.target.Kind) == secretKind {
-		return true
-	}
-	for _, d := range i.dependents {
-		if d.kind.GroupKind() == secretKind {
-			return true
-		}
-	}
-	return false
+	return policy.StoredAs(i.request.target.Kind) == secretKind ||
+		slices.ContainsFunc(i.dependents, func(d dependent) bool { return d.kind.GroupKind() == secretKind })
 }
 
 // write writes segments until ctx ends.
@@ -183,11 +176,7 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 			return
 		}
 		w.failedToWrite(err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.manager.Clock.After(pause):
-		}
+		wake.Sleep(ctx, w.manager.Clock, pause)
 	}
 	w.wrote(nil)
 	w.issue(sealed, requests)

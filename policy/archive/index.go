@@ -38,11 +38,13 @@ type Indexer struct {
 
 // dayIndex is the current index object of one day. Each Flush adds a zstd frame to it.
 type dayIndex struct {
-	name     string // in the bucket; empty if it does not exist
-	content  []byte
-	written  int // bytes of content that the bucket has
 	lines    []byte
 	finished map[finishing]*Finished
+
+	// Only Flush uses these.
+	name    string // in the bucket; empty if it does not exist
+	content []byte
+	written int // bytes of content that the bucket has
 }
 
 // finishing is what one Finished is about.
@@ -123,8 +125,8 @@ func (x *Indexer) Flush(ctx context.Context, now time.Time) error {
 	x.mu.Unlock()
 	var all []error
 	for _, day := range days {
-		if content := x.take(day, now); content != nil {
-			all = append(all, x.flush(ctx, day, content, recipients, now))
+		if d := x.take(day, now); d != nil {
+			all = append(all, x.flush(ctx, day, d, recipients, now))
 		}
 	}
 	return errors.Join(all...)
@@ -135,9 +137,9 @@ func (d *dayIndex) begin() {
 	d.name, d.content, d.written = "", slices.Clone(d.content[d.written:]), 0
 }
 
-// take compresses the lines of a day, and returns the content of its object with them; nil if nothing was added. It forgets a past
-// day to which nothing was added.
-func (x *Indexer) take(day string, now time.Time) []byte {
+// take compresses the lines of a day into its content, and returns the day; nil if nothing was added. It forgets a past day to which
+// nothing was added.
+func (x *Indexer) take(day string, now time.Time) *dayIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.days[day]
@@ -152,7 +154,7 @@ func (x *Indexer) take(day string, now time.Time) []byte {
 		}
 	}
 	if len(d.content) > d.written {
-		return d.content
+		return d
 	}
 	if day < dayOf(now) {
 		delete(x.days, day)
@@ -161,29 +163,20 @@ func (x *Indexer) take(day string, now time.Time) []byte {
 }
 
 // flush writes the index object of a day, and then deletes the one that it replaces.
-func (x *Indexer) flush(ctx context.Context, day string, content []byte, recipients []age.Recipient, now time.Time) error {
-	data, err := encrypt(content, recipients)
+func (x *Indexer) flush(ctx context.Context, day string, d *dayIndex, recipients []age.Recipient, now time.Time) error {
+	data, err := encrypt(d.content, recipients)
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	d := x.days[day]
-	replaced := d.name
-	x.mu.Unlock()
-	object := nameOf(IndexPrefix, day, now, data, len(recipients) > 0)
+	object, replaced := nameOf(IndexPrefix, day, now, data, len(recipients) > 0), d.name
 	if err := x.bucket.Write(ctx, object, data); err != nil {
 		return err
 	}
-	x.mu.Lock()
-	d.name, d.written = object, len(content)
-	x.mu.Unlock()
-	if replaced != "" {
+	if d.name, d.written = object, len(d.content); replaced != "" {
 		err = x.bucket.Delete(ctx, replaced)
 	}
-	if err != nil || len(content) >= indexBytes {
-		x.mu.Lock()
+	if err != nil || len(d.content) >= indexBytes {
 		d.begin()
-		x.mu.Unlock()
 	}
 	if errors.Is(err, ErrRefused) {
 		return nil

@@ -17,9 +17,8 @@ type Retention struct {
 
 // Expiry is what may be deleted of one day.
 type Expiry struct {
-	Day      string   // as 2026/11/27/
-	Segments []string // to delete first: Parquet files and segments
-	Index    []string // to delete when all Segments are deleted
+	Day   string   // as 2026/11/27/
+	Names []string // of objects, to delete in this order: Parquet files, segments, and the index last
 }
 
 // Hold is the prefix of the segments of the day. A caller adds it to Holds for some time if the store refuses to delete one of
@@ -53,11 +52,7 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 			if !found {
 				days = slices.Insert(days, i, Expiry{Day: day})
 			}
-			if prefix == IndexPrefix {
-				days[i].Index = append(days[i].Index, e.Name)
-			} else {
-				days[i].Segments = append(days[i].Segments, e.Name)
-			}
+			days[i].Names = append(days[i].Names, e.Name)
 		}
 	}
 	return days, nil

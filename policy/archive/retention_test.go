@@ -23,19 +23,19 @@ func TestExpired(t *testing.T) {
 	}{
 		"nothing without retain":                        {archive.Retention{}, noon.Add(1000 * day), 100, ""},
 		"one nanosecond before the end of the day":      {archive.Retention{Retain: 10 * day}, midnight.Add(10*day - 1), 100, ""},
-		"at the end of the day":                         {archive.Retention{Retain: 10 * day}, midnight.Add(10 * day), 100, "27: p1 s1 s2 | i1"},
-		"two days":                                      {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 100, "27: p1 s1 s2 | i1, 28: s3 | i2"},
-		"a clock far ahead deletes what it says":        {archive.Retention{Retain: day}, noon.Add(1000 * day), 100, "27: p1 s1 s2 | i1, 28: s3 | i2, 30: s4 |, 01: | i3"},
-		"the index waits for segments beyond the limit": {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 2, "27: p1 s1 |"},
-		"the index waits if nothing is left for it":     {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 4, "27: p1 s1 s2 |, 28: s3 |"},
-		"a hold of a month":                             {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/"}}, noon.Add(1000 * day), 100, "01: | i3"},
-		"a hold of a day":                               {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/28/"}}, noon.Add(1000 * day), 100, "27: p1 s1 s2 | i1, 30: s4 |, 01: | i3"},
-		"a hold of one segment keeps its day":           {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/27/20261127T1"}}, midnight.Add(2 * day), 100, "28: s3 | i2"},
-		"a hold of half a name keeps what may match":    {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/2"}}, noon.Add(1000 * day), 100, "30: s4 |, 01: | i3"},
-		"a hold of a Parquet file keeps its day":        {archive.Retention{Retain: day, Holds: []string{"parquet/month=2026-11/20261127-1of1"}}, midnight.Add(2 * day), 100, "28: s3 | i2"},
-		"a hold of the index of a day":                  {archive.Retention{Retain: day, Holds: []string{"index/2026/11/28/"}}, midnight.Add(2 * day), 100, "27: p1 s1 s2 | i1"},
+		"at the end of the day":                         {archive.Retention{Retain: 10 * day}, midnight.Add(10 * day), 100, "27: p1 s1 s2 i1"},
+		"two days":                                      {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 100, "27: p1 s1 s2 i1, 28: s3 i2"},
+		"a clock far ahead deletes what it says":        {archive.Retention{Retain: day}, noon.Add(1000 * day), 100, "27: p1 s1 s2 i1, 28: s3 i2, 30: s4, 01: i3"},
+		"the index waits for segments beyond the limit": {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 2, "27: p1 s1"},
+		"the index waits if nothing is left for it":     {archive.Retention{Retain: 10 * day}, midnight.Add(11 * day), 4, "27: p1 s1 s2, 28: s3"},
+		"a hold of a month":                             {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/"}}, noon.Add(1000 * day), 100, "01: i3"},
+		"a hold of a day":                               {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/28/"}}, noon.Add(1000 * day), 100, "27: p1 s1 s2 i1, 30: s4, 01: i3"},
+		"a hold of one segment keeps its day":           {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/27/20261127T1"}}, midnight.Add(2 * day), 100, "28: s3 i2"},
+		"a hold of half a name keeps what may match":    {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/2"}}, noon.Add(1000 * day), 100, "30: s4, 01: i3"},
+		"a hold of a Parquet file keeps its day":        {archive.Retention{Retain: day, Holds: []string{"parquet/month=2026-11/20261127-1of1"}}, midnight.Add(2 * day), 100, "28: s3 i2"},
+		"a hold of the index of a day":                  {archive.Retention{Retain: day, Holds: []string{"index/2026/11/28/"}}, midnight.Add(2 * day), 100, "27: p1 s1 s2 i1"},
 		"a hold of all":                                 {archive.Retention{Retain: day, Holds: []string{""}}, noon.Add(1000 * day), 100, ""},
-		"a hold of another year":                        {archive.Retention{Retain: 10 * day, Holds: []string{"segments/2025/"}}, midnight.Add(10 * day), 100, "27: p1 s1 s2 | i1"},
+		"a hold of another year":                        {archive.Retention{Retain: 10 * day, Holds: []string{"segments/2025/"}}, midnight.Add(10 * day), 100, "27: p1 s1 s2 i1"},
 		"a limit of nothing":                            {archive.Retention{Retain: day}, noon.Add(1000 * day), 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestExpired(t *testing.T) {
 			expect.NoError(t, err)
 			var days []string
 			for _, d := range got {
-				days = append(days, strings.Split(d.Day, "/")[2]+":"+names(short, d.Segments)+" |"+names(short, d.Index))
+				days = append(days, strings.Split(d.Day, "/")[2]+":"+names(short, d.Names))
 			}
 			expect.Equal(t, "expired", test.want, strings.Join(days, ", "))
 		})
@@ -91,7 +91,7 @@ func TestExpiredByLimit(t *testing.T) {
 			break
 		}
 		for _, d := range days {
-			for _, name := range append(d.Segments, d.Index...) {
+			for _, name := range d.Names {
 				if strings.HasPrefix(name, "index/") && len(store.names("segments/"+d.Day+"2")) > 0 {
 					t.Errorf("%s goes before the segments of its day", name)
 				}

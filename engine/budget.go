@@ -42,14 +42,16 @@ func (i *input) spend(price int) bool {
 }
 
 // budgetOf finds the budget of the evaluation. Calls that cel-go evaluates while it plans have none: their operands are
-// literals.
+// literals. If something else has the name, which cannot be, nothing is left to spend.
 func budgetOf(frame *interpreter.ExecutionFrame) *input {
-	if v, ok := frame.ResolveName(builtVariable); ok {
-		if in, ok := v.(*input); ok {
-			return in
-		}
+	v, ok := frame.ResolveName(builtVariable)
+	if !ok {
+		return &input{}
 	}
-	return &input{}
+	if in, ok := v.(*input); ok {
+		return in
+	}
+	return &input{built: MaxBuilt + 1, steps: MaxSteps}
 }
 
 // guarded is a call that is charged before it runs. It deliberately does not implement interpreter.InterpretableCall:

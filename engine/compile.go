@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/google/cel-go/cel"
@@ -26,21 +27,27 @@ type program struct {
 
 // compiled is the result of compiling an expression: a program, or the findings if it is invalid.
 type compiled struct {
-	program  *program
-	findings []diagnose.Finding
+	program   *program
+	findings  []diagnose.Finding
+	variables []string // the names of those that it could use
 }
 
 // interruptFrequency is the number of comprehension steps between two checks of the deadline.
 const interruptFrequency = 100
 
 // expression compiles the text, or returns the cached result. Variables are part of the cache key only where the text
-// uses them.
+// uses them, or if it is invalid: then a hint may name any of them.
 func (c *Compiler) expression(text string, wants result, s *scope) *compiled {
 	key := digest(strconv.Itoa(EnvironmentVersion), wants.field(), text, s.digestFor(text))
-	return c.compiled.get(key, func() (*compiled, int) {
+	compile := func() (*compiled, int) {
 		p, findings := c.compile(text, wants, s)
-		return &compiled{program: p, findings: findings}, p.bytes() + len(text)
-	})
+		return &compiled{program: p, findings: findings, variables: s.names()}, p.bytes() + len(text)
+	}
+	known := c.compiled.get(key, compile)
+	if len(known.findings) == 0 || slices.Equal(known.variables, s.names()) {
+		return known
+	}
+	return c.compiled.get(digest(append(s.names(), key)...), compile)
 }
 
 // bytes estimates the memory of a program.
@@ -75,10 +82,7 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 
 // check parses and type-checks the text.
 func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []diagnose.Finding) {
-	in := diagnose.Scope{Env: s.env, Functions: c.functions}
-	for _, v := range s.variables {
-		in.Variables = append(in.Variables, v.name)
-	}
+	in := diagnose.Scope{Env: s.env, Functions: c.functions, Variables: s.names()}
 	checked, findings := in.Check(text)
 	if checked != nil && !wants.accepts(checked.OutputType()) {
 		return nil, wrongResult(checked, wants)
@@ -102,11 +106,12 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []diagnose.Finding) {
 func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, loops bool) {
 	options = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
+	steps := stepsOf(tree)
 	if binds {
-		options = append(options, cel.CustomDecoratorV2(freezeAttributes))
+		options = append(options, cel.CustomDecoratorV2(freezeAttributes(steps)))
 	}
 	if loops {
-		options = append(options, cel.CustomDecoratorV2(countSteps(stepsOf(tree))), cel.InterruptCheckFrequency(interruptFrequency))
+		options = append(options, cel.CustomDecoratorV2(countSteps(steps)), cel.InterruptCheckFrequency(interruptFrequency))
 	}
 	return options, loops
 }

@@ -128,17 +128,21 @@ func (x contextVar) loopVariableFinding(checked *cel.Ast) *diagnose.Finding {
 		Message: "a loop variable cannot have the name " + x.name() + " if the expression reads " + x.name(),
 		Hint:    "rename it, for example to " + x.name()[:1],
 	}
-	found := locate(checked, func(e ast.Expr) bool {
+	if !locate(checked, isLoopOver(x.name()), f) {
+		return nil
+	}
+	return f
+}
+
+// isLoopOver reports whether an expression is a macro with a loop variable of this name.
+func isLoopOver(name string) func(ast.Expr) bool {
+	return func(e ast.Expr) bool {
 		if e.Kind() != ast.ComprehensionKind {
 			return false
 		}
 		c := e.AsComprehension()
-		return c.IterVar() == x.name() || c.IterVar2() == x.name() || c.AccuVar() == x.name()
-	}, f)
-	if !found {
-		return nil
+		return c.IterVar() == name || c.IterVar2() == name || c.AccuVar() == name
 	}
-	return f
 }
 
 // locate sets the position of a finding to the first part of an expression for which is returns true.

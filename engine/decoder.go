@@ -75,6 +75,7 @@ func NewReferrerDecoder(extractors ...*Extractor) *Decoder {
 }
 
 func decoderOf(all *fields) *Decoder {
+	all.path("metadata.annotations") // so that they have what is read of every field of metadata, too
 	p := readsOf(all, "")
 	metadata := p.into("metadata")
 	metadata.skip = map[string]bool{"managedFields": true}

@@ -56,7 +56,7 @@ func timeOf(object map[string]any, key string) (time.Time, error) {
 // parseTime parses an RFC 3339 time and returns it in UTC, in which the year 9999 of a western time zone could not be written.
 func parseTime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
-	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 {
+	if t = t.UTC(); err != nil || t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, fmt.Errorf("%q is not a time in RFC 3339, such as 2026-03-01T12:00:00Z", s)
 	}
 	return t, nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
@@ -122,6 +124,14 @@ func (s *scope) variable(name string) *variable {
 	return nil
 }
 
+// names returns the names of the variables.
+func (s *scope) names() (all []string) {
+	for _, v := range s.variables {
+		all = append(all, v.name)
+	}
+	return all
+}
+
 // digestFor returns a digest of the variables that the text names: with equal digests, the text means the same in two
 // scopes. It omits other variables, so that a change of one does not affect the text.
 func (s *scope) digestFor(text string) string {
@@ -155,9 +165,12 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []diagnose.Finding) {
 		if v.definition == nil || !mentions(checked, v.name) {
 			continue
 		}
+		if hidden := hiddenType(checked, v); hidden != nil {
+			return nil, []diagnose.Finding{*hidden}
+		}
 		total += size(v.definition)
-		// Expressions cannot contain the alias, so it hides no name.
-		inlined = append(inlined, cel.NewInlineVariableWithAlias(syntax.VariableName(v.name), "@"+v.name, v.definition))
+		// Neither expressions nor cel-go, which uses @result, contain the alias, so it hides no name.
+		inlined = append(inlined, cel.NewInlineVariableWithAlias(syntax.VariableName(v.name), aliasPrefix+v.name, v.definition))
 	}
 	if len(inlined) == 0 {
 		return checked, nil
@@ -174,6 +187,29 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []diagnose.Finding) {
 		return nil, diagnose.Inlined(issues)
 	}
 	return whole, nil
+}
+
+// aliasPrefix begins the names of variables that an expression uses more than once.
+const aliasPrefix = "@v_"
+
+// hiddenType returns a finding if a loop variable of an expression has the name of a type that a variable uses: in the expanded
+// expression, it would hide the type.
+func hiddenType(checked *cel.Ast, v variable) *diagnose.Finding {
+	definition := v.definition.NativeRep()
+	for e := range syntax.All(definition.Expr()) {
+		if e.Kind() != ast.IdentKind || definition.GetType(e.ID()).Kind() != types.TypeKind {
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(e.AsIdent(), "."), ".") // the first part of google.protobuf.Timestamp
+		finding := &diagnose.Finding{
+			Message: fmt.Sprintf("a loop variable cannot have the name %s if the expression uses %s, which reads the type %s", name, syntax.VariableName(v.name), e.AsIdent()),
+			Hint:    "rename it, for example to " + name[:1],
+		}
+		if locate(checked, isLoopOver(name), finding) {
+			return finding
+		}
+	}
+	return nil
 }
 
 // mentions reports whether the expression uses the variable.

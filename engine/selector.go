@@ -77,7 +77,7 @@ func toSelector(v ref.Val) (labels.Selector, error) {
 	if !isMap {
 		return nil, unexpected(selecting, v)
 	}
-	written := map[string]any{}
+	written, rest := map[string]any{}, maxSelectorValues
 	for i := parts.Iterator(); i.HasNext() == types.True; {
 		key := i.Next()
 		name, _ := key.(types.String)
@@ -88,7 +88,7 @@ func toSelector(v ref.Val) (labels.Selector, error) {
 		if part == types.NullValue {
 			continue
 		}
-		value, err := jsonOf(part)
+		value, err := jsonOf(part, &rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -120,8 +120,16 @@ func toLabels(v ref.Val) (labels.Set, error) {
 	return all, nil
 }
 
-// jsonOf converts strings, lists and maps with strings as keys to the forms of decoded JSON. Any other value is an error.
-func jsonOf(v ref.Val) (any, error) {
+// maxSelectorValues is the maximum number of strings, lists and maps in a selector. A few lists, each with the one before twice, would
+// otherwise become millions.
+const maxSelectorValues = 100_000
+
+// jsonOf converts strings, lists and maps with strings as keys to the forms of decoded JSON. Any other value is an error, and so are more
+// values than rest.
+func jsonOf(v ref.Val, rest *int) (any, error) {
+	if *rest--; *rest < 0 {
+		return nil, fmt.Errorf("has more than %d values", maxSelectorValues)
+	}
 	switch x := v.(type) {
 	case types.String:
 		return string(x), nil
@@ -133,7 +141,7 @@ func jsonOf(v ref.Val) (any, error) {
 			if !isText {
 				return nil, fmt.Errorf("a key is %s, must be string", syntax.TypeName(key.Type().TypeName()))
 			}
-			value, err := jsonOf(x.Get(key))
+			value, err := jsonOf(x.Get(key), rest)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", shorten(string(name)), err)
 			}
@@ -144,7 +152,7 @@ func jsonOf(v ref.Val) (any, error) {
 		size, _ := x.Size().(types.Int)
 		list := make([]any, size)
 		for i := range list {
-			value, err := jsonOf(x.Get(types.Int(i)))
+			value, err := jsonOf(x.Get(types.Int(i)), rest)
 			if err != nil {
 				return nil, fmt.Errorf("element %d: %w", i, err)
 			}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/cel-go/common/types"
@@ -70,5 +71,17 @@ func TestSelectorWithAValueOfAnotherTypeIsAnError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSelectorIsBounded: each list contains the one before twice.
+func TestSelectorIsBounded(t *testing.T) {
+	var list any = []any{"x", "x"}
+	for range 30 {
+		list = []any{list, list}
+	}
+	_, err := toSelector(adapter{}.NativeToValue(map[string]any{"matchExpressions": list}))
+	if err == nil || !strings.Contains(err.Error(), "has more than 100000 values") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func (c *Compiler) Size(p *policy.Policy) int {
 		}
 	}
 	for _, r := range p.References {
-		sum = add(sum, c.extentOf(r.Names).size())
+		sum = add(add(sum, c.extentOf(r.Names).size()), c.extentOf(r.Selector).size())
 	}
 	return sum
 }

@@ -24,7 +24,7 @@ func VariableName(name string) string { return VariablesVariable + "." + name }
 // CutVariable returns NAME of a name variables.NAME; false for any other name.
 func CutVariable(name string) (string, bool) { return strings.CutPrefix(name, VariablesVariable+".") }
 
-var variableUse = regexp.MustCompile(`\b` + VariablesVariable + `\s*\.\s*([a-zA-Z_][a-zA-Z0-9_]*)`)
+var variableUse = regexp.MustCompile(`\b` + VariablesVariable + "\\s*\\.\\s*`?([a-zA-Z_][a-zA-Z0-9_]*)")
 
 // VariablesIn returns each NAME that a text uses as variables.NAME, in the order of the text. It also finds uses inside
 // strings, but none with a comment before or after the dot.

@@ -59,4 +59,24 @@ var engineTable = map[string]Mutant{
 		Old: "\t\tlatest = policy.Latest(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 		New: "\t\tif latest.IsZero() {\n\t\t\tlatest = t\n\t\t}\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
 	},
+	"scope: a variable in backticks is not part of the key": {
+		File: "engine/syntax/names.go", Test: "./engine TestVariableInBackticksIsPartOfTheKey",
+		Old: "\\\\.\\\\s*`?([a-zA-Z_]",
+		New: "\\\\.\\\\s*([a-zA-Z_]",
+	},
+	"scope: the alias of a variable may be that of a macro": {
+		File: "engine/scope.go", Test: "./engine TestVariableMeansTheSameEverywhere",
+		Old: "const aliasPrefix = \"@v_\"",
+		New: "const aliasPrefix = \"@\"",
+	},
+	"scope: a loop variable hides a type": {
+		File: "engine/scope.go", Test: "./engine TestLoopVariableHidesNoType",
+		Old: "if hidden := hiddenType(checked, v); hidden != nil {",
+		New: "if hidden := hiddenType(checked, v); hidden != nil && v.name == \"\" {",
+	},
+	"decoder: annotations are not read with every field of metadata": {
+		File: "engine/decoder.go", Test: "./engine TestReferrerIsDecodedWithComputedFieldsOfMetadata",
+		Old: "all.path(\"metadata.annotations\") // so",
+		New: "// so",
+	},
 }

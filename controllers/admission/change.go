@@ -37,7 +37,19 @@ func (w *written) butMode() map[string]any {
 func (c change) empowers() bool {
 	return c.before == nil ||
 		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||
-		c.after.differs(c.before, "variables", "serviceAccountName", "windows", "approval") || c.after.lacksFreeze(c.before)
+		c.after.differs(c.before, "variables", "serviceAccountName", "windows", "approval") || c.after.lacksFreeze(c.before) ||
+		c.before.Spec["limits"] != nil && c.after.differs(c.before, "limits") || c.removesSomeRules()
+}
+
+// removesSomeRules reports whether the request removes a rule that may have kept objects of the other rules.
+func (c change) removesSomeRules() bool {
+	after := c.after.rules()
+	for rule := range c.before.rules() {
+		if _, ok := after[rule]; !ok {
+			return len(after) > 0
+		}
+	}
+	return false
 }
 
 // changed reports whether the author needs the permissions for a rule: it is new or changed, or the request empowers all rules.

@@ -157,6 +157,7 @@ spec:
 `
 
 const (
+	limits  = "  limits: {maxDeletions: 1, window: 1h}\n"
 	windows = "  windows: [{schedule: 0 22 * * *, duration: 1h}]\n"
 	freezes = "  freezes: [{from: '2026-12-20T00:00:00Z', to: '2026-12-31T00:00:00Z'}]\n"
 )
@@ -170,7 +171,10 @@ func TestReviewChecksAuthorPermissions(t *testing.T) {
 		"new policy: all":             {"", own, mayAll},
 		"unchanged: none":             {own, own, nil},
 		"changed rule: its kind":      {own, strings.Replace(own, `"true"`, `"false"`, 1), []string{"create pods", "list configmaps", "delete configmaps"}},
-		"rule removed: none":          {own, own[:strings.Index(own, "  - name: maps")], nil},
+		"rule removed: all others":    {own, own[:strings.Index(own, "  - name: maps")], []string{"create pods", "list jobs", "delete jobs"}},
+		"new limits: none":            {own, own + limits, nil},
+		"higher limits: all":          {own + limits, own + strings.Replace(limits, "1,", "2,", 1), mayAll},
+		"no limits any more: all":     {own + limits, own, mayAll},
 		"enforced: all":               {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
 		"no longer enforced: none":    {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
 		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspend", 1), nil},

@@ -148,7 +148,7 @@ type Family struct {
 
 // The gauges. They are counted at most every few seconds.
 var (
-	Backlog    = Counted.gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
+	Backlog    = Counted.gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet, without those that wait because of limits.")
 	Verdicts   = Counted.gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
 	Subjects   = Counted.gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
 	Forecast   = Counted.gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")

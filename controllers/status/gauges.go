@@ -20,18 +20,19 @@ type gauges struct {
 	backlog int64
 }
 
-func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
+// kind exports the state of a kind. deletes says whether an enforced rule deletes its objects.
+func (g *gauges) kind(k retention.KindState, deletes bool, reasons map[policy.Reason]int64) {
 	name := k.Index.Kind().String()
 	size, _ := k.Index.Len()
 	g.count = append(g.count, metrics.IndexSize.Of(float64(size), name), metrics.Throttled.Of(float64(len(k.Throttled)), name))
 	for reason, n := range reasons {
 		g.count = append(g.count, metrics.Verdicts.Of(float64(n), name, string(reason)))
 	}
-	g.backlog += reasons[policy.Expired]
+	g.backlog += reasons[policy.Expired] + reasons[policy.OverCapacity]
 	if k.Lost != nil {
 		g.count = append(g.count, metrics.KindError.Of(1, name, k.Lost.Reason))
 	}
-	if k.Undeletable != nil && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
+	if k.Undeletable != nil && deletes && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
 		g.count = append(g.count, metrics.KindError.Of(1, name, k.Undeletable.Reason))
 	}
 }
@@ -74,7 +75,8 @@ func (g *gauges) uncountedPods(l policy.UncountedPods) {
 	}
 }
 
-// ledger exports the state of the ledger of a policy.
+// ledger exports the state of the ledger of a policy. Objects that wait because of limits do not count as backlog: that is what the limits
+// are for.
 func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	failed := 0.0
 	if kept.WriteError != nil {
@@ -83,6 +85,9 @@ func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
 		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerError.Of(failed, p.Name))
 	if p.Limits != nil {
+		if kept.Charged >= int64(p.Limits.Max) {
+			g.backlog = max(0, g.backlog-int64(kept.Waiting))
+		}
 		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))
 	}
 	if kept.Ledger != nil {

@@ -302,7 +302,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	for _, k := range kinds {
 		all.Reasons = map[policy.Reason]int64{}
 		r.known.add(k.Index, all)
-		gauges.kind(k, all.Reasons)
+		gauges.kind(k, deletes(snapshot, k.Index.Kind()), all.Reasons)
 		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
 			gauges.uncountedPods(all.UncountedPods)
 		}
@@ -320,6 +320,11 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	}
 	gauges.publish()
 	return all
+}
+
+// deletes reports whether an enforced rule deletes objects of a kind, and not only their owners.
+func deletes(snapshot *policy.Snapshot, kind schema.GroupKind) bool {
+	return slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return r.Mode == v1alpha1.Enforce && !r.Owner })
 }
 
 // dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may

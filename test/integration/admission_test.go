@@ -116,6 +116,9 @@ rules:
   ttl: 1h
 `
 
+const secondRule = `- {name: second, target: {apiVersion: v1, kind: ConfigMap}, eligible: "true", ttl: 1h}
+`
+
 // refused returns an error unless the API server refused the request with a message that contains these words.
 func refused(err error, words ...string) error {
 	switch {
@@ -169,6 +172,7 @@ func TestAdmissionAllowsOnlyReducingChanges(t *testing.T) {
 	w := newEnv(t)
 	w.serverless()
 	w.create(w.own("p", ownRules))
+	w.create(w.own("two", ownRules+secondRule))
 	weak := w.tenant("weak", writesPolicies, createsApprovals)
 	expect.NoError(t, weak.Patch(t.Context(), w.own("p", ownRules), edit(`{"spec":{"limits":{"maxDeletions":1,"window":"1h"}}}`)))
 	rule := `{"name":"%s","target":{"apiVersion":"v1","kind":"ConfigMap"},"eligible":"true","ttl":"%s"}`
@@ -186,6 +190,10 @@ func TestAdmissionAllowsOnlyReducingChanges(t *testing.T) {
 		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
 			t.Errorf("%s: %v", patch, err)
 		}
+	}
+	one := `{"spec":{"rules":[` + fmt.Sprintf(rule, "second", "1h") + `]}}` // the other rule may have kept objects of this one
+	if err := refused(weak.Patch(t.Context(), w.own("two", ownRules), edit(one)), "service account"); err != nil {
+		t.Errorf("%s: %v", one, err)
 	}
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"a":"b"}}}`,

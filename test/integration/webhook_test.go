@@ -314,7 +314,9 @@ func TestControllerWorksWithoutCertificate(t *testing.T) {
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	h := w.startWebhook(freePort(t), t.TempDir(), func(s *admission.Serving) { s.Secret = "late" })
 	w.gone(w.configMap("cm", preview))
-	h.grant("system:serviceaccount:"+h.namespace+":sunset-controller", "late", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"}})
+	h.grant("system:serviceaccount:"+h.namespace+":sunset-controller", "late", rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"late"}, Verbs: []string{"get", "list", "watch", "update"},
+	})
 	h.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "late"}})
 	cluster.Eventually(t, patience, func() error {
 		secret := &corev1.Secret{}

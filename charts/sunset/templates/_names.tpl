@@ -85,3 +85,14 @@ subjects: [{kind: ServiceAccount, namespace: {{ .root.Release.Namespace }}, name
 {{- if hasKey $units $unit }}{{ mulf (trimSuffix $unit .) (get $units $unit) 0.9 | int64 }}{{ end -}}
 {{- end -}}
 {{- end }}
+{{- /* sunset.webhookSecret is the name of the Secret with the certificate of the webhook. That of cert-manager has a name of its own, because Helm does not take over a Secret that cert-manager has created. */ -}}
+{{- define "sunset.webhookSecret" -}}
+{{- empty .Values.webhook.certManagerIssuer | ternary "sunset-webhook" "sunset-webhook-cert-manager" -}}
+{{- end -}}
+{{- /* sunset.dnsPorts are the ports of DNS, also those of the Pods on OpenShift. */ -}}
+{{- define "sunset.dnsPorts" -}}
+{{- range list 53 5353 -}}
+- {port: {{ . }}, protocol: UDP}
+- {port: {{ . }}, protocol: TCP}
+{{ end -}}
+{{- end -}}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/sunset-k8s/sunset/engine/cost"
@@ -22,6 +23,9 @@ import (
 func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
+		if ok && isMembershipInLiteral(call) {
+			return hashing(call), nil
+		}
 		if !ok || len(call.Args()) == 0 || len(call.Args()) > len(cost.Operands{}) || isCheap(call) {
 			return i, nil
 		}
@@ -56,7 +60,7 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 
 // isCheap recognizes calls of a guarded function that are always cheap. The accumulator of a macro grows in place by
 // one element. A comparison with a literal number or string stops at the end of the literal. cel-go evaluates the
-// conversion of a literal and membership in a literal list when it plans.
+// conversion of a literal when it plans.
 func isCheap(call interpreter.InterpretableCall) bool {
 	args := call.Args()
 	switch call.Function() {
@@ -65,12 +69,43 @@ func isCheap(call interpreter.InterpretableCall) bool {
 		return ok && isAccumulator(a.Attr())
 	case operators.Equals, operators.NotEquals:
 		return isSmallLiteral(args[0]) || isSmallLiteral(args[1])
-	case operators.In:
-		_, literal := args[1].(interpreter.InterpretableConst)
-		return literal
 	}
 	_, literal := args[0].(interpreter.InterpretableConst)
 	return literal && overloads.IsTypeConversionFunction(call.Function())
+}
+
+// isMembershipInLiteral reports whether a call is x in ['a', 'b']. cel-go turns such a list into a set, so the call is cheap.
+func isMembershipInLiteral(call interpreter.InterpretableCall) bool {
+	if call.Function() != operators.In || len(call.Args()) != 2 {
+		return false
+	}
+	_, literal := call.Args()[1].(interpreter.InterpretableConst)
+	return literal
+}
+
+// hashing returns the same call with an operand that can be looked up in a set: a mapValue or a listValue would panic.
+func hashing(call interpreter.InterpretableCall) interpreter.InterpretableCall {
+	args := []interpreter.InterpretableV2{&hashed{call.Args()[0]}, call.Args()[1]}
+	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), args, func(args ...ref.Val) ref.Val {
+		return args[1].(traits.Container).Contains(args[0])
+	})
+}
+
+type hashed struct{ interpreter.InterpretableV2 }
+
+// Eval implements interpreter.Interpretable.
+func (h *hashed) Eval(vars interpreter.Activation) ref.Val { return h.Exec(interpreter.AsFrame(vars)) }
+
+// Exec implements interpreter.InterpretableV2.
+func (h *hashed) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	switch v := h.InterpretableV2.Exec(frame).(type) {
+	case mapValue:
+		return v.slow()
+	case listValue:
+		return v.slow()
+	default:
+		return v
+	}
 }
 
 func isSmallLiteral(i interpreter.InterpretableV2) bool {

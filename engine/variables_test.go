@@ -159,3 +159,29 @@ func TestTimeInTheYearZeroIsAnError(t *testing.T) {
 		expect.Equal(t, text+" is an error", fails, facts.Err != nil)
 	}
 }
+
+// TestMapInALiteralListIsAnAnswer, and not an error that || does not absorb.
+func TestMapInALiteralListIsAnAnswer(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{"map": map[string]any{"a": "dev"}, "list": []any{"dev"}, "text": "dev", "number": int64(1), "nothing": nil}}
+	for text, want := range map[string]bool{
+		"object.spec.map in ['dev'] || object.spec.text == 'dev'":  true,
+		"object.spec.map in ['dev']":                               false,
+		"object.spec.list in ['dev', 'test']":                      false,
+		"object.spec.map in [{'a': 'dev'}]":                        true,
+		"object.spec.list in [['x'], ['dev']]":                     true,
+		"object.spec.text in ['dev']":                              true,
+		"object.spec.number in [1.0, 2.0]":                         true,
+		"object.spec.nothing in [dyn('dev'), dyn(null)]":           true,
+		"'dev' in object.spec.list && 'a' in object.spec.map":      true,
+		"object.spec.list.all(x, x in ['dev', 'test'])":            true,
+		"[object.spec.map].exists(x, x in ['dev', 'test'])":        false,
+		"object.spec.?none.orValue(object.spec.map) in ['a', 'b']": false,
+	} {
+		r := rule()
+		r.Eligible, r.StartTime = text, "'2026-01-01T00:00:00Z'"
+		facts := factsOf(t, r, object)
+		if facts.Err != nil || facts.Eligible != want {
+			t.Errorf("%s: eligible %v, %v", text, facts.Eligible, facts.Err)
+		}
+	}
+}

@@ -29,7 +29,7 @@ type program struct {
 type compiled struct {
 	program   *program
 	findings  []diagnose.Finding
-	variables []string // the names of those that it could use
+	variables []string // the names that it could use
 }
 
 // interruptFrequency is the number of comprehension steps between two checks of the deadline.

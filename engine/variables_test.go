@@ -91,7 +91,7 @@ func TestLoopVariableHidesNoType(t *testing.T) {
 	}
 }
 
-// TestVariableNeverHidesTheBudget, whatever its name is.
+// TestVariableNeverHidesTheBudget: any name is harmless.
 func TestVariableNeverHidesTheBudget(t *testing.T) {
 	for _, name := range []string{"built", "result", "results"} {
 		r := rule()

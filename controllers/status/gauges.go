@@ -3,8 +3,11 @@
 package status
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -35,6 +38,11 @@ func (g *gauges) kind(k retention.KindState, deletes bool, reasons map[policy.Re
 	if k.Undeletable != nil && deletes && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
 		g.count = append(g.count, metrics.KindError.Of(1, name, k.Undeletable.Reason))
 	}
+}
+
+// deletes reports whether an enforced rule deletes objects of a kind, and not only their owners.
+func deletes(snapshot *policy.Snapshot, kind schema.GroupKind) bool {
+	return slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return r.Mode == v1alpha1.Enforce && !r.Owner })
 }
 
 func (g *gauges) rules(t *policy.Stats) {

@@ -322,11 +322,6 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	return all
 }
 
-// deletes reports whether an enforced rule deletes objects of a kind, and not only their owners.
-func deletes(snapshot *policy.Snapshot, kind schema.GroupKind) bool {
-	return slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return r.Mode == v1alpha1.Enforce && !r.Owner })
-}
-
 // dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may
 // have been added.
 func (r *Reporter) dropRemoved() {

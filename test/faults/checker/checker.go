@@ -87,12 +87,12 @@ func newChecker(e Evidence) (*checker, error) {
 }
 
 // writersOf returns the user that wrote each revision. The first request whose answer has the revision wrote it: later ones
-// changed nothing.
+// changed nothing. The answer to a deletecollection has the revision at which it began, which another request wrote.
 func writersOf(requests []history.Request) map[int64]string {
 	writers := map[int64]string{}
 	for _, r := range requests {
 		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
-		if _, known := writers[revision]; err == nil && !known && r.Writes() && r.Succeeded() {
+		if _, known := writers[revision]; err == nil && !known && r.Verb != "deletecollection" && r.Writes() && r.Succeeded() {
 			writers[revision] = r.User
 		}
 	}

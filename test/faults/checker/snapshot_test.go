@@ -4,6 +4,7 @@ package checker_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,13 +53,20 @@ func TestSnapshots(t *testing.T) {
 	const snapshots = ", snapshot: {}"
 	without := broken(checker.Snapshotted)
 	tell(t, map[string]example{
-		"a snapshot that is ready":        {tell: after(snapshots, made(us, ready))},
-		"no snapshot":                     {tell: after(snapshots, func(*past, *history.State) {}), want: without},
-		"a rule that makes no snapshots":  {tell: after("", func(*past, *history.State) {})},
-		"one that is not ready":           {tell: after(snapshots, made(us, `readyToUse: false, creationTime: "2026-03-01T12:02:00Z"`)), want: without},
-		"one with an error":               {tell: after(snapshots, made(us, ready+", error: {message: no space}")), want: without},
-		"one without a time":              {tell: after(snapshots, made(us, "readyToUse: true")), want: without},
-		"one that was taken before":       {tell: after(snapshots, made(us, `readyToUse: true, creationTime: "2026-03-01T12:01:00Z"`)), want: without},
+		"a snapshot that is ready":       {tell: after(snapshots, made(us, ready))},
+		"no snapshot":                    {tell: after(snapshots, func(*past, *history.State) {}), want: without},
+		"a rule that makes no snapshots": {tell: after("", func(*past, *history.State) {})},
+		"one that is not ready":          {tell: after(snapshots, made(us, `readyToUse: false, creationTime: "2026-03-01T12:02:00Z"`)), want: without},
+		"one with an error":              {tell: after(snapshots, made(us, ready+", error: {message: no space}")), want: without},
+		"one without a time":             {tell: after(snapshots, made(us, "readyToUse: true")), want: without},
+		"one that was taken before":      {tell: after(snapshots, made(us, `readyToUse: true, creationTime: "2026-03-01T12:01:00Z"`)), want: without},
+		"one made while others delete a list": {tell: after(snapshots, func(p *past, claim *history.State) {
+			n := len(p.requests)
+			p.snapshot(claim, us, ready)
+			list := p.requests[n] // its answer has the same revision
+			list.Verb, list.User, list.Resource, list.Received = "deletecollection", others, "configmaps", list.Received.Add(-time.Millisecond)
+			p.requests = slices.Insert(p.requests, n, list)
+		})},
 		"one of another user":             {tell: after(snapshots, made(others, ready)), want: without},
 		"one that was deleted in between": {tell: after(snapshots, func(p *past, claim *history.State) { p.remove(p.snapshot(claim, us, ready)) }), want: without},
 		"one from before the claim is used": {tell: after(snapshots, func(p *past, claim *history.State) {

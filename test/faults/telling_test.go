@@ -159,7 +159,7 @@ func relists(resource string) proxy.Match {
 	return proxy.Requests("list", resource).Or(proxy.Requests("watch", resource)).And(func(r *http.Request) bool {
 		query := r.URL.Query()
 		watch := query.Has("watch")
-		return watch && query.Get("sendInitialEvents") == "true" || !watch && (query.Has("limit") || query.Has("resourceVersion"))
+		return watch && query.Get("sendInitialEvents") == "true" || !watch && !query.Has("continue") && (query.Has("limit") || query.Has("resourceVersion"))
 	})
 }
 

@@ -17,12 +17,14 @@ import (
 
 const (
 	maxText  = 256 << 10 // of the result of a template, and of each function in it
-	maxSteps = 10_000    // iterations and calls of templates
+	maxTexts = 4 << 20   // of the results of all functions in it, because variables keep them
+	maxSteps = 10_000    // iterations, and calls of templates and functions
 )
 
 var (
 	errTooLong  = fmt.Errorf("the text is longer than %d bytes", maxText)
-	errTooSlow  = fmt.Errorf("the template has more than %d iterations", maxSteps)
+	errTooMuch  = fmt.Errorf("the functions return more than %d bytes", maxTexts)
+	errTooSlow  = fmt.Errorf("the template has more than %d iterations and calls", maxSteps)
 	errNoPrintf = errors.New("printf is not available; use print")
 )
 
@@ -48,9 +50,9 @@ Policies that are not listed: {{.MorePolicies}}{{end}}
 Policies whose deletions are not known: {{.Uncounted}}{{end}}
 `
 
-// parseTemplate reads a template. Each iteration and each call of a template counts as a step.
+// parseTemplate reads a template. Each iteration, and each call of a template or of a function that may return a long text, is a step.
 func parseTemplate(written string, zone *time.Location) (*template.Template, error) {
-	t, err := template.New("template").Option("missingkey=error").Funcs(functions(zone)).Funcs(counting(new(int))).Parse(written)
+	t, err := template.New("template").Option("missingkey=error").Funcs((&used{}).functions(zone)).Parse(written)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +64,14 @@ func parseTemplate(written string, zone *time.Location) (*template.Template, err
 	return t, nil
 }
 
+// used is what an execution of a template has used.
+type used struct{ steps, bytes int }
+
 // functions replaces the functions of the library that may return long texts, and adds date, json and size.
-func functions(zone *time.Location) template.FuncMap {
+func (u *used) functions(zone *time.Location) template.FuncMap {
+	bounded := u.bounded
 	return template.FuncMap{
+		step:       u.step,
 		"print":    bounded(func(a ...any) (string, error) { return fmt.Sprint(a...), nil }),
 		"println":  bounded(func(a ...any) (string, error) { return fmt.Sprintln(a...), nil }),
 		"html":     bounded(func(a ...any) (string, error) { return template.HTMLEscaper(a...), nil }),
@@ -86,11 +93,17 @@ func size(bytes int64) string {
 	return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) + " " + units[0]
 }
 
-func bounded(f func(...any) (string, error)) func(...any) (string, error) {
+func (u *used) bounded(f func(...any) (string, error)) func(...any) (string, error) {
 	return func(a ...any) (string, error) {
+		if s, err := u.step(); err != nil {
+			return s, err
+		}
 		s, err := f(a...)
-		if len(s) > maxText {
+		switch u.bytes += len(s); {
+		case len(s) > maxText:
 			return "", errTooLong
+		case u.bytes > maxTexts:
+			return "", errTooMuch
 		}
 		return s, err
 	}
@@ -99,13 +112,11 @@ func bounded(f func(...any) (string, error)) func(...any) (string, error) {
 // step is the name of the function that counts.
 const step = "sunset_step"
 
-func counting(steps *int) template.FuncMap {
-	return template.FuncMap{step: func() (string, error) {
-		if *steps++; *steps > maxSteps {
-			return "", errTooSlow
-		}
-		return "", nil
-	}}
+func (u *used) step() (string, error) {
+	if u.steps++; u.steps > maxSteps {
+		return "", errTooSlow
+	}
+	return "", nil
 }
 
 // countSteps inserts a step at the beginning of a list of nodes, and of each loop in it.
@@ -130,7 +141,7 @@ func countSteps(list *parse.ListNode) {
 }
 
 // stepNode calls step.
-var stepNode = template.Must(template.New("").Funcs(counting(new(int))).Parse("{{" + step + "}}")).Root.Nodes[0]
+var stepNode = template.Must(template.New("").Funcs((&used{}).functions(time.UTC)).Parse("{{" + step + "}}")).Root.Nodes[0]
 
 // Text executes the template of a digest.
 func (d *Digest) Text(c *Content) (string, error) {
@@ -139,7 +150,7 @@ func (d *Digest) Text(c *Content) (string, error) {
 		return "", err
 	}
 	var text limited
-	if err := t.Funcs(counting(new(int))).Execute(&text, c); err != nil {
+	if err := t.Funcs((&used{}).functions(d.zone)).Execute(&text, c); err != nil {
 		return "", fmt.Errorf("execute spec.template: %s", rbac.Line(err.Error()))
 	}
 	return text.String(), nil

@@ -93,7 +93,7 @@ func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
 		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerError.Of(failed, p.Name))
 	if p.Limits != nil {
-		if kept.Charged >= int64(p.Limits.Max) {
+		if kept.Charged >= p.Limits.Max {
 			g.backlog = max(0, g.backlog-int64(kept.Waiting))
 		}
 		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))

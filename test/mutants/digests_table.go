@@ -36,8 +36,8 @@ var digestsTable = map[string]Mutant{
 	},
 	"a template has no limit of steps": {
 		File: "policy/digest/template.go", Test: "./policy/digest TestTemplateIsBounded",
-		Old: "*steps > maxSteps {",
-		New: "*steps > 1000*maxSteps {",
+		Old: "u.steps > maxSteps {",
+		New: "u.steps > 1000*maxSteps {",
 	},
 	"a metadata address in IPv6 form is allowed": {
 		File: "policy/digest/address.go", Test: "./policy/digest TestForbidden",

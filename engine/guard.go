@@ -74,7 +74,7 @@ func isCheap(call interpreter.InterpretableCall) bool {
 	return literal && overloads.IsTypeConversionFunction(call.Function())
 }
 
-// isMembershipInLiteral reports whether a call is x in ['a', 'b']. cel-go turns such a list into a set, so the call is cheap.
+// isMembershipInLiteral reports whether a call is x in ['a', 'b']. cel-go turns most such lists into sets, and the others are short.
 func isMembershipInLiteral(call interpreter.InterpretableCall) bool {
 	if call.Function() != operators.In || len(call.Args()) != 2 {
 		return false
@@ -83,7 +83,7 @@ func isMembershipInLiteral(call interpreter.InterpretableCall) bool {
 	return literal
 }
 
-// hashing returns the same call with an operand that can be looked up in a set: a mapValue or a listValue would panic.
+// hashing returns the same call with an operand that can be looked up in a set: as a key, a mapValue or a listValue would panic.
 func hashing(call interpreter.InterpretableCall) interpreter.InterpretableCall {
 	args := []interpreter.InterpretableV2{&hashed{call.Args()[0]}, call.Args()[1]}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), args, func(args ...ref.Val) ref.Val {

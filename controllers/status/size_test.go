@@ -20,7 +20,8 @@ import (
 )
 
 // entries is the maximum number of entries of each list in a status. Approvals are objects that users create: a version of a policy
-// needs another one only after a change elsewhere. The two lists of namespaces have no common entries, and share their maximum.
+// needs another one only after a change elsewhere. The two lists of namespaces share
+// their maximum; only namespaces that have changed again while an approval is pending are in both.
 var entries = map[string]int{
 	"blockedBy": 5, "blocks": 5, "clusterRules": 100, "clusterRules.messages": 6, "conditions": 10 + len(policy.Lasting()),
 	"enforced.approvals": 100, "enforced.uncounted": 64, "enforced.waitingNamespaces": v1alpha1.MaxPendingNamespaces / 2, "missingPermissions": v1alpha1.MaxMissingPermissions, "missingPermissions.verbs": 8,

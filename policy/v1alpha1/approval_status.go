@@ -45,8 +45,8 @@ type EnforcedCount struct {
 	// +optional
 	// +listType=atomic
 	Uncounted []string `json:"uncounted,omitempty"`
-	// waitingNamespaces lists namespaces where another change waits for approval, in addition to those of pendingApproval, "" for
-	// cluster-scoped objects. pendingApproval shows them later.
+	// waitingNamespaces lists namespaces where a change waits for approval that pendingApproval does not show, "" for cluster-scoped
+	// objects. It can be a later change in a namespace of pendingApproval, which shows it later.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2000

@@ -3,8 +3,10 @@
 package status
 
 import (
+	"runtime"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
@@ -38,9 +40,11 @@ func (c *knownCounts) begin(snapshot *policy.Snapshot, now, until time.Time) {
 	c.snapshot, c.now, c.until = snapshot, now, until
 }
 
-// add adds all subjects of an index to the stats.
+// add adds all subjects of an index to the stats. It counts several namespaces at the same time.
 func (c *knownCounts) add(x *index.Index, all *policy.Stats) {
 	next, few := map[string]knownCount{}, sets.New[string]()
+	var counting errgroup.Group
+	counting.SetLimit(runtime.GOMAXPROCS(0))
 	for name, namespace := range x.Namespaces() {
 		k, ok := c.before[x][name]
 		switch {
@@ -50,9 +54,15 @@ func (c *knownCounts) add(x *index.Index, all *policy.Stats) {
 			continue
 		default:
 			k = knownCount{namespace.Version, all.For(name)}
-			x.ScanNamespaces(sets.New(name), k.stats.AddAfter)
+			counting.Go(func() error {
+				x.ScanNamespaces(sets.New(name), k.stats.AddAfter)
+				return nil
+			})
 		}
 		next[name] = k
+	}
+	_ = counting.Wait()
+	for _, k := range next {
 		all.Merge(k.stats)
 	}
 	c.counts[x] = next

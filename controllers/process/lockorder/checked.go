@@ -29,6 +29,37 @@ func (m *Mutex[R]) Unlock() {
 	end(r)
 }
 
+// RWMutex is a sync.RWMutex with a rank in the order. Lock and RLock panic like the Lock of a Mutex.
+type RWMutex[R comparable] struct{ mutex sync.RWMutex }
+
+// Lock implements sync.Locker.
+func (m *RWMutex[R]) Lock() {
+	var r R
+	begin(r)
+	m.mutex.Lock()
+}
+
+// Unlock implements sync.Locker.
+func (m *RWMutex[R]) Unlock() {
+	var r R
+	m.mutex.Unlock()
+	end(r)
+}
+
+// RLock locks for reading.
+func (m *RWMutex[R]) RLock() {
+	var r R
+	begin(r)
+	m.mutex.RLock()
+}
+
+// RUnlock undoes one RLock.
+func (m *RWMutex[R]) RUnlock() {
+	var r R
+	m.mutex.RUnlock()
+	end(r)
+}
+
 var order = []any{
 	Reading{}, Publishing{}, Reporter{}, Ledgers{}, Ledger{}, Reevaluator{}, Referrers{}, References{}, Retention{}, Index{}, Freshness{}, Policies{},
 }

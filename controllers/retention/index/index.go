@@ -20,7 +20,7 @@ type Index struct {
 	// wake is called, with the index locked, when the first due time has become earlier.
 	wake func()
 
-	mu          lockorder.Mutex[lockorder.Index]
+	mu          lockorder.RWMutex[lockorder.Index] // scans lock it for reading
 	snapshot    *policy.Snapshot
 	listing     Listing // the listing that the rows belong to
 	synced      bool
@@ -31,11 +31,8 @@ type Index struct {
 	changedAll  uint64                  // the version of the last change everywhere
 	ranks       map[policy.RuleID]*ranks
 	returns     returns
-	about       []int32             // reused
-	evaluations []policy.Evaluation // reused
+	reused      reused
 	version     uint64
-
-	lastColumns, lastByColumn []int32 // of the partitionRules computed last; never changed
 }
 
 // partitionKey identifies the rows of one layout in one namespace. While its own rules change, a namespace has rows of two
@@ -100,7 +97,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.changeAll()
 	changed := map[*partition]partitionRules{} // the previous rules
 	for s := range x.eachPartition {
-		next := x.rulesOf(snapshot, s.partitionKey)
+		next := x.rulesOf(snapshot, s.partitionKey, &x.reused)
 		if !next.same(&s.rules) {
 			changed[s] = s.rules
 		}
@@ -308,18 +305,28 @@ func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluati
 	return policy.Intent{}
 }
 
+// reused is memory that evaluations of rows use again. Each goroutine needs its own.
+type reused struct {
+	about             []int32
+	evaluations       []policy.Evaluation
+	columns, byColumn []int32 // of the partitionRules computed last; they never change
+}
+
+// evaluationsOf is reused.evaluationsOf with the memory of the index, which must be locked for writing.
+func (x *Index) evaluationsOf(row *FactRow) []policy.Evaluation { return x.reused.evaluationsOf(row, x.synced) }
+
 // evaluationsOf returns the evaluation of each rule that may affect the row. The slice is valid until the next call.
-func (x *Index) evaluationsOf(row *FactRow) []policy.Evaluation {
+func (m *reused) evaluationsOf(row *FactRow, synced bool) []policy.Evaluation {
 	p := &row.partition.rules
-	x.about, x.evaluations = p.about(row, x.synced, x.about[:0]), x.evaluations[:0]
-	for _, i := range x.about {
-		evaluation := p.evaluation(row, i, x.synced)
+	m.about, m.evaluations = p.about(row, synced, m.about[:0]), m.evaluations[:0]
+	for _, i := range m.about {
+		evaluation := p.evaluation(row, i, synced)
 		if p.ranks != nil && p.ranks[i] != nil {
 			evaluation.Rank = p.ranks[i].set.Result(row.uid())
 		}
-		x.evaluations = append(x.evaluations, evaluation)
+		m.evaluations = append(m.evaluations, evaluation)
 	}
-	return x.evaluations
+	return m.evaluations
 }
 
 func (x *Index) unschedule(row *FactRow) {

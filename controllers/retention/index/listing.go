@@ -175,7 +175,7 @@ func (x *Index) join(row *FactRow) {
 	at := row.partition.partitionKey
 	shared := x.partition(at)
 	if shared == nil {
-		shared = &partition{partitionKey: at, rules: x.rulesOf(x.snapshot, at)}
+		shared = &partition{partitionKey: at, rules: x.rulesOf(x.snapshot, at, &x.reused)}
 		x.linkRanks(shared)
 		x.partitions[at.namespace] = append(x.partitions[at.namespace], shared)
 	}

@@ -21,7 +21,7 @@ type partitionRules struct {
 	ranks    []*ranks // of each rule; nil for a rule without a ranking, or if no rule has one
 }
 
-func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRules {
+func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey, m *reused) partitionRules {
 	p := partitionRules{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
 	p.columns, p.byColumn = make([]int32, len(p.Rules)), make([]int32, len(p.Rules))
 	for i, r := range p.Rules {
@@ -33,12 +33,12 @@ func (x *Index) rulesOf(snapshot *policy.Snapshot, at partitionKey) partitionRul
 			p.always = append(p.always, int32(i))
 		}
 	}
-	if slices.Equal(p.columns, x.lastColumns) { // as in most namespaces
-		p.columns, p.byColumn = x.lastColumns, x.lastByColumn
+	if slices.Equal(p.columns, m.columns) { // as in most namespaces
+		p.columns, p.byColumn = m.columns, m.byColumn
 		return p
 	}
 	slices.SortStableFunc(p.byColumn, func(a, b int32) int { return cmp.Compare(p.columns[a], p.columns[b]) })
-	x.lastColumns, x.lastByColumn = p.columns, p.byColumn
+	m.columns, m.byColumn = p.columns, p.byColumn
 	return p
 }
 

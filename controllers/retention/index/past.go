@@ -4,12 +4,12 @@ package index
 
 import "github.com/sunset-k8s/sunset/policy"
 
-// past evaluates the current row by the rules of earlier snapshots. Use it with the index locked.
+// past evaluates the current row by the rules of earlier snapshots. Use it with the index locked, also for reading.
 type past struct {
-	index       *Index
-	row         *FactRow
-	rules       map[pastKey]*partitionRules
-	evaluations []policy.Evaluation // reused
+	index  *Index
+	row    *FactRow
+	rules  map[pastKey]*partitionRules
+	reused reused
 }
 
 type pastKey struct {
@@ -21,15 +21,15 @@ type pastKey struct {
 // unknown. If the ranking of a rule has changed, the rule is assumed to have kept the subject: that counts the most
 // subjects as newly due.
 func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
-	x, row := p.index, p.row
+	x, row, m := p.index, p.row, &p.reused
 	at := pastKey{row.partition.partitionKey, snapshot}
 	before := p.rules[at]
 	if before == nil {
-		rules := x.rulesOf(snapshot, at.partitionKey)
+		rules := x.rulesOf(snapshot, at.partitionKey, m)
 		before, p.rules[at] = &rules, &rules
 	}
-	x.about, p.evaluations = before.about(row, x.synced, x.about[:0]), p.evaluations[:0]
-	for _, i := range x.about {
+	m.about, m.evaluations = before.about(row, x.synced, m.about[:0]), m.evaluations[:0]
+	for _, i := range m.about {
 		evaluation := before.evaluation(row, i, x.synced)
 		r := evaluation.Rule
 		evaluation.Rank.Newest = r.Keep > 0
@@ -38,9 +38,9 @@ func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluati
 				evaluation.Rank = ranks.set.Result(row.uid())
 			}
 		}
-		p.evaluations = append(p.evaluations, evaluation)
+		m.evaluations = append(m.evaluations, evaluation)
 	}
-	return before.WithHold(row.Subject()), p.evaluations
+	return before.WithHold(row.Subject()), m.evaluations
 }
 
 // ranksLike returns the ranking of the current version of a rule if it ranks at least like this version; otherwise nil.

@@ -15,7 +15,8 @@ import (
 const scanAtOnce = 64
 
 // Scan passes every subject that was not deleted to visit, with the evaluations of its rules. The index may change during
-// the scan: each subject is passed as it is at that moment. visit must not keep the evaluations.
+// the scan: each subject is passed as it is at that moment. visit must not keep the evaluations, and must not call the index. Scans
+// may run at the same time.
 func (x *Index) Scan(visit func(policy.Subject, []policy.Evaluation)) {
 	x.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, _ policy.Was) { visit(s, evaluations) })
 }
@@ -31,16 +32,16 @@ func (x *Index) ScanNamespaces(in sets.Set[string], visit func(policy.Subject, [
 }
 
 func (x *Index) scan(all []*FactRow, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
-	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
+	now, past := reused{}, past{index: x, rules: map[pastKey]*partitionRules{}}
 	for rows := range slices.Chunk(all, scanAtOnce) {
-		x.visit(rows, past, visit)
+		x.visit(rows, &now, &past, visit)
 		runtime.Gosched() // otherwise Scan often locks the index again before a goroutine that waits for it runs
 	}
 }
 
 func (x *Index) copyRows() []*FactRow {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	rows := make([]*FactRow, 0, len(x.rows))
 	for s := range x.eachPartition {
 		rows = append(rows, s.rows...)
@@ -49,8 +50,8 @@ func (x *Index) copyRows() []*FactRow {
 }
 
 func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	for namespace := range namespaces {
 		for _, s := range x.partitions[namespace] {
 			rows = append(rows, s.rows...)
@@ -59,13 +60,13 @@ func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
 	return rows
 }
 
-func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *Index) visit(rows []*FactRow, now *reused, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	for _, row := range rows {
 		if !row.is(isGone) && x.rows[row.uid()] == row {
 			past.row = row
-			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
+			visit(row.effectiveSubject(), now.evaluationsOf(row, x.synced), past.was)
 		}
 	}
 }

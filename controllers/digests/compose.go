@@ -64,9 +64,8 @@ func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.
 			})
 		}
 	}
-	cluster := &v1alpha1.ClusterRetentionPolicyList{}
-	err = n.pages(ctx, cluster, "", func() {
-		for _, p := range cluster.Items {
+	err = pages(ctx, n.Live, "", func(page *v1alpha1.ClusterRetentionPolicyList) {
+		for _, p := range page.Items {
 			add(&p.ObjectMeta, p.Spec.Mode, p.Spec.Rules, p.Status)
 		}
 	})
@@ -78,9 +77,8 @@ func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.
 		namespaces = sets.List(d.Namespaces())
 	}
 	for _, namespace := range namespaces {
-		own := &v1alpha1.RetentionPolicyList{}
-		err := n.pages(ctx, own, namespace, func() {
-			for _, p := range own.Items {
+		err := pages(ctx, n.Live, namespace, func(page *v1alpha1.RetentionPolicyList) {
+			for _, p := range page.Items {
 				add(&p.ObjectMeta, p.Spec.Mode, p.Spec.Rules, p.Status)
 			}
 		})
@@ -91,15 +89,19 @@ func (n *Notifier) sources(ctx context.Context, d *digest.Digest) (all []digest.
 	return all, n.addLedgers(ctx, d, all)
 }
 
-// pages reads a list page by page. take gets each page.
-func (n *Notifier) pages(ctx context.Context, list client.ObjectList, namespace string, take func()) error {
+// pages reads a list page by page. Each page is a new list, because a client that decodes into a list reuses its elements.
+func pages[T any, L interface {
+	*T
+	client.ObjectList
+}](ctx context.Context, live client.Reader, namespace string, take func(L)) error {
 	for next := ""; ; {
-		err := n.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
+		page := L(new(T))
+		err := live.List(ctx, page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
 		if err != nil {
 			return fmt.Errorf("list policies: %w", err)
 		}
-		take()
-		if next = list.GetContinue(); next == "" {
+		take(page)
+		if next = page.GetContinue(); next == "" {
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 // period is a time in which deletions are not allowed, and the time after it in which they are.
 type period struct {
 	closed, opens time.Time
+	from          time.Time     // the earliest time that it contains: closed, or later than opens if another window was open until then
 	first         time.Time     // the earliest due time in it, if that is after closed; zero for closed
 	open          time.Duration // how long they are allowed at least
 }

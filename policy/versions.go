@@ -138,6 +138,7 @@ func (c versionClaim) problem(path string, r *Rule) Problem {
 func (b *Snapshot) takeOverrides() {
 	rules := map[string][]string{} // of ClusterRetentionPolicies
 	images := map[RuleID]*Rule{}
+	var narrowed []*Rule // by windows of overrides
 	for _, p := range b.policies {
 		if p.Namespace != "" {
 			continue
@@ -147,13 +148,17 @@ func (b *Snapshot) takeOverrides() {
 			if r.OnNodes() {
 				images[r.ID] = r
 			}
+			if !r.Bounds.NoSuspend {
+				narrowed = append(narrowed, r)
+			}
 		}
 	}
 	for i, p := range b.policies {
 		if p.Namespace == "" {
 			continue
 		}
-		b.policies[i] = p.with(slices.Concat(UnknownTargets(p.Overrides, rules), namedOnNodes(p.Overrides, images), b.idle(p)))
+		p, tooMany := p.limitWindows(b.overrides[p.Namespace], narrowed)
+		b.policies[i] = p.with(slices.Concat(UnknownTargets(p.Overrides, rules), namedOnNodes(p.Overrides, images), b.idle(p), tooMany))
 		if !b.protection.Namespace(p.Namespace) {
 			b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
 		}

@@ -72,24 +72,20 @@ func (w *Windows) period(t time.Time) period {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i, found := w.index(t)
-	if found {
-		return w.known[i]
-	}
-	p := w.find(t)
-	if p.gap() > 0 {
+	if !found {
 		if len(w.known) == periodsKnown {
 			w.known, i = nil, 0
 		}
-		w.known = slices.Insert(w.known, i, p)
+		w.known = slices.Insert(w.known, i, w.find(t))
 	}
-	return p
+	return w.known[i]
 }
 
 // index gives the place of a time among the known periods. The caller holds the lock.
 func (w *Windows) index(t time.Time) (i int, found bool) {
 	return slices.BinarySearchFunc(w.known, t, func(p period, t time.Time) int {
 		switch {
-		case t.Before(p.closed):
+		case t.Before(p.from):
 			return 1
 		case t.Before(p.closes()):
 			return 0
@@ -100,14 +96,7 @@ func (w *Windows) index(t time.Time) (i int, found bool) {
 }
 
 // opens gives when the windows open that are open at a time, or otherwise when the next one opens.
-func (w *Windows) opens(t time.Time) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i, found := w.index(t); found {
-		return w.known[i].opens
-	}
-	return w.first(t)
-}
+func (w *Windows) opens(t time.Time) time.Time { return w.period(t).opens }
 
 func (w *Windows) first(t time.Time) (opens time.Time) {
 	for _, one := range w.List {
@@ -117,7 +106,7 @@ func (w *Windows) first(t time.Time) (opens time.Time) {
 }
 
 // find computes the period that contains a time. If a window opens while another is open, that does not begin a period: the
-// result is then an empty time in which nothing was closed.
+// result is then an empty time in which nothing was closed, and contains the time from which on no other window is open.
 func (w *Windows) find(t time.Time) period {
 	p := period{opens: w.first(t)}
 	for _, one := range w.List {
@@ -126,7 +115,7 @@ func (w *Windows) find(t time.Time) period {
 		}
 		p.closed = Latest(p.closed, one.closed(p.opens))
 	}
-	p.closed = Soonest(p.closed, p.opens)
+	p.from, p.closed = Soonest(p.closed, t), Soonest(p.closed, p.opens)
 	return p
 }
 
@@ -149,17 +138,9 @@ func commonPeriod(all []*Windows, t time.Time) (p period) {
 	if len(all) == 1 {
 		return all[0].period(t)
 	}
-	open, ok := settle(t, func(t time.Time) time.Time {
-		for _, w := range all {
-			t = Latest(t, w.period(t).opens) // which is remembered
-		}
-		return t
-	})
-	if !ok {
+	var ok bool
+	if p.opens, ok = commonOpening(all, t); !ok {
 		return p
-	}
-	for _, w := range all {
-		p.opens = Latest(p.opens, w.opens(open))
 	}
 	var closes time.Time
 	for _, w := range all {
@@ -172,8 +153,28 @@ func commonPeriod(all []*Windows, t time.Time) (p period) {
 		}
 		return t
 	})
-	p.first = commonPeriod(all[:len(all)-1], p.closed).opens
+	p.first, _ = commonOpening(all[:len(all)-1], p.closed)
 	return p
+}
+
+// commonOpening gives when the period of commonPeriod opens. ok is false if a hundred openings have no such time.
+func commonOpening(all []*Windows, t time.Time) (opens time.Time, ok bool) {
+	if len(all) == 1 {
+		return all[0].period(t).opens, true
+	}
+	open, ok := settle(t, func(t time.Time) time.Time {
+		for _, w := range all {
+			t = Latest(t, w.period(t).opens) // which is remembered
+		}
+		return t
+	})
+	if !ok {
+		return opens, false
+	}
+	for _, w := range all {
+		opens = Latest(opens, w.opens(open))
+	}
+	return opens, true
 }
 
 // Open reports whether the windows allow a deletion at t.

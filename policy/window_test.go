@@ -71,6 +71,8 @@ func TestWindowsAtDaylightSavingTime(t *testing.T) {
 		"a start in the skipped hour is left out": {[]v1alpha1.Window{window("30 2 * * *", "1h", berlin)}, "2026-03-28T12:00:00Z", "2026-03-30T00:30:00Z", "2026-03-30T01:30:00Z"},
 		"a start in the repeated hour occurs twice, and both windows touch": {[]v1alpha1.Window{window("30 2 * * *", "1h", berlin)},
 			"2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T02:30:00Z"},
+		"a start after a change of half an hour is left out": {[]v1alpha1.Window{window("0 2 * * *", "1h", "Australia/Lord_Howe")},
+			"2026-04-04T00:00:00Z", "2026-04-05T15:30:00Z", "2026-04-05T16:30:00Z"},
 		"a leap day":                      {[]v1alpha1.Window{window("0 0 29 2 *", "1d")}, "2026-03-01T00:00:00Z", "2028-02-29T00:00:00Z", "2028-03-01T00:00:00Z"},
 		"a leap day after eight years":    {[]v1alpha1.Window{window("0 0 29 2 *", "1d")}, "2096-03-01T00:00:00Z", "2104-02-29T00:00:00Z", "2104-03-01T00:00:00Z"},
 		"windows that overlap":            {[]v1alpha1.Window{window("0 22 * * *", "4h"), window("0 1 * * *", "3h")}, "2026-03-01T12:00:00Z", "2026-03-01T22:00:00Z", "2026-03-02T04:00:00Z"},

@@ -293,6 +293,7 @@ func (all *votes) whenDue(now time.Time) Verdict {
 	default:
 		due.Action, due.Reason = Wait, Deferred
 	}
+	due.Due = Soonest(due.Due, lastTime)
 	return due
 }
 

@@ -124,6 +124,7 @@ func TestDeferredIsSpread(t *testing.T) {
 		"due in a freeze of an hour":        {frozen(short), "2026-03-10T12:30:00Z", "2026-03-10T13:15:00Z"},
 		"an hour after a freeze of an hour": {frozen(short), "2026-03-10T14:00:00Z", "2026-03-10T14:00:00Z"},
 		"due in a freeze without an end":    {frozen(always), "2026-03-15T00:00:00Z", "9999-12-31T23:59:59Z"}, // the last time that RFC 3339 can write
+		"a freeze without an end, windows":  {func(r *policy.Evaluation) { open(loadedWindows(window("0 2 * * *", "4h")))(r); frozen(always)(r) }, "2026-03-15T00:00:00Z", "9999-12-31T23:59:59Z"},
 		"a freeze and windows":              {func(r *policy.Evaluation) { open(night)(r); frozen(freeze)(r) }, "2026-03-15T00:00:00Z", "2026-03-20T22:58:55Z"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 
 var (
 	errTooLong  = fmt.Errorf("the text is longer than %d bytes", maxText)
-	errTooMuch  = fmt.Errorf("the functions return more than %d bytes", maxTexts)
+	errTooMuch  = fmt.Errorf("the functions take or return more than %d bytes", maxTexts)
 	errTooSlow  = fmt.Errorf("the template has more than %d iterations and calls", maxSteps)
 	errNoPrintf = errors.New("printf is not available; use print")
 )
@@ -97,6 +97,15 @@ func (u *used) bounded(f func(...any) (string, error)) func(...any) (string, err
 	return func(a ...any) (string, error) {
 		if s, err := u.step(); err != nil {
 			return s, err
+		}
+		given := 0
+		for _, v := range a {
+			if s, ok := v.(string); ok {
+				given += len(s)
+			}
+		}
+		if given > maxTexts {
+			return "", errTooMuch
 		}
 		s, err := f(a...)
 		switch u.bytes += len(s); {

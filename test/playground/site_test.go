@@ -130,6 +130,8 @@ func TestSiteLooks(t *testing.T) {
 			}
 			b.show(first + strings.TrimPrefix(page, "/"))
 			b.waitFor(`!document.querySelector("figure pre")`) // until the diagrams are drawn
+			described := `[...document.querySelectorAll("figure[aria-label=Diagram]")].every((f) => document.getElementById(f.getAttribute("aria-describedby"))?.textContent.trim())`
+			expect.Equal(t, page+" describes its diagrams", true, value[bool](b, described))
 			b.checkLook("site"+strings.TrimSuffix(strings.ReplaceAll(page, "/", "-"), ".html")+"-"+name, window, "wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 			if got := value[bool](b, `matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme.includes("dark")`); got != (look.scheme == "dark") {
 				t.Errorf("%s of %s: dark is %t", name, page, got)

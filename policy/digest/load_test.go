@@ -58,6 +58,7 @@ func TestLoad(t *testing.T) {
 		"an unknown period":                   {with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Ahead = "Month" }), `spec.ahead: "Month" is not supported`},
 		"an unknown format":                   {with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Webhook.Format = "XML" }), `spec.webhook.format: "XML"`},
 		"a template that cannot parse":        {with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Template = "{{range}}" }), "spec.template: "},
+		"a template that counts back":         {with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Template = "{{sunset_step -9999}}" }), `spec.template: `},
 		"a template with an unknown function": {with(webhook(receiver), func(s *v1alpha1.DigestSpec) { s.Template = "{{env}}" }), `spec.template: `},
 		"no URL":                              {webhook(""), "spec.webhook: either url or urlFrom must be set"},
 		"http outside of the cluster":         {webhook("http://hooks.example.com"), "spec.webhook.url: it must begin with https://"},

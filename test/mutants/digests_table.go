@@ -36,8 +36,13 @@ var digestsTable = map[string]Mutant{
 	},
 	"a template has no limit of steps": {
 		File: "policy/digest/template.go", Test: "./policy/digest TestTemplateIsBounded",
-		Old: "u.steps > maxSteps {",
-		New: "u.steps > 1000*maxSteps {",
+		Old: "b.steps > maxSteps {",
+		New: "b.steps > 1000*maxSteps {",
+	},
+	"functions of a template may return any number of bytes": {
+		File: "policy/digest/template.go", Test: "./policy/digest TestTemplateIsBounded",
+		Old: "b.bytes > maxBytes {",
+		New: "b.bytes > 1000*maxBytes {",
 	},
 	"a metadata address in IPv6 form is allowed": {
 		File: "policy/digest/address.go", Test: "./policy/digest TestForbidden",

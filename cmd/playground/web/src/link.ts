@@ -8,7 +8,6 @@ export interface State {
   objects?: string;
   at?: string;
   asWritten?: boolean;
-  allowKinds?: string[];
   explain?: ObjectName; // the selected object
 }
 
@@ -56,15 +55,13 @@ function nameOf(value: unknown): ObjectName | undefined {
 
 /** Keeps the known fields with the right types. */
 function clean(state: Record<string, unknown>): State {
-  const isText = (value: unknown) => typeof value === "string";
-  const text = (value: unknown) => (isText(value) ? value : undefined);
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
   return {
     sample: text(state.sample),
     policies: text(state.policies),
     objects: text(state.objects),
     at: text(state.at),
     asWritten: state.asWritten === true,
-    allowKinds: Array.isArray(state.allowKinds) ? state.allowKinds.filter(isText) : undefined,
     explain: nameOf(state.explain),
   };
 }

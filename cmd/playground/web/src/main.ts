@@ -8,7 +8,7 @@ import { pack, type State, unpack } from "./link";
 import { drawProblems } from "./problems";
 import type { File as TextFile, Response } from "./protocol";
 import { Table } from "./table";
-import { count, format, parse } from "./time";
+import { clamp, count, format, parse } from "./time";
 import { drawTimeline, type Range, rangeOf } from "./timeline";
 
 interface Sample {
@@ -41,7 +41,6 @@ let range: Range = { from: at, to: at + 1 };
 let keepsRange = false; // while a person moves through time, the range stays
 let attached: TextFile[] = []; // files that are too long for the editor
 let files: TextFile[] | undefined; // the objects of the next evaluation; undefined if they have changed
-let allowKinds: string[] | undefined; // the protected kinds that the policies of a sample may target
 let response: Response | undefined;
 let explains = false; // an object was selected, and its explanation is not shown yet
 let notice = ""; // what the status says besides the numbers, until the input changes
@@ -110,6 +109,7 @@ function evaluate(): void {
   linkTimer = window.setTimeout(() => void saveLink(), pause);
   fill(byId("restart"));
   files ??= [{ name: objectsFile, text: objects.text }, ...attached];
+  const allowKinds = sunsetSamples.find((s) => s.policies === policies.text)?.allowKinds; // only for policies as they are in a sample
   engine?.ask({ policies: policies.text, files, at: format(at), asWritten: modes.checked, allowKinds, explain: table.selected });
   showBusy();
 }
@@ -186,11 +186,11 @@ function say(text: string): void {
 }
 
 function setTime(time: number): void {
-  at = Math.round(time / 1000) * 1000;
+  at = clamp(Math.round(time / 1000) * 1000);
   keepsRange = at >= range.from && at <= range.to;
   writeTime();
-  showTime();
   evaluate();
+  showTime();
 }
 
 function currentSample(): Sample | undefined {
@@ -200,7 +200,7 @@ function currentSample(): Sample | undefined {
 function stateOf(): State {
   const sample = currentSample();
   const isUnchanged = sample && sample.policies === policies.text && sample.objects === objects.text;
-  const texts = isUnchanged ? { sample: sample.name } : { policies: policies.text, objects: objects.text, allowKinds };
+  const texts = isUnchanged ? { sample: sample.name } : { policies: policies.text, objects: objects.text };
   return { ...texts, at: format(at), explain: table.selected, ...(modes.checked && { asWritten: true }) };
 }
 
@@ -241,7 +241,6 @@ async function openLink(url: string): Promise<void> {
   }
   const sample = sunsetSamples.find((s) => s.name === state.sample);
   menu.value = sample?.name ?? "";
-  allowKinds = state.allowKinds ?? sample?.allowKinds;
   load(state.policies ?? sample?.policies ?? "", state.objects ?? sample?.objects ?? "", parse(state.at ?? sample?.at ?? ""), state.asWritten ?? false);
   table.selected = state.explain;
 }
@@ -263,7 +262,6 @@ function openSample(name: string): void {
   menu.value = name;
   const sample = currentSample();
   if (!sample) return;
-  allowKinds = sample.allowKinds;
   load(sample.policies, sample.objects, parse(sample.at), sample.asWritten);
 }
 
@@ -279,7 +277,6 @@ async function openFiles(list: File[], editor: Editor): Promise<void> {
     return;
   }
   if (!isLast()) return;
-  if (editor === policies) allowKinds = undefined;
   if (texts.reduce((n, { text }) => n + text.length, 0) <= largestShown) {
     editor.text = texts.map(({ text }) => text).join("\n---\n");
   } else {

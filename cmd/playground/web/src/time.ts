@@ -28,13 +28,18 @@ export function format(time: number): string {
   return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
+/** Returns the nearest time that RFC 3339 can write. */
+export function clamp(time: number): number {
+  return Math.min(Math.max(time, Date.parse("0000-01-01T00:00:00Z")), Date.parse("9999-12-31T23:59:59Z"));
+}
+
 const written = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|[+-]\d\d:\d\d)?)?$/i;
 
 /** Parses a date or time, which is in UTC if it names no zone; undefined if it is invalid. */
 export function parse(text: string): number | undefined {
   const [, date, clock = "00:00", zone = "Z"] = written.exec(text.trim()) ?? [];
   const time = date ? Date.parse(`${date}T${clock}${zone.toUpperCase()}`) : NaN;
-  return Number.isNaN(time) ? undefined : Math.floor(time / 1000) * 1000;
+  return Number.isNaN(time) ? undefined : clamp(Math.floor(time / 1000) * 1000);
 }
 
 /** Plural of a noun after a number. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { el, fill, svg } from "./dom";
 import type { Verdict } from "./protocol";
-import { count, format } from "./time";
+import { clamp, count, format } from "./time";
 
 const width = 960;
 const height = 120;
@@ -17,20 +17,22 @@ export interface Range {
 export function rangeOf(verdicts: Verdict[], at: number): Range {
   let [from, to] = [at, at];
   for (const v of verdicts) {
-    const due = v.dueTime ? Date.parse(v.dueTime) : at;
+    const due = Date.parse(v.dueTime ?? "");
+    if (Number.isNaN(due)) continue;
     from = Math.min(from, due);
     to = Math.max(to, due);
   }
   const margin = Math.max((to - from) * 0.04, 3_600_000);
-  return { from: from - margin, to: to + margin };
+  return { from: clamp(from - margin), to: clamp(to + margin) };
 }
 
 /** Draws when objects are due, by rule, and the time of the verdicts. */
 export function drawTimeline(parent: HTMLElement, verdicts: Verdict[], range: Range, at: number): void {
   const rules = new Map<string, number[]>();
   for (const v of verdicts) {
-    if (!v.dueTime) continue;
-    const place = (Date.parse(v.dueTime) - range.from) / (range.to - range.from);
+    const due = Date.parse(v.dueTime ?? "");
+    if (Number.isNaN(due)) continue;
+    const place = (due - range.from) / (range.to - range.from);
     const bar = Math.min(Math.max(Math.floor(place * bars), 0), bars - 1);
     const name = `${v.policy}/${v.rule}`;
     if (!rules.has(name)) rules.set(name, Array<number>(bars).fill(0));

@@ -5,6 +5,8 @@ package digests
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/digest"
@@ -27,6 +29,14 @@ func (n *Notifier) ConnectTo(address string) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
 }
+
+// FailToConnect returns an error in place of a connection.
+func (n *Notifier) FailToConnect(err error) {
+	n.sender.dial = func(context.Context, string, string) (net.Conn, error) { return nil, err }
+}
+
+// UseProxy sends requests to a proxy.
+func (n *Notifier) UseProxy(u *url.URL) { n.sender.proxy = http.ProxyURL(u) }
 
 // ConnectToPipes connects to pipes that nothing reads.
 func (n *Notifier) ConnectToPipes() {

@@ -8,7 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,14 +68,16 @@ func TestWebhooksThatLie(t *testing.T) {
 		}, err: "status 502", delay: 10 * time.Second},
 		"it does not speak HTTP":    {respond: raw(say("220 secret ESMTP\r\n")), err: "the response is not HTTP", delay: 10 * time.Second},
 		"it closes the connection":  {respond: raw(func(net.Conn) {}), err: "send to the webhook: ", delay: 10 * time.Second},
-		"its headers do not end":    {respond: raw(func(c net.Conn) { say("HTTP/1.1 200 OK\r\n")(c); forever(c, "X-Secret: a\r\n") }), err: "headers exceeded", delay: 10 * time.Second},
-		"a header does not end":     {respond: raw(func(c net.Conn) { say("HTTP/1.1 200 OK\r\nX-Secret: ")(c); forever(c, "a") }), err: "headers exceeded", delay: 10 * time.Second},
+		"its headers do not end":    {respond: raw(func(c net.Conn) { say("HTTP/1.1 200 OK\r\n")(c); forever(c, "X-Secret: a\r\n") }), err: "its headers are too long", delay: 10 * time.Second},
+		"a header does not end":     {respond: raw(func(c net.Conn) { say("HTTP/1.1 200 OK\r\nX-Secret: ")(c); forever(c, "a") }), err: "its headers are too long", delay: 10 * time.Second},
 		"it only begins to respond": {respond: raw(func(c net.Conn) { forever(c, "HTTP/1.1 100 Continue\r\n\r\n") }), err: "send to the webhook: ", delay: 10 * time.Second},
+		"its encoding is unknown":   {respond: raw(say("HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n")), err: "the response is not HTTP", delay: 10 * time.Second},
+		"it has two lengths":        {respond: raw(say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: secret\r\n\r\n")), err: "the response is not HTTP", delay: 10 * time.Second},
 		"it redirects": {respond: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/secret", http.StatusFound)
 		}, err: "status 302", delay: 10 * time.Second},
 		"another authority signed it":                {edit: func(w *v1alpha1.DigestWebhook) { w.CABundle = nil }, err: "certificate signed by unknown authority", delay: 10 * time.Second},
-		"its certificate is another's":               {edit: func(w *v1alpha1.DigestWebhook) { w.URL = "https://secret.invalid/x" }, err: "certificate is valid for", delay: 10 * time.Second},
+		"its certificate is another's":               {edit: func(w *v1alpha1.DigestWebhook) { w.URL = "https://secret.invalid/x" }, err: "certificate is valid for other names", delay: 10 * time.Second},
 		"it asks for a minute":                       {respond: status("60"), err: "status 503", delay: time.Minute},
 		"it asks for a time":                         {respond: status(created.Add(time.Minute + 10*time.Minute).Format(http.TimeFormat)), err: "status 503", delay: 10 * time.Minute},
 		"it asks for a year":                         {respond: status("31536000"), err: "status 503", delay: time.Hour},
@@ -97,12 +102,40 @@ func TestWebhooksThatLie(t *testing.T) {
 			switch {
 			case test.err == "":
 				expect.NoError(t, err)
-			case err == nil || !strings.Contains(err.Error(), test.err) || test.edit == nil && strings.Contains(strings.ToLower(err.Error()), "secret"):
+			case err == nil || !strings.Contains(err.Error(), test.err) || strings.Contains(strings.ToLower(err.Error()), "secret"):
 				t.Errorf("error %v, want %q", err, test.err)
 			default:
 				expect.Equal(t, "delay", test.delay, digests.Backoff(1, err))
 			}
 			expect.NoError(t, ctx.Err())
+		})
+	}
+}
+
+// TestWebhooksWithoutAConnection: the error says why there is no connection, and has neither the host nor the text of a proxy.
+func TestWebhooksWithoutAConnection(t *testing.T) {
+	for want, err := range map[string]error{
+		"its name cannot be resolved":              &net.DNSError{Err: "no such host", Name: "secret.example.com"},
+		"it does not respond in time":              &net.DNSError{Err: "i/o timeout", Name: "secret.example.com", IsTimeout: true},
+		"the connection fails: connection refused": &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+		"the proxy responds with status 407":       nil,
+	} {
+		t.Run(want, func(t *testing.T) {
+			h := newHarness(t)
+			if err != nil {
+				h.FailToConnect(err)
+			} else {
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				expect.NoError(t, err)
+				defer func() { _ = listener.Close() }()
+				go accepting(say("HTTP/1.1 407 secret\r\n\r\n"))(listener, h)
+				h.ConnectTo(listener.Addr().String())
+				h.UseProxy(&url.URL{Scheme: "http", Host: "proxy.example.com:3128"})
+			}
+			failed := h.Post(t.Context(), &v1alpha1.DigestWebhook{URL: "https://secret.example.com/d"})
+			if failed == nil || failed.Error() != "send to the webhook: "+want {
+				t.Errorf("error %v, want %q", failed, want)
+			}
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -55,7 +54,7 @@ func dialer() *net.Dialer {
 	return &net.Dialer{Timeout: stepTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || digest.Forbidden(to.Addr()) {
-			return errors.New("loopback, link-local and metadata addresses are not allowed")
+			return errForbidden
 		}
 		return nil
 	}}
@@ -75,15 +74,13 @@ func (s *sender) post(ctx context.Context, w *v1alpha1.DigestWebhook, m message)
 		Transport: &http.Transport{
 			Proxy: s.proxy, DialContext: s.dial, TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: stepTimeout, ResponseHeaderTimeout: stepTimeout, MaxResponseHeaderBytes: maxHeaders,
+			OnProxyConnectResponse: checkProxy,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
-	if asked := (&url.Error{}); errors.As(err, &asked) && !strings.Contains(err.Error(), "malformed") { // net/http quotes what it cannot parse
-		return fmt.Errorf("send to the webhook: %w", asked.Err)
-	}
 	if err != nil {
-		return errors.New("send to the webhook: the response is not HTTP")
+		return errors.New("send to the webhook: " + failure(err))
 	}
 	_ = response.Body.Close()
 	if response.StatusCode/100 == 2 {

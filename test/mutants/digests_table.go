@@ -56,8 +56,8 @@ var digestsTable = map[string]Mutant{
 	},
 	"an error has the URL of the webhook": {
 		File: "controllers/digests/sender.go", Test: "./controllers/digests TestSecrets",
-		Old: "return fmt.Errorf(\"send to the webhook: %w\", asked.Err)",
-		New: "return fmt.Errorf(\"send to the webhook: %w\", asked)",
+		Old: "return errors.New(\"send to the webhook: \" + failure(err))",
+		New: "return fmt.Errorf(\"send to the webhook: %w\", err)",
 	},
 	"a digest is sent by a process that does not lead": {
 		File: "controllers/digests/work.go", Test: "./controllers/digests TestOnlyTheLeaderSends",

@@ -112,7 +112,7 @@ func TestWebhooksThatLie(t *testing.T) {
 	}
 }
 
-// TestWebhooksWithoutAConnection: the error says why there is no connection, and has neither the host nor the text of a proxy.
+// TestWebhooksWithoutAConnection: the error says why the connection failed, and has neither the host nor the text of a proxy.
 func TestWebhooksWithoutAConnection(t *testing.T) {
 	for want, err := range map[string]error{
 		"its name cannot be resolved":              &net.DNSError{Err: "no such host", Name: "secret.example.com"},

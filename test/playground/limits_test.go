@@ -23,7 +23,7 @@ func TestLastTime(t *testing.T) {
 	expect.Equal(t, "status", "1 policy, 1 object, 1 verdict", b.status())
 }
 
-// TestProtectedKindsOfSamples: policies of a sample may target its protected kinds only as long as nobody edits them.
+// TestProtectedKindsOfSamples: policies of a sample may target its protected kinds only while they are unchanged.
 func TestProtectedKindsOfSamples(t *testing.T) {
 	b := openBrowser(t)
 	b.open(b.local())

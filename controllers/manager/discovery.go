@@ -23,12 +23,16 @@ func (c *Config) newPermissionChecker(mgr manager.Manager) (*permissions.Checker
 	return permissions.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
 }
 
-// discover returns a function that asks the API server which kinds it serves.
+// discover returns a function that asks the API server which kinds it serves, and refreshes the mapper of mgr.
 func (c *Config) discover(mgr manager.Manager) (func(context.Context) (meta.RESTMapper, error), error) {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.Rest, mgr.GetHTTPClient())
 	return func(ctx context.Context) (meta.RESTMapper, error) {
 		served, err := restmapper.GetAPIGroupResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
-		return restmapper.NewDiscoveryRESTMapper(served), err
+		found := restmapper.NewDiscoveryRESTMapper(served)
+		if m, ok := mgr.GetRESTMapper().(*mapper); ok && err == nil {
+			m.refresh(found)
+		}
+		return found, err
 	}, err
 }
 

@@ -35,7 +35,7 @@ func newMapper(c *rest.Config, h *http.Client) (meta.RESTMapper, error) {
 
 // RESTMapping implements meta.RESTMapper.
 func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	s := sought{kind, strings.Join(versions, ",")}
+	s := sought{kind, strings.Join(versions, " ")}
 	if known, ok := m.found.Load(s); ok {
 		return known.(*meta.RESTMapping), nil
 	}
@@ -44,4 +44,15 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 		m.found.Store(s, mapping)
 	}
 	return mapping, err
+}
+
+// refresh replaces the cached mappings of kinds that served has: a CustomResourceDefinition that was deleted and created again may
+// have another plural or scope.
+func (m *mapper) refresh(served meta.RESTMapper) {
+	for key := range m.found.Range {
+		s := key.(sought)
+		if mapping, err := served.RESTMapping(s.kind, strings.Fields(s.versions)...); err == nil {
+			m.found.Store(s, mapping)
+		}
+	}
 }

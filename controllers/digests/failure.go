@@ -30,9 +30,9 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, response *http.R
 	return nil
 }
 
-// failure says why a request got no response. It has only texts of Sunset, because those of other packages may quote the response or
-// the URL, which may be secret.
-func failure(err error) string {
+// failure says why a request got no valid response. It has only texts of Sunset, because those of other packages may quote the response or
+// the URL, which may be secret. other is the reason if the server responds with something else.
+func failure(err error, other string) string {
 	var (
 		timeout   net.Error
 		name      *net.DNSError
@@ -43,11 +43,14 @@ func failure(err error) string {
 		record    tls.RecordHeaderError
 		refused   refusedError
 	)
+	for _, own := range []error{errForbidden, errTooLong, errNoAuth} {
+		if errors.Is(err, own) {
+			return own.Error()
+		}
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "it does not respond in time"
-	case errors.Is(err, errForbidden):
-		return errForbidden.Error()
 	case errors.As(err, &refused):
 		return refused.Error()
 	case errors.As(err, &name):
@@ -65,6 +68,6 @@ func failure(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closes the connection"
 	default:
-		return "the response is not HTTP, or its headers are too long"
+		return other
 	}
 }

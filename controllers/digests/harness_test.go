@@ -185,11 +185,14 @@ func (h *harness) Get(_ context.Context, key client.ObjectKey, into client.Objec
 	if !ok || key.Namespace != "sunset-system" {
 		return fmt.Errorf("unexpected read of %s", key)
 	}
+	secret.Data = map[string][]byte{}
 	for name, value := range h.secrets {
 		if of, valueKey, _ := strings.Cut(name, "/"); of == key.Name {
-			secret.Data = map[string][]byte{valueKey: []byte(value)}
-			return nil
+			secret.Data[valueKey] = []byte(value)
 		}
+	}
+	if len(secret.Data) > 0 {
+		return nil
 	}
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 }

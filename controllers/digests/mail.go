@@ -38,26 +38,45 @@ func tlsConfig(bundle []byte) (*tls.Config, error) {
 
 // mail sends a message over SMTP, always with TLS. The error does not contain the texts of responses.
 func (s *sender) mail(ctx context.Context, to *v1alpha1.DigestMail, m message, id string) error {
-	raw, err := s.dial(ctx, "tcp", to.Server)
+	config, err := tlsConfig(to.CABundle)
 	if err != nil {
-		return fmt.Errorf("connect to the SMTP server: %w", err)
+		return fmt.Errorf("spec.mail.caBundle: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
-	defer func() { _ = raw.Close() }()
-	client, err := s.login(ctx, &bounded{Conn: raw, left: maxResponses}, to)
+	host, port, _ := strings.Cut(to.Server, ":")
+	config.ServerName = host
+	auth, err := s.auth(ctx, to, host)
+	if err != nil {
+		return err
+	}
+	raw, err := s.dial(ctx, "tcp", to.Server)
 	if err == nil {
-		err = deliver(client, to, s.encode(to, m, id))
+		defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
+		defer func() { _ = raw.Close() }()
+		err = deliver(&bounded{Conn: raw, left: maxResponses}, config, port == smtps, auth, to, s.encode(to, m, id))
 	}
-	if err != nil && ctx.Err() != nil {
-		return errors.New("the SMTP server does not respond in time")
+	switch refused := (&textproto.Error{}); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("send to the SMTP server: it does not respond in time")
+	case errors.As(err, &refused):
+		return fmt.Errorf("send to the SMTP server: it responds with code %d", refused.Code)
+	default:
+		return errors.New("send to the SMTP server: " + failure(err, "the response is not SMTP"))
 	}
-	if refused := (&textproto.Error{}); errors.As(err, &refused) {
-		return fmt.Errorf("the SMTP server responds with code %d", refused.Code)
+}
+
+// auth returns the credentials for a host; nil without credentials.
+func (s *sender) auth(ctx context.Context, to *v1alpha1.DigestMail, host string) (smtp.Auth, error) {
+	if to.CredentialsFrom == nil {
+		return nil, nil
 	}
-	if errors.As(err, new(textproto.ProtocolError)) {
-		return errors.New("the response of the SMTP server is not SMTP")
+	username, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "username")
+	if err != nil {
+		return nil, err
 	}
-	return err
+	password, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "password")
+	return smtp.PlainAuth("", username, password, host), err
 }
 
 // bounded is a connection that reads a limited number of bytes, because package smtp reads lines of any length.
@@ -66,7 +85,10 @@ type bounded struct {
 	left int
 }
 
-var errTooLong = errors.New("the responses of the SMTP server are too long")
+var (
+	errTooLong = errors.New("its responses are too long")
+	errNoAuth  = errors.New("it does not accept credentials (no AUTH)")
+)
 
 func (b *bounded) Read(into []byte) (int, error) {
 	if b.left <= 0 {
@@ -77,38 +99,26 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// login begins TLS on a connection, and authenticates if there are credentials.
-func (s *sender) login(ctx context.Context, raw net.Conn, to *v1alpha1.DigestMail) (*smtp.Client, error) {
-	config, err := tlsConfig(to.CABundle)
-	if err != nil {
-		return nil, fmt.Errorf("spec.mail.caBundle: %w", err)
+// deliver sends one mail over a connection. Without an error, the server has accepted it.
+func deliver(connection net.Conn, config *tls.Config, isTLS bool, auth smtp.Auth, to *v1alpha1.DigestMail, mail []byte) error {
+	if isTLS {
+		connection = tls.Client(connection, config)
 	}
-	host, port, _ := strings.Cut(to.Server, ":")
-	config.ServerName = host
-	connection := raw
-	if port == smtps {
-		connection = tls.Client(raw, config)
-	}
-	client, err := smtp.NewClient(connection, host)
-	if err == nil && port != smtps {
+	client, err := smtp.NewClient(connection, config.ServerName)
+	if err == nil && !isTLS {
 		err = client.StartTLS(config)
 	}
-	if err != nil || to.CredentialsFrom == nil {
-		return client, err
-	}
-	username, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "username")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	password, err := s.secrets.value(ctx, to.CredentialsFrom.Name, "password")
-	if err != nil {
-		return nil, err
+	if auth != nil {
+		if offered, _ := client.Extension("AUTH"); !offered {
+			return errNoAuth
+		}
+		if err := client.Auth(auth); err != nil {
+			return err
+		}
 	}
-	return client, client.Auth(smtp.PlainAuth("", username, password, host))
-}
-
-// deliver sends one mail. Without an error, the server has accepted it.
-func deliver(client *smtp.Client, to *v1alpha1.DigestMail, mail []byte) error {
 	if err := client.Mail(to.From); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package digests_test
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -78,20 +79,21 @@ func TestMail(t *testing.T) {
 	expect.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	h.ConnectTo(listener.Addr().String())
-	h.secrets["smtp/username"] = "user"
+	h.secrets["smtp/username"], h.secrets["smtp/password"] = "user", "password"
 	h.add("d", func(s *v1alpha1.DigestSpec) {
 		s.Webhook = nil
 		s.Mail = &v1alpha1.DigestMail{
 			Server: "example.com:587", From: "sunset@example.com", To: []string{"a@example.com"},
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw}),
+			CABundle:        pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw}),
+			CredentialsFrom: &v1alpha1.SecretName{Name: "smtp"},
 		}
 	})
 	for i, end := range []string{"451 try later", "250 accepted"} {
 		commands := make(chan []string, 1)
-		go func() { commands <- serveMail(listener, h.receiver.TLS, end) }()
+		go func() { commands <- serveMail(listener, h.receiver.TLS, "250-STARTTLS\r\n250 AUTH PLAIN", end) }()
 		h.at(time.Hour + time.Duration(i)*time.Minute)
 		got := strings.Join(<-commands, "\n")
-		for _, want := range []string{"STARTTLS", "MAIL FROM:<sunset@example.com>", "RCPT TO:<a@example.com>", "DATA", "Message-ID: <uid-d-2026-03-01T13.00.00Z@example.com>"} {
+		for _, want := range []string{"STARTTLS", "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00user\x00password")), "MAIL FROM:<sunset@example.com>", "RCPT TO:<a@example.com>", "DATA", "Message-ID: <uid-d-2026-03-01T13.00.00Z@example.com>"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in\n%s", want, got)
 			}
@@ -101,8 +103,9 @@ func TestMail(t *testing.T) {
 	expect.Equal(t, "accepted", true, h.status("d").AcceptedTime != nil)
 }
 
-// serveMail serves one SMTP connection, and returns what the client sends. end is the response to the mail.
-func serveMail(listener net.Listener, config *tls.Config, end string) (lines []string) {
+// serveMail serves one SMTP connection, and returns what the client sends. extensions are those in the response to EHLO, end is the response to the mail.
+func serveMail(listener net.Listener, config *tls.Config, extensions, end string) (lines []string) {
+	_ = listener.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
 	connection, err := listener.Accept()
 	if err != nil {
 		return []string{err.Error()}
@@ -124,11 +127,13 @@ func serveMail(listener net.Listener, config *tls.Config, end string) (lines []s
 			say(end)
 		case inData:
 		case strings.HasPrefix(line, "EHLO"):
-			say("250-example.com\r\n250 STARTTLS")
+			say("250-example.com\r\n" + extensions)
 		case line == "STARTTLS":
 			say("220 go")
 			secure := tls.Server(connection, config)
 			connection, in = secure, bufio.NewReader(secure)
+		case strings.HasPrefix(line, "AUTH"):
+			say("235 ok")
 		case line == "DATA":
 			inData = true
 			say("354 go")

@@ -3,6 +3,7 @@
 package digests_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/pem"
 	"io"
@@ -146,29 +147,38 @@ func TestMailServersThatLie(t *testing.T) {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw})
 	}
 	for name, test := range map[string]struct {
-		serve    func(net.Listener, *harness)
-		untrusts bool
-		timeout  time.Duration
-		err      string
+		serve             func(net.Listener, *harness)
+		untrusts          bool
+		host, credentials string
+		timeout           time.Duration
+		err               string
 	}{
 		"it does not greet":              {serve: accepting(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), timeout: 100 * time.Millisecond, err: "does not respond in time"},
 		"it greets and hangs":            {serve: accepting(func(c net.Conn) { say("220 example.com\r\n")(c); _, _ = io.Copy(io.Discard, c) }), timeout: 100 * time.Millisecond, err: "does not respond in time"},
-		"it closes the connection":       {serve: accepting(func(net.Conn) {}), err: "EOF"},
+		"it closes the connection":       {serve: accepting(func(net.Conn) {}), err: "it closes the connection"},
 		"it speaks HTTP":                 {serve: accepting(say("HTTP/1.1 400 Bad Request\r\n\r\n")), err: "is not SMTP"},
 		"its greeting does not end":      {serve: accepting(func(c net.Conn) { forever(c, "secret") }), err: "too long"},
 		"its greeting has endless lines": {serve: accepting(func(c net.Conn) { forever(c, "220-secret\r\n") }), err: "too long"},
 		"it refuses":                     {serve: accepting(say("554 secret\r\n")), err: "responds with code 554"},
-		"another authority signed it": {untrusts: true, serve: func(l net.Listener, h *harness) { serveMail(l, h.receiver.TLS, "250 ok") },
+		"another authority signed it": {untrusts: true, serve: func(l net.Listener, h *harness) { serveMail(l, h.receiver.TLS, "250 STARTTLS", "250 ok") },
 			err: "certificate signed by unknown authority"},
+		"its certificate has another name": {host: "mail.example.org", serve: func(l net.Listener, h *harness) { serveMail(l, h.receiver.TLS, "250 STARTTLS", "250 ok") },
+			err: "send to the SMTP server: its certificate is valid for other names"},
+		"it has no AUTH": {credentials: "smtp", serve: func(l net.Listener, h *harness) { serveMail(l, h.receiver.TLS, "250 STARTTLS", "250 ok") },
+			err: "send to the SMTP server: it does not accept credentials (no AUTH)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
+			h.secrets["smtp/username"], h.secrets["smtp/password"] = "user", "password"
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			expect.NoError(t, err)
 			defer func() { _ = listener.Close() }()
 			h.ConnectTo(listener.Addr().String())
 			go test.serve(listener, h)
-			to := &v1alpha1.DigestMail{Server: "example.com:587", From: "sunset@example.com", To: []string{"a@example.com"}}
+			to := &v1alpha1.DigestMail{Server: cmp.Or(test.host, "example.com") + ":587", From: "sunset@example.com", To: []string{"a@example.com"}}
+			if test.credentials != "" {
+				to.CredentialsFrom = &v1alpha1.SecretName{Name: test.credentials}
+			}
 			if !test.untrusts {
 				to.CABundle = bundle(h)
 			}

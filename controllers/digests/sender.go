@@ -80,7 +80,7 @@ func (s *sender) post(ctx context.Context, w *v1alpha1.DigestWebhook, m message)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return errors.New("send to the webhook: " + failure(err))
+		return errors.New("send to the webhook: " + failure(err, "the response is not HTTP, or its headers are too long"))
 	}
 	_ = response.Body.Close()
 	if response.StatusCode/100 == 2 {

@@ -56,7 +56,7 @@ var digestsTable = map[string]Mutant{
 	},
 	"an error has the URL of the webhook": {
 		File: "controllers/digests/sender.go", Test: "./controllers/digests TestSecrets",
-		Old: "return errors.New(\"send to the webhook: \" + failure(err))",
+		Old: "return errors.New(\"send to the webhook: \" + failure(err, \"the response is not HTTP, or its headers are too long\"))",
 		New: "return fmt.Errorf(\"send to the webhook: %w\", err)",
 	},
 	"a digest is sent by a process that does not lead": {

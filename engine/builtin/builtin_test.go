@@ -25,7 +25,9 @@ const podSpec = `{
   imagePullSecrets: [{name: registry}],
   volumes: [{name: v, configMap: {name: site}}, {name: s, secret: {secretName: tls}},
     {name: d, csi: {driver: d, volumeAttributes: {secretName: driver, secretNamespace: csi}}}, {name: e, csi: {driver: d, volumeAttributes: {shareName: e}}},
-    {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}],
+    {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast,
+      volumeAttributesClassName: gold, dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}}},
+    {name: h, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {kind: VolumeSnapshot, name: h}}}}}],
   containers: [{name: c, envFrom: [{configMapRef: {name: flags}}, {secretRef: {name: token}}]}]
 }`
 
@@ -73,7 +75,8 @@ var (
 	inPodSpecs = want{
 		"ConfigMap":      {{Name: "site"}, {Name: "flags"}},
 		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}},
-		"ServiceAccount": named("web"), "PersistentVolumeClaim": named("data"), "StorageClass": named("fast"), "PriorityClass": named("high"),
+		"ServiceAccount": named("web"), "StorageClass": named("fast"), "VolumeAttributesClass": named("gold"), "PriorityClass": named("high"),
+		"PersistentVolumeClaim": {{Name: "data"}, {Name: "seed"}, {Namespace: "seeds", Name: "seed"}},
 		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
 	}
 
@@ -87,7 +90,7 @@ var (
 		object string // %s is podSpec
 		want   want
 	}{
-		"Pod": {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...)},
+		"Pod": {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", append(named("data", "a-g", "a-h", "seed"), engine.Reference{Namespace: "seeds", Name: "seed"})...)},
 		"Pod: its status": {`{status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}], extendedResourceClaimStatus: {resourceClaimName: a-extended}}}`,
 			want{"ResourceClaim": named("a-gpus", "a-extended")}},
 		"PodTemplate":           {`{template: {spec: %s}}`, inPodSpecs},
@@ -97,8 +100,10 @@ var (
 		"Deployment":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"ReplicaSet":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
-		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
-			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
+		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow, volumeAttributesClassName: gold}},
+			{metadata: {name: data}, spec: {dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}]}}`,
+			want{"Service": named("db"), "StorageClass": named("slow"), "VolumeAttributesClass": named("gold"),
+				"PersistentVolumeClaim": append(numbered("data-test-", 20), engine.Reference{Name: "seed"}, engine.Reference{Namespace: "seeds", Name: "seed"})}},
 		"StatefulSet: many replicas": {`{spec: {replicas: 30, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: log}, spec: {}}]}}`,
 			want{"PersistentVolumeClaim": append(numbered("data-test-", 30), numbered("log-test-", 30)...)}},
 		"StatefulSet: numbers from 40": {`{spec: {replicas: 3, ordinals: {start: 40}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,

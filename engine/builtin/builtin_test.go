@@ -24,7 +24,7 @@ const podSpec = `{
   resourceClaims: [{name: a, resourceClaimName: gpu}, {name: b, resourceClaimTemplateName: gpus}],
   imagePullSecrets: [{name: registry}],
   volumes: [{name: v, configMap: {name: site}}, {name: s, secret: {secretName: tls}},
-    {name: d, csi: {driver: d, volumeAttributes: {secretName: driver, secretNamespace: csi}}}, {name: e, csi: {driver: d, volumeAttributes: {shareName: e}}},
+    {name: d, csi: {driver: d, volumeAttributes: {secretName: driver, secretNamespace: csi}}}, {name: e, csi: {driver: d, volumeAttributes: {shareName: e, secretname: files}}}, {name: i, csi: {driver: d, volumeAttributes: {secretName: key, secretnamespace: keys}}},
     {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast,
       volumeAttributesClassName: gold, dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}}},
     {name: h, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {kind: VolumeSnapshot, name: h}}}}}],
@@ -74,7 +74,7 @@ func inEither(configMaps, secrets []engine.Reference) want {
 var (
 	inPodSpecs = want{
 		"ConfigMap":      {{Name: "site"}, {Name: "flags"}},
-		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}},
+		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}, {Name: "files"}, {Namespace: "keys", Name: "key"}},
 		"ServiceAccount": named("web"), "StorageClass": named("fast"), "VolumeAttributesClass": named("gold"), "PriorityClass": named("high"),
 		"PersistentVolumeClaim": {{Name: "data"}, {Name: "seed"}, {Namespace: "seeds", Name: "seed"}},
 		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
@@ -130,6 +130,10 @@ var (
 				cephfs: {secretRef: {name: ceph}}, azureFile: {secretName: azure, secretNamespace: null}}}`,
 			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "stage"}, {Namespace: "shop", Name: "ceph"}, {Namespace: "shop", Name: "azure"},
 				{Namespace: "csi", Name: "share"}, {Namespace: "csi", Name: "admin"}}).and("StorageClass", named("fast")...).and("VolumeAttributesClass", named("gold")...)},
+		"PersistentVolume: attributes in lower case": {`{spec: {claimRef: {namespace: shop}, csi: {driver: file.csi.azure.com, volumeAttributes: {secretname: azure, secretnamespace: files}}}}`,
+			inEither(nil, []engine.Reference{{Namespace: "files", Name: "azure"}})},
+		"PersistentVolume: an attribute without a namespace": {`{spec: {claimRef: {namespace: shop}, csi: {driver: file.csi.azure.com, volumeAttributes: {SecretName: azure, secretnamespace: ""}}}}`,
+			inEither(nil, []engine.Reference{{Namespace: "shop", Name: "azure"}})},
 		"VolumeAttachment": {`{spec: {nodeName: worker, source: {inlineVolumeSpec: {csi: {controllerPublishSecretRef: {name: attach, namespace: csi}}, azureFile: {secretName: azure, secretNamespace: files}}, persistentVolumeName: pv}}}`,
 			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "attach"}, {Namespace: "files", Name: "azure"}}).and("Node", named("worker")...).and("PersistentVolume", named("pv")...)},
 		"StorageClass": {`{parameters: {type: fast, csi.storage.k8s.io/provisioner-secret-name: admin, csi.storage.k8s.io/provisioner-secret-namespace: csi,

@@ -159,10 +159,10 @@ var (
 		"ConfigMap":    {owned, inOwners},
 		"Secret":       {owned, inOwners.and("ServiceAccount", named("deployer")...)},
 		"HTTPRoute":    {route, ofRoute}, "GRPCRoute": {route, ofRoute}, "TLSRoute": {route, ofRoute}, "TCPRoute": {route, ofRoute}, "UDPRoute": {route, ofRoute},
-		"RoleBinding": {`{roleRef: {kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: web}, {kind: ServiceAccount, name: ci, namespace: tools}, {kind: User, name: a}]}`,
-			want{"Role": named("reader"), "ServiceAccount": {{Name: "web"}, {Namespace: "tools", Name: "ci"}}}},
-		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: "system:View"}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}]}`,
-			want{"ClusterRole": named("system:View"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}}}},
+		"RoleBinding": {`{roleRef: {kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: web}, {kind: ServiceAccount, name: ci, namespace: tools}, {kind: User, name: a}, {kind: User, name: "system:serviceaccount:tools:bot"}]}`,
+			want{"Role": named("reader"), "ServiceAccount": {{Name: "web"}, {Namespace: "tools", Name: "ci"}, {Namespace: "tools", Name: "bot"}}}},
+		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: "system:View"}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}, {kind: User, name: "system:serviceaccount:tools:bot"}, {kind: User, name: "system:node:a:b"}]}`,
+			want{"ClusterRole": named("system:View"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}, {Namespace: "tools", Name: "bot"}}}},
 		"HorizontalPodAutoscaler":        {`{spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}}}`, want{"StatefulSet": named("db")}},
 		"ValidatingWebhookConfiguration": {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
 		"MutatingWebhookConfiguration":   {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
@@ -288,7 +288,7 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a slice of the controller": {"EndpointSlice",
 			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
 		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
-		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}]}`},
+		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}, {kind: User, name: "system:serviceaccount:a"}, {kind: User, name: "system:serviceaccount:A B:c"}, {kind: User, name: "system:serviceaccount::"}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got, err := table.read(test.kind, object(t, test.object, "")); err != nil || len(nonempty(got)) > 0 {

@@ -28,7 +28,9 @@ const podSpec = `{
     {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast,
       volumeAttributesClassName: gold, dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}}},
     {name: h, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {kind: VolumeSnapshot, name: h}}}}}],
-  containers: [{name: c, envFrom: [{configMapRef: {name: flags}}, {secretRef: {name: token}}]}]
+  containers: [{name: c, envFrom: [{configMapRef: {name: flags}}, {secretRef: {name: token}}],
+    resources: {requests: {cpu: "1", deviceclass.resource.kubernetes.io/gpu: 1}, limits: {example.com/npu: 1}}}],
+  initContainers: [{name: d, resources: {limits: {deviceclass.resource.kubernetes.io/npu: "1"}}}]
 }`
 
 const (
@@ -77,7 +79,7 @@ var (
 		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}, {Name: "files"}, {Namespace: "keys", Name: "key"}},
 		"ServiceAccount": named("web"), "StorageClass": named("fast"), "VolumeAttributesClass": named("gold"), "PriorityClass": named("high"),
 		"PersistentVolumeClaim": {{Name: "data"}, {Name: "seed"}, {Namespace: "seeds", Name: "seed"}},
-		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
+		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"), "DeviceClass": named("gpu", "npu"),
 	}
 
 	ofRoute = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "mesh"},

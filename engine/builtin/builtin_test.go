@@ -79,7 +79,7 @@ var (
 		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}, {Name: "files"}, {Namespace: "keys", Name: "key"}},
 		"ServiceAccount": named("web"), "StorageClass": named("fast"), "VolumeAttributesClass": named("gold"), "PriorityClass": named("high"),
 		"PersistentVolumeClaim": {{Name: "data"}, {Name: "seed"}, {Namespace: "seeds", Name: "seed"}},
-		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"), "DeviceClass": named("gpu", "npu"),
+		"RuntimeClass":          named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"), "DeviceClass": named("gpu", "npu"),
 	}
 
 	ofRoute = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "mesh"},

@@ -58,6 +58,29 @@ func TestSamplesCanBeAppliedTogether(t *testing.T) {
 	}
 }
 
+// TestSamplesKeepObjectsInUseWithoutAReference: each rule of a sample about unreferenced ConfigMaps or Secrets keeps those that have an
+// owner or that a program selects by label, because users copy each sample.
+func TestSamplesKeepObjectsInUseWithoutAReference(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/policy.yaml")
+	expect.NoError(t, err)
+	checked := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		expect.NoError(t, err)
+		text := string(data)
+		if !regexp.MustCompile(`kind: (ConfigMap|Secret)}\n( *#.*\n)* *eligible:`).MatchString(text) || !strings.Contains(text, "references.count == 0") {
+			continue
+		}
+		checked++
+		for _, needed := range []string{"!has(object.metadata.ownerReferences)", "'grafana_dashboard'", "'argocd.argoproj.io/secret-type'"} {
+			if !strings.Contains(text, needed) {
+				t.Errorf("%s: the rule does not contain %s", file, needed)
+			}
+		}
+	}
+	expect.Equal(t, "samples about unreferenced ConfigMaps and Secrets", 3, checked)
+}
+
 // TestComparisonNamesObjectsThatTheSamplesKeep: the page about unused objects says what other tools make of objects of the samples, and
 // that Sunset keeps each of them.
 func TestComparisonNamesObjectsThatTheSamplesKeep(t *testing.T) {

@@ -28,7 +28,7 @@ func TestForecastIsThatOfPreview(t *testing.T) {
 		"an expression that fails":  {"-f", samples + "combining/evaluation-failed"},
 		"references":                {"-f", samples + "unused-configmaps"},
 		"rules for images":          {"-f", samples + "image-age"},
-		"declared but unseen kinds": {"-f", samples + "references-istio"},
+		"declared but unseen kinds": {"-f", samples + "references-istio", "-f", samples + "unused-secrets/policy.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, problems, wantOut, wantProblems bytes.Buffer

@@ -24,9 +24,13 @@ const podSpec = `{
   resourceClaims: [{name: a, resourceClaimName: gpu}, {name: b, resourceClaimTemplateName: gpus}],
   imagePullSecrets: [{name: registry}],
   volumes: [{name: v, configMap: {name: site}}, {name: s, secret: {secretName: tls}},
-    {name: d, csi: {driver: d, volumeAttributes: {secretName: driver, secretNamespace: csi}}}, {name: e, csi: {driver: d, volumeAttributes: {shareName: e}}},
-    {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}],
-  containers: [{name: c, envFrom: [{configMapRef: {name: flags}}, {secretRef: {name: token}}]}]
+    {name: d, csi: {driver: d, volumeAttributes: {secretName: driver, secretNamespace: csi}}}, {name: e, csi: {driver: d, volumeAttributes: {shareName: e, secretname: files}}}, {name: i, csi: {driver: d, volumeAttributes: {secretName: key, secretnamespace: keys}}},
+    {name: f, persistentVolumeClaim: {claimName: data}}, {name: g, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast,
+      volumeAttributesClassName: gold, dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}}},
+    {name: h, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {kind: VolumeSnapshot, name: h}}}}}],
+  containers: [{name: c, envFrom: [{configMapRef: {name: flags}}, {secretRef: {name: token}}],
+    resources: {requests: {cpu: "1", deviceclass.resource.kubernetes.io/gpu: 1}, limits: {example.com/npu: 1}}}],
+  initContainers: [{name: d, resources: {limits: {deviceclass.resource.kubernetes.io/npu: "1"}}}]
 }`
 
 const (
@@ -72,9 +76,10 @@ func inEither(configMaps, secrets []engine.Reference) want {
 var (
 	inPodSpecs = want{
 		"ConfigMap":      {{Name: "site"}, {Name: "flags"}},
-		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}},
-		"ServiceAccount": named("web"), "PersistentVolumeClaim": named("data"), "StorageClass": named("fast"), "PriorityClass": named("high"),
-		"RuntimeClass": named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"),
+		"Secret":         {{Name: "registry"}, {Name: "tls"}, {Name: "token"}, {Namespace: "csi", Name: "driver"}, {Name: "files"}, {Namespace: "keys", Name: "key"}},
+		"ServiceAccount": named("web"), "StorageClass": named("fast"), "VolumeAttributesClass": named("gold"), "PriorityClass": named("high"),
+		"PersistentVolumeClaim": {{Name: "data"}, {Name: "seed"}, {Namespace: "seeds", Name: "seed"}},
+		"RuntimeClass":          named("sandbox"), "ResourceClaim": named("gpu"), "ResourceClaimTemplate": named("gpus"), "DeviceClass": named("gpu", "npu"),
 	}
 
 	ofRoute = want{"Gateway": {{Namespace: "infra", Name: "edge"}}, "Service": {{Name: "web"}, {Name: "web"}, {Namespace: "other", Name: "api"}, {Name: "mesh"},
@@ -87,7 +92,7 @@ var (
 		object string // %s is podSpec
 		want   want
 	}{
-		"Pod": {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", named("data", "a-g")...)},
+		"Pod": {`{metadata: {name: a}, spec: %s}`, inPodSpecs.and("PersistentVolumeClaim", append(named("data", "a-g", "a-h", "seed"), engine.Reference{Namespace: "seeds", Name: "seed"})...)},
 		"Pod: its status": {`{status: {resourceClaimStatuses: [{name: b, resourceClaimName: a-gpus}], extendedResourceClaimStatus: {resourceClaimName: a-extended}}}`,
 			want{"ResourceClaim": named("a-gpus", "a-extended")}},
 		"PodTemplate":           {`{template: {spec: %s}}`, inPodSpecs},
@@ -97,8 +102,10 @@ var (
 		"Deployment":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"ReplicaSet":            {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
 		"StatefulSet":           {`{spec: {replicas: 0, template: {spec: %s}}}`, inPodSpecs},
-		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow}}, {metadata: {name: data}, spec: {}}]}}`,
-			want{"Service": named("db"), "StorageClass": named("slow"), "PersistentVolumeClaim": numbered("data-test-", 20)}},
+		"StatefulSet: its own fields": {`{spec: {serviceName: db, volumeClaimTemplates: [{spec: {storageClassName: slow, volumeAttributesClassName: gold}},
+			{metadata: {name: data}, spec: {dataSource: {kind: PersistentVolumeClaim, name: seed}, dataSourceRef: {kind: PersistentVolumeClaim, name: seed, namespace: seeds}}}]}}`,
+			want{"Service": named("db"), "StorageClass": named("slow"), "VolumeAttributesClass": named("gold"),
+				"PersistentVolumeClaim": append(numbered("data-test-", 20), engine.Reference{Name: "seed"}, engine.Reference{Namespace: "seeds", Name: "seed"})}},
 		"StatefulSet: many replicas": {`{spec: {replicas: 30, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: log}, spec: {}}]}}`,
 			want{"PersistentVolumeClaim": append(numbered("data-test-", 30), numbered("log-test-", 30)...)}},
 		"StatefulSet: numbers from 40": {`{spec: {replicas: 3, ordinals: {start: 40}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}`,
@@ -125,6 +132,10 @@ var (
 				cephfs: {secretRef: {name: ceph}}, azureFile: {secretName: azure, secretNamespace: null}}}`,
 			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "stage"}, {Namespace: "shop", Name: "ceph"}, {Namespace: "shop", Name: "azure"},
 				{Namespace: "csi", Name: "share"}, {Namespace: "csi", Name: "admin"}}).and("StorageClass", named("fast")...).and("VolumeAttributesClass", named("gold")...)},
+		"PersistentVolume: attributes in lower case": {`{spec: {claimRef: {namespace: shop}, csi: {driver: file.csi.azure.com, volumeAttributes: {secretname: azure, secretnamespace: files}}}}`,
+			inEither(nil, []engine.Reference{{Namespace: "files", Name: "azure"}})},
+		"PersistentVolume: an attribute without a namespace": {`{spec: {claimRef: {namespace: shop}, csi: {driver: file.csi.azure.com, volumeAttributes: {SecretName: azure, secretnamespace: ""}}}}`,
+			inEither(nil, []engine.Reference{{Namespace: "shop", Name: "azure"}})},
 		"VolumeAttachment": {`{spec: {nodeName: worker, source: {inlineVolumeSpec: {csi: {controllerPublishSecretRef: {name: attach, namespace: csi}}, azureFile: {secretName: azure, secretNamespace: files}}, persistentVolumeName: pv}}}`,
 			inEither(nil, []engine.Reference{{Namespace: "csi", Name: "attach"}, {Namespace: "files", Name: "azure"}}).and("Node", named("worker")...).and("PersistentVolume", named("pv")...)},
 		"StorageClass": {`{parameters: {type: fast, csi.storage.k8s.io/provisioner-secret-name: admin, csi.storage.k8s.io/provisioner-secret-namespace: csi,
@@ -150,10 +161,10 @@ var (
 		"ConfigMap":    {owned, inOwners},
 		"Secret":       {owned, inOwners.and("ServiceAccount", named("deployer")...)},
 		"HTTPRoute":    {route, ofRoute}, "GRPCRoute": {route, ofRoute}, "TLSRoute": {route, ofRoute}, "TCPRoute": {route, ofRoute}, "UDPRoute": {route, ofRoute},
-		"RoleBinding": {`{roleRef: {kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: web}, {kind: ServiceAccount, name: ci, namespace: tools}, {kind: User, name: a}]}`,
-			want{"Role": named("reader"), "ServiceAccount": {{Name: "web"}, {Namespace: "tools", Name: "ci"}}}},
-		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: "system:View"}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}]}`,
-			want{"ClusterRole": named("system:View"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}}}},
+		"RoleBinding": {`{roleRef: {kind: Role, name: reader}, subjects: [{kind: ServiceAccount, name: web}, {kind: ServiceAccount, name: ci, namespace: tools}, {kind: User, name: a}, {kind: User, name: "system:serviceaccount:tools:bot"}]}`,
+			want{"Role": named("reader"), "ServiceAccount": {{Name: "web"}, {Namespace: "tools", Name: "ci"}, {Namespace: "tools", Name: "bot"}}}},
+		"ClusterRoleBinding": {`{roleRef: {kind: ClusterRole, name: "system:View"}, subjects: [{kind: ServiceAccount, name: ci, namespace: tools}, {kind: Group, name: a}, {kind: User, name: "system:serviceaccount:tools:bot"}, {kind: User, name: "system:node:a:b"}]}`,
+			want{"ClusterRole": named("system:View"), "ServiceAccount": {{Namespace: "tools", Name: "ci"}, {Namespace: "tools", Name: "bot"}}}},
 		"HorizontalPodAutoscaler":        {`{spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}}}`, want{"StatefulSet": named("db")}},
 		"ValidatingWebhookConfiguration": {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
 		"MutatingWebhookConfiguration":   {webhooks, want{"Service": {{Namespace: "hooks", Name: "check"}}}},
@@ -279,7 +290,7 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a slice of the controller": {"EndpointSlice",
 			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
 		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
-		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}]}`},
+		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}, {kind: User, name: "system:serviceaccount:a"}, {kind: User, name: "system:serviceaccount:A B:c"}, {kind: User, name: "system:serviceaccount::"}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got, err := table.read(test.kind, object(t, test.object, "")); err != nil || len(nonempty(got)) > 0 {

@@ -45,12 +45,12 @@ func TestStatusShowsSizes(t *testing.T) {
 // TestPreviewShowsSizes in the tables, on the page, and in JSON and YAML.
 func TestPreviewShowsSizes(t *testing.T) {
 	args := append([]string{"preview", "-f", samples + "/volume-snapshots"}, priced...)
-	wants(t, run(t, "", args...), command.ExitOK, "db-january          21.5GB, 1.00 EUR", "2 (21.5GB, 1.00 EUR)", "3 (26.8GB, 1.25 EUR)",
+	wants(t, run(t, "", args...), command.ExitOK, "db-january          21.5GB, 1.00 EUR", "2 (21.5GB, 1.00 EUR)", "5 (37.6GB, 1.75 EUR)",
 		"\nEstimated: sizes that rules compute with bytes, costs for a month\n")
 	wants(t, run(t, "", append(args, "-o", "html")...), command.ExitOK, "<dt>Due now</dt><dd>2 (21.5GB, 1.00 EUR)</dd>",
 		"<dt>Storage</dt><dd>Estimated: sizes that rules compute with bytes, costs for a month</dd>", "21.5GB, 1.00 EUR")
 	inJSON := run(t, "", append(args, "-o", "json")...)
 	wants(t, inJSON, command.ExitOK, `"currency": "EUR"`, `"bytes":21474836480,"estimatedMonthlyCost":"1.00"`)
 	sameInYAML(t, inJSON, run(t, "", append(args, "-o", "yaml")...))
-	wants(t, run(t, "", append(args, "-o", "jsonpath={.currency} {.verdicts[*].estimatedMonthlyCost}")...), command.ExitOK, "EUR 1.00 1.00 1.00 0.25")
+	wants(t, run(t, "", append(args, "-o", "jsonpath={.currency} {.verdicts[*].estimatedMonthlyCost}")...), command.ExitOK, "EUR 1.00 1.00 1.00 0.25 0.25 0.25")
 }

@@ -98,6 +98,23 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkCount counts the deletions of policies in force, and of an edit that waits until its effect is counted.
+func BenchmarkCount(b *testing.B) {
+	x := fullIndex(manyRows())
+	for name, unapproved := range map[string]bool{"in force": false, "edit": true} {
+		b.Run(name, func(b *testing.B) {
+			changed := fixture.Rule("a", fixture.TTL(2*time.Hour))
+			changed.Unapproved = unapproved
+			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf(changed, ""), policyOf(fixture.Rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
+			x.SetSnapshot(snapshot, now)
+			b.ReportAllocs()
+			for b.Loop() {
+				x.ScanAfter(policy.NewStats(now).AddAfter)
+			}
+		})
+	}
+}
+
 // BenchmarkMemory reports the memory of a subject with two rules, including its strings.
 func BenchmarkMemory(b *testing.B) {
 	reportMemory(b, many, func() *index.Index { return fullIndex(manyRows()) })

@@ -187,6 +187,11 @@ func (x *Index) join(row *FactRow) {
 	row.partition = shared
 }
 
+// has reports whether a row that joined the partition was not dropped since.
+func (s *partition) has(row *FactRow) bool {
+	return int(row.place) < len(s.rows) && s.rows[row.place] == row
+}
+
 // partition returns the partition of a key; nil if it has no rows.
 func (x *Index) partition(at partitionKey) *partition {
 	for _, s := range x.partitions[at.namespace] {

@@ -62,8 +62,15 @@ func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
 func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	var current *partition // of the last row
 	for _, row := range rows {
-		if !row.is(isGone) && x.rows[row.uid()] == row {
+		if p := row.partition; p != current {
+			if p != x.partition(p.partitionKey) {
+				continue
+			}
+			current = p
+		}
+		if current.has(row) && !row.is(isGone) {
 			past.row = row
 			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
 		}

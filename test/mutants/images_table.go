@@ -14,6 +14,11 @@ var imagesTable = map[string]Mutant{
 		Old: "[][]corev1.Pod{before, after}",
 		New: "[][]corev1.Pod{after, before[:0]}",
 	},
+	"images: ages hold after a step of the clock": {
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestStepOfAClockMakesNoImageDue",
+		Old: "in.ranks || !n.History.IsCurrent(n.Readings())",
+		New: "in.ranks",
+	},
 	"images: Pods that failed use images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",

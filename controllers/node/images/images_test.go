@@ -51,6 +51,7 @@ type machine struct {
 	unread  string            // ID of an image that the runtime cannot read
 	during  func(call string) // called when a call ends; may be nil
 	used    int32             // percent of the filesystem; 0 means unknown
+	stepped time.Duration     // sum of the steps of the wall clock
 }
 
 const interval = 30 * time.Second
@@ -70,7 +71,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 func (m *machine) reading() history.Reading {
-	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().UnixNano())}
+	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().Add(-m.stepped).UnixNano())}
 }
 
 // id returns a full image ID.
@@ -315,6 +316,37 @@ func TestPrepareReadsOnlyImagesToRemove(t *testing.T) {
 			test.meanwhile(m)
 			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
 				t.Errorf("%s (%v) after %d lists, want %s after %d", o.Result, o.Err, lists, test.want, test.lists)
+			}
+		})
+	}
+}
+
+// TestStepOfAClockMakesNoImageDue: before the next snapshot, the ages of the images are outdated.
+func TestStepOfAClockMakesNoImageDue(t *testing.T) {
+	for name, test := range map[string]struct {
+		snapshots  int // after the first
+		step, wait time.Duration
+		want       retention.Result
+	}{
+		"the wall clock steps forward": {0, time.Hour, 0, retention.Changed},
+		"the node is suspended":        {0, 0, time.Hour, retention.Changed},
+		"no step":                      {3, 0, interval, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			rule, set := m.load(rules)
+			source := m.Open(set)
+			row := m.rowOf(source, id("a"))
+			for range test.snapshots {
+				m.clock.Step(interval)
+				row = m.rowOf(source, id("a"))
+			}
+			m.clock.Step(test.wait + test.step)
+			m.stepped = test.step
+			_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now())
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
 			}
 		})
 	}

@@ -118,11 +118,11 @@ func (n *Node) stillValid(ctx context.Context, w policy.DeletePermit, t policy.T
 	return n.upheld(ctx, w, p.image)
 }
 
-// snapshotOf returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, or if a
-// rule compares images, it reads all images.
+// snapshotOf returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, if a
+// rule compares images, or if the ages of the last snapshot no longer hold because a clock has stepped, it reads all images.
 func (n *Node) snapshotOf(ctx context.Context, in *round, id string) (*snapshot, error) {
 	l, err := in.snapshot(func() (*snapshot, error) {
-		if in.ranks {
+		if in.ranks || !n.History.IsCurrent(n.Readings()) {
 			return n.snapshots.fresh(ctx)
 		}
 		return n.takePartialSnapshot(ctx, in.ids)

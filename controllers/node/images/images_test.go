@@ -521,6 +521,22 @@ func TestErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	}
 }
 
+// TestImageThatIsThereAfterItsRemoval: CRI-O removes no OCI artifact by its ID, and answers that it has. Or the image was pulled
+// again at that moment. It is not removed again until its TTL has passed once more.
+func TestImageThatIsThereAfterItsRemoval(t *testing.T) {
+	m, w := permitted(t)
+	m.remove = func(string) error { return nil }
+	if o := m.removeBy(w); o.Result != retention.Refused || o.Unsent || o.Err == nil {
+		t.Errorf("%+v", o)
+	}
+	if o := m.removeBy(w); o.Result != retention.Changed || len(m.removed) != 1 {
+		t.Errorf("%s (%v) after %d removals", o.Result, o.Err, len(m.removed))
+	}
+	if m.permitFor(1, "a", policy.RankResult{}).Valid() || !m.permit("a").Valid() {
+		t.Error("its age has not started again")
+	}
+}
+
 func TestUnreachableEndsWhenTheRuntimeAnswers(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")

@@ -22,6 +22,7 @@ var (
 	errMoved    = errors.New("the image has changed since it was evaluated")
 	errNode     = errors.New("the node has changed since the image was evaluated")
 	errLate     = errors.New("not sent: the checks before it were more than a second old")
+	errKept     = errors.New("the container runtime still has the image after it answered that it had removed it")
 	errRanks    = errors.New("another client removed images, which changes the ranks of the others")
 )
 
@@ -170,8 +171,12 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	at := n.Readings()
+	defer n.save(at)
+	if _, there, err := n.Runtime.Image(ctx, i.ID); there && err == nil {
+		n.History.Forget(i.ID) // it may have been pulled again
+		return retention.Outcome{Result: retention.Refused, Err: errKept}
+	}
 	n.History.Removed(i.ID, at)
-	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }
 

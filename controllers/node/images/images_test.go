@@ -378,6 +378,10 @@ func TestRanksCountOthers(t *testing.T) {
 		"another client removed another image": {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
 		"another client removed another image, and the rule does not rank": {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
 		"the agent removed another image just now":                         {true, func(m *machine) { m.removeBy(m.permit("b")) }, retention.Removed},
+		"another image has another tag":                                    {true, func(m *machine) { m.has("go/else:v2", "b") }, retention.Changed},
+		"another image is pinned":                                          {true, func(m *machine) { m.pin("b") }, retention.Changed},
+		"another image has another tag, and the rule does not rank":        {false, func(m *machine) { m.has("go/else:v2", "b") }, retention.Removed},
+		"another image was used":                                           {true, use("go/else:v1"), retention.Removed},
 		"another image was pulled":                                         {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
 		"an image that the agent removed was pulled again":                 {true, comesBack, retention.Removed},
 		"an image was pulled again, and another client removed it":         {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
@@ -387,7 +391,7 @@ func TestRanksCountOthers(t *testing.T) {
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
 			m.has("go/rest:v1", "d")
-			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			m.Receive(t.Context())
 			w := m.permit("a")
 			w.Rule().Capacity.Bounded = test.ranks
 			test.gone(m)
@@ -396,6 +400,22 @@ func TestRanksCountOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// use returns a function that uses an image for a while.
+func use(tag string) func(m *machine) {
+	return func(m *machine) {
+		m.usedBy = func() (cri.Uses, error) { return usesOf(tag), nil }
+		expect.NoError(m.T, m.takeSnapshot())
+		m.usedBy = nil
+	}
+}
+
+// pin pins an image.
+func (m *machine) pin(letter string) {
+	i := m.listed[id(letter)]
+	i.Pinned = true
+	m.listed[id(letter)] = i
 }
 
 // comesBack removes an image and adds it again, as if it had been pulled again some time ago.
@@ -465,7 +485,7 @@ func TestPrepareHonorsKeepOfOtherRules(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/app:v2", "b")
-			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			m.Receive(t.Context())
 			alone := m.permit("a")
 			keeps := *alone.Rule()
 			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode

@@ -23,7 +23,7 @@ var (
 	errNode     = errors.New("the node has changed since the image was evaluated")
 	errLate     = errors.New("not sent: the checks before it were more than a second old")
 	errKept     = errors.New("the container runtime still has the image after it answered that it had removed it")
-	errRanks    = errors.New("another client removed images, which changes the ranks of the others")
+	errRanks    = errors.New("another client removed or changed images, which changes the ranks of the others")
 )
 
 // Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images
@@ -81,7 +81,7 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapsh
 type prepared struct {
 	round *round
 	image *image
-	lost  bool // another client has removed other images that the rules know
+	lost  bool // another client has removed or changed images that the rules know
 }
 
 // send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both,

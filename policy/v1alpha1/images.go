@@ -181,7 +181,8 @@ const (
 	ConditionStateKept = "StateKept"
 	// ConditionFilesystemSeen is False while a rule has thresholds and the agent cannot read the disk usage.
 	ConditionFilesystemSeen = "FilesystemSeen"
-	// ConditionRulesKnown is False while the agent cannot read the rules, or its rules are outdated.
+	// ConditionRulesKnown is False while the agent cannot read the rules, its rules are outdated, or its clock differs from that
+	// of the API server.
 	ConditionRulesKnown = "RulesKnown"
 )
 

@@ -236,8 +236,7 @@ func TestSumLimitsEffectOfWrongNumbers(t *testing.T) {
 	}
 }
 
-// TestReportsOfOneAgentAreBounded: whatever one agent reports, the state of the controller and the sums stay small, and counts do
-// not overflow.
+// TestReportsOfOneAgentAreBounded: an agent that sends false reports cannot make the sums large, nor their counts overflow.
 func TestReportsOfOneAgentAreBounded(t *testing.T) {
 	p := enforced()
 	r := reportsOf(reportOf("honest", seen(p, 10)))

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -21,12 +22,21 @@ func (e *Evaluator) imageFacts(r *Program, object map[string]any) policy.Facts {
 	}
 	facts, _ := e.ofTags(r, image, object)
 	if facts.Selected && facts.Err == nil {
-		facts.FirstSeen, facts.Unpullable = image.FirstSeen, len(image.Digests) == 0
+		facts.FirstSeen, facts.Unpullable = image.FirstSeen, isUnpullable(image.Digests)
 	}
 	if facts.Eligible {
 		facts.Size.Bytes = image.SizeBytes
 	}
 	return facts
+}
+
+// loaded matches the digests of images that podman or buildah built on the node, or that ctr imported.
+var loaded = regexp.MustCompile(`^localhost/|(^|/)import-\d{4}-\d{2}-\d{2}@`)
+
+// isUnpullable reports whether all digests of an image are of loaded images, or whether it has none. An image that was loaded with
+// the tag of a registry can have a digest of it too: CRI-O makes one of each tag.
+func isUnpullable(digests []string) bool {
+	return !slices.ContainsFunc(digests, func(d string) bool { return !loaded.MatchString(d) })
 }
 
 // ofTags also returns the tag that decides. It is empty unless the image has several tags.

@@ -151,6 +151,26 @@ func groupBy(text string) func(*v1alpha1.Rule) {
 	return func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: text} }
 }
 
+// TestUnpullable: an image is unpullable if it has only digests of images that were loaded onto the node.
+func TestUnpullable(t *testing.T) {
+	c := fixture.Compiler(t)
+	rule, e := mustCompile(t, c, imageRule()), c.NewEvaluator(t.Context())
+	defer e.Close()
+	for digests, want := range map[string]bool{
+		"":                       true,
+		"localhost/app@sha256:2": true,
+		"docker.io/library/import-2026-03-01@sha256:2":             true,
+		"import-2026-03-01@sha256:2 localhost/app@sha256:2":        true,
+		"registry.example.com/app@sha256:2":                        false,
+		"localhost/app@sha256:2 registry.example.com/app@sha256:2": false,
+		"localhost:5000/app@sha256:2":                              false,
+		"registry.example.com/import-jobs@sha256:2":                false,
+	} {
+		of := &engine.Image{ID: "1", FirstSeen: seen, Digests: strings.Fields(digests)}
+		expect.Equal(t, digests, want, e.Facts(rule, of.Object()).Unpullable)
+	}
+}
+
 // TestOrderOfTagsDoesNotMatter: the facts about an image do not depend on the order of its tags.
 func TestOrderOfTagsDoesNotMatter(t *testing.T) {
 	r := imageRule()

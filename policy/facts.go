@@ -114,7 +114,7 @@ type Facts struct {
 
 	// FirstSeen is when an image was first seen on its node, from which minAge counts; zero for all other subjects.
 	FirstSeen time.Time
-	// Unpullable: an image without a digest. It was loaded onto the node, and may not exist in any registry.
+	// Unpullable: an image without a digest of a registry. It was loaded onto the node, and may not exist in any registry.
 	Unpullable bool
 
 	// Estimated: Start is when Sunset first saw the object eligible, and the object has no mark yet.

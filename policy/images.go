@@ -26,7 +26,7 @@ type Images struct {
 	// longest time first.
 	HasThresholds bool
 	High, Low     int
-	// AllowUnpullable allows the removal of images without a digest.
+	// AllowUnpullable allows the removal of images without a digest of a registry.
 	AllowUnpullable bool
 }
 

@@ -58,7 +58,7 @@ var recoveries = map[string]string{
 	"retention.preflightError.err":                 "retention TestPreflightErrorStopsDeletions",
 	"Stale":                                        "retention TestPreflightErrorStopsDeletions, policyset TestDoubtFailsClosed",
 	"policyset.liveResult.err":                     "policyset TestDoubtFailsClosed, policyset TestNamespaceThatComesBackIsAllowed",
-	"policyset.clocks.err":                         "policyset TestWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
+	"skew.Clocks.err":                              "policyset TestWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
 	"policyset.Reconciler.skewed":                  "policyset TestClocksAreComparedThoughNothingIsDue",
 	"policyset.unread.err":                         "policyset TestPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policyset TestSlowEditDelaysNoOtherNamespace",
 	"policyset.permission.err":                     "policyset TestEditCopiesNoPolicyOfAnotherNamespace",

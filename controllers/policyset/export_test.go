@@ -5,11 +5,7 @@ package policyset
 import (
 	"context"
 	"errors"
-	"time"
 )
-
-// Skew returns an error if two clocks may differ by more than maxSkew.
-func Skew(date, sent, received time.Time) error { return checkSkew(skew(date, sent, received)) }
 
 // ManyNamespaces is how many namespaces are read one by one.
 const ManyNamespaces = manyNamespaces

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -45,7 +46,7 @@ type freshness struct {
 	everything time.Time           // when all namespaces were read
 	unread     map[string][]unread // by namespace
 	later      sets.Set[types.UID] // policies that are being read in the background
-	clocks     clocks
+	clocks     skew.Clocks
 }
 
 // Check implements preflight.Live. If the policies or the namespace were last read more than a second ago, it reads them live
@@ -87,7 +88,7 @@ func (l *Reconciler) checkLive(ctx context.Context, namespace string) (since tim
 		}
 		since, err = l.answerFor(namespace)
 	}
-	if err := l.live.clocks.lastErr(); err != nil {
+	if err := l.live.clocks.Err(); err != nil {
 		return since, err
 	}
 	return since, cmp.Or(err, l.compilingFor(namespace))
@@ -140,7 +141,7 @@ func (l *Reconciler) refresh(ctx context.Context, namespace string, at time.Time
 			return nil
 		}
 		if round == 0 {
-			l.live.clocks.begin(l.fresh)
+			l.live.clocks.Begin(l.fresh)
 		}
 		err := together(reads...)
 		l.settleFor(namespace)
@@ -199,7 +200,7 @@ func (l *Reconciler) confirm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	l.live.keep(nil)
-	l.live.clocks.begin(l.fresh)
+	l.live.clocks.Begin(l.fresh)
 	defer l.settleFor("")
 	return together(
 		func() error { return l.readPolicies(ctx, "", l.Clock.Now()) },

@@ -3,7 +3,10 @@
 package agentapi
 
 import (
+	"math"
+
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -25,11 +28,19 @@ func (r *removed) addRule(name string, images int64) {
 	if r.rules == nil {
 		r.rules = map[string]int64{}
 	}
-	r.rules[name] += images
+	r.rules[name] = sumOf(r.rules[name], images)
 }
 
 func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
-	return v1alpha1.ImageCount{Images: a.Images + b.Images, Bytes: a.Bytes + b.Bytes}
+	return v1alpha1.ImageCount{Images: sumOf(a.Images, b.Images), Bytes: sumOf(a.Bytes, b.Bytes)}
+}
+
+// sumOf returns the largest number instead of one that overflows.
+func sumOf(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // carryOver keeps the removed images of a node when it reports again. Policies and rules missing from the new report keep their
@@ -37,36 +48,39 @@ func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
 func (r *Reports) carryOver(before, after *report) {
 	for i := range before.policies {
 		was := &before.policies[i]
-		if !r.known.Has(was.uid) {
+		rules, known := r.known[was.uid]
+		if !known {
 			continue
 		}
 		is := after.entry(was.uid)
 		switch {
 		case is == nil:
-			after.policies = append(after.policies, only(was))
+			after.policies = append(after.policies, only(was, rules))
 		case is.removed.Images < was.removed.Images:
-			r.goneOf(was.uid).add(was)
+			o := only(was, rules)
+			r.goneOf(was.uid).add(&o)
 		default:
-			carryRules(was, is)
+			carryRules(was, is, rules)
 		}
 	}
 }
 
-// carryRules keeps the removed images of rules that are missing from the new report.
-func carryRules(was, is *entry) {
-	for i := range was.rules {
-		rule := &was.rules[i]
-		if now := is.rule(rule.name); now == nil && rule.removed.Images > 0 {
-			is.rules = append(is.rules, ruleEntry{name: rule.name, counts: counts{removed: rule.removed}})
+// carryRules keeps the removed images of rules of the policy that are missing from the new report.
+func carryRules(was, is *entry, rules sets.Set[string]) {
+	for _, rule := range only(was, rules).rules {
+		if is.rule(rule.name) == nil && rule.removed.Images > 0 {
+			is.rules = append(is.rules, rule)
 		}
 	}
 }
 
-// only is an entry with only the removed images.
-func only(e *entry) entry {
+// only is an entry with only the removed images, by rules of the policy: an agent can report any other rules.
+func only(e *entry, rules sets.Set[string]) entry {
 	o := entry{uid: e.uid, counts: counts{removed: e.removed}}
 	for i := range e.rules {
-		o.rules = append(o.rules, ruleEntry{name: e.rules[i].name, counts: counts{removed: e.rules[i].removed}})
+		if rule := &e.rules[i]; rules.Has(rule.name) {
+			o.rules = append(o.rules, ruleEntry{name: rule.name, counts: counts{removed: rule.removed}})
+		}
 	}
 	return o
 }

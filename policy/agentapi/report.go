@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -49,6 +50,8 @@ type counts struct {
 const (
 	mostImages = 1 << 24
 	mostBytes  = 1 << 48
+	mostRules  = 128 // of a policy, also former rules that have removed images; the current rules come first
+	mostName   = 253 // length of the name of a sample
 )
 
 func countsOf(matched, eligible, errors int64, due v1alpha1.ImageDueCounts, removed v1alpha1.ImageCount) counts {
@@ -70,23 +73,30 @@ type sample struct {
 	due   time.Time
 }
 
-// keep takes the summed fields of a report. Equal texts are shared, because most nodes have the same images.
+// keep takes the summed fields of a report, and only one entry of each policy. Equal texts are shared, because most nodes have the
+// same images.
 func keep(r *v1alpha1.NodeImageReport) *report {
-	kept := &report{created: r.CreationTimestamp.Time, observed: r.ObservedTime.Time, policies: make([]entry, len(r.Policies))}
+	kept := &report{created: r.CreationTimestamp.Time, observed: r.ObservedTime.Time, policies: make([]entry, 0, len(r.Policies))}
 	if obstacles := obstacles(r.Conditions); len(obstacles) > 0 {
 		first := obstacles[0]
 		kept.obstacle, kept.since = Obstacle{Reason: once(first.Reason), Message: once(first.Message)}, first.LastTransitionTime.Time
 	}
+	seen := make(sets.Set[types.UID], len(r.Policies))
 	for i := range r.Policies {
 		p := &r.Policies[i]
-		kept.policies[i] = entry{
+		if seen.Has(p.UID) {
+			continue
+		}
+		seen.Insert(p.UID)
+		e := entry{
 			uid: types.UID(once(string(p.UID))), generation: p.Generation, hash: once(p.Hash),
 			counts: countsOf(p.Matched, p.Eligible, p.Errors, p.Due, p.Removed),
-			rules:  make([]ruleEntry, len(p.Rules)),
+			rules:  make([]ruleEntry, min(len(p.Rules), mostRules)),
 		}
-		for k := range p.Rules {
-			kept.policies[i].rules[k] = keepRule(&p.Rules[k])
+		for k := range e.rules {
+			e.rules[k] = keepRule(&p.Rules[k])
 		}
+		kept.policies = append(kept.policies, e)
 	}
 	return kept
 }
@@ -94,12 +104,13 @@ func keep(r *v1alpha1.NodeImageReport) *report {
 func keepRule(r *v1alpha1.NodeImageRuleReport) ruleEntry {
 	kept := ruleEntry{
 		name: once(r.Name), counts: countsOf(r.Matched, r.Eligible, r.Errors, r.Due, r.Removed),
-		failing: once(r.ErrorSample), soonest: make([]sample, len(r.Soonest)),
+		failing: once(r.ErrorSample), soonest: make([]sample, min(len(r.Soonest), soonestReported)),
 	}
 	if r.NextDueTime != nil {
 		kept.nextDue = r.NextDueTime.Time
 	}
-	for i, s := range r.Soonest {
+	for i := range kept.soonest {
+		s := &r.Soonest[i]
 		kept.soonest[i] = sample{image: once(cmp.Or(s.Name, s.ID)), due: s.DueTime.Time}
 	}
 	return kept

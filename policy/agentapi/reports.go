@@ -28,13 +28,13 @@ const (
 // Reports has the latest report of each node. Create it with NewReports. It is not safe for concurrent use.
 type Reports struct {
 	nodes map[string]*report
-	gone  map[types.UID]*removed // by policy: images removed by nodes that no longer exist
-	known sets.Set[types.UID]    // the policies in the last sum
+	gone  map[types.UID]*removed         // by policy: images removed by nodes that no longer exist
+	known map[types.UID]sets.Set[string] // rules about images of the policies in the last sum
 }
 
 // NewReports makes Reports without nodes.
 func NewReports() *Reports {
-	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*removed{}, known: sets.New[types.UID]()}
+	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*removed{}, known: map[types.UID]sets.Set[string]{}}
 }
 
 // Put stores the newest report of a node. It does not keep its argument.
@@ -53,8 +53,9 @@ func (r *Reports) Drop(name string) {
 		return
 	}
 	for i := range gone.policies {
-		if e := &gone.policies[i]; r.known.Has(e.uid) {
-			r.goneOf(e.uid).add(e)
+		if rules, known := r.known[gone.policies[i].uid]; known {
+			e := only(&gone.policies[i], rules)
+			r.goneOf(e.uid).add(&e)
 		}
 	}
 	delete(r.nodes, name)

@@ -44,13 +44,13 @@ type Sum struct {
 // Sum sums the reports about the current version of these policies, which are all policies with rules about images.
 func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	s := Sums{Policies: make(map[types.UID]*Sum, len(policies)), Obstacles: map[string]Obstacle{}}
-	r.known = sets.New[types.UID]()
+	r.known = make(map[types.UID]sets.Set[string], len(policies))
 	for _, p := range policies {
 		s.Policies[p.UID] = r.begin(p)
-		r.known.Insert(p.UID)
+		r.known[p.UID] = sets.KeySet(s.Policies[p.UID].Stats.Rules)
 	}
 	for uid := range r.gone {
-		if !r.known.Has(uid) {
+		if r.known[uid] == nil {
 			delete(r.gone, uid)
 		}
 	}
@@ -141,7 +141,7 @@ func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 		s.Status.Removed = plus(s.Status.Removed, e.removed)
 		for i := range e.rules {
 			if n := e.rules[i].removed.Images; n > 0 {
-				s.Removed[e.rules[i].name] += n
+				s.Removed[e.rules[i].name] = sumOf(s.Removed[e.rules[i].name], n)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 		if isLater(t.Soonest, node, s.due) {
 			continue // fast path for most samples
 		}
-		due := v1alpha1.DueSample{Name: node + ": " + s.image}
+		due := v1alpha1.DueSample{Name: policy.Shorten(node+": "+s.image, mostName)}
 		due.DueTime.Time = s.due
 		t.AddDue(due)
 	}

@@ -4,6 +4,8 @@ package agentapi_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -232,6 +234,45 @@ func TestSumLimitsEffectOfWrongNumbers(t *testing.T) {
 			t.Errorf("%d: %+v", lie, sum)
 		}
 	}
+}
+
+// TestReportsOfOneAgentAreBounded: an agent that sends false reports cannot make the sums large, nor their counts overflow.
+func TestReportsOfOneAgentAreBounded(t *testing.T) {
+	p := enforced()
+	r := reportsOf(reportOf("honest", seen(p, 10)))
+	r.Sum([]*policy.Policy{p}, now)
+	for i := range 10 {
+		liar := reportOf("liar", seen(p, 10))
+		of := &liar.Policies[0]
+		of.Removed = v1alpha1.ImageCount{Images: int64(i%2) << 40, Bytes: int64(i%2) << 62}
+		for k := range 1000 {
+			of.Rules = append(of.Rules, v1alpha1.NodeImageRuleReport{Name: fmt.Sprint(i, "-", k), Removed: counted(1)})
+		}
+		sample := v1alpha1.ImageSample{Name: strings.Repeat("x", 1000), DueTime: metav1.Time{Time: now.Add(-time.Hour)}}
+		of.Rules[0].Soonest = slices.Repeat([]v1alpha1.ImageSample{sample}, 1000)
+		of.Rules[0].ErrorSample = sample.Name
+		for k := range 1000 {
+			again := *of.DeepCopy()
+			again.Name = fmt.Sprint(k)
+			liar.Policies = append(liar.Policies, again)
+		}
+		r.Put(liar)
+	}
+	sum := r.Sum([]*policy.Policy{p}, now).Policies[p.UID]
+	expect.Equal(t, "removed images", 1+5<<24, sum.Status.Removed.Images)
+	expect.Equal(t, "removed bytes", 10+5<<48, sum.Status.Removed.Bytes)
+	expect.Equal(t, "removed by the rule", 6, sum.Removed["old"])
+	if len(sum.Removed) > 200 {
+		t.Errorf("images removed by %d rules", len(sum.Removed))
+	}
+	for i, s := range sum.Stats.Rules["old"].Soonest {
+		if isLiar := strings.HasPrefix(s.Name, "liar"); isLiar != (i < 3) || len(s.Name) > 253 {
+			t.Errorf("sample %d: %q", i, s.Name)
+		}
+	}
+	r.Resume(p.UID, v1alpha1.ImageCount{Images: 1, Bytes: 1<<63 - 1}, nil)
+	r.Put(reportOf("new", seen(p, 10)))
+	expect.Equal(t, "removed bytes", 1<<63-1, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Status.Removed.Bytes)
 }
 
 // TestRuleThatIsNotMentionedAnyMoreStillCounts: the images that it has removed still count.

@@ -32,8 +32,8 @@ type Images struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	LowThresholdPercent *int32 `json:"lowThresholdPercent,omitempty"`
-	// allowUnpullable lets the rule remove images without a digest. They were loaded onto the node, and may not exist in any
-	// registry.
+	// allowUnpullable lets the rule remove images without a digest, or with digests in localhost/ only. They were loaded onto the
+	// node, and may not exist in any registry.
 	// +optional
 	AllowUnpullable bool `json:"allowUnpullable,omitempty"`
 }
@@ -181,7 +181,8 @@ const (
 	ConditionStateKept = "StateKept"
 	// ConditionFilesystemSeen is False while a rule has thresholds and the agent cannot read the disk usage.
 	ConditionFilesystemSeen = "FilesystemSeen"
-	// ConditionRulesKnown is False while the agent cannot read the rules, or its rules are outdated.
+	// ConditionRulesKnown is False while the agent cannot read the rules, its rules are outdated, or its clock differs from that
+	// of the API server.
 	ConditionRulesKnown = "RulesKnown"
 )
 
@@ -191,7 +192,7 @@ type NodeImageFilesystem struct {
 	CapacityBytes int64 `json:"capacityBytes"`
 	// usedBytes is the number of bytes in use, by images and all other data.
 	UsedBytes int64 `json:"usedBytes"`
-	// usedPercent is the part that is not available, rounded down, as the kubelet counts it.
+	// usedPercent is the part that is not available, rounded up, as the kubelet counts it.
 	UsedPercent int32 `json:"usedPercent"`
 }
 

@@ -4,6 +4,7 @@ package integration_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
@@ -46,7 +48,22 @@ func (c *stepping) Now() time.Time { return c.hasty.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *stepping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// TestStepOfTheClockMakesNothingOld: a step of the clock, forward or back, makes no image older, and images that are old
+// dated is a transport to an API server with another clock.
+type dated struct {
+	http.RoundTripper
+	clock clock.PassiveClock
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Header.Set("Date", d.clock.Now().UTC().Format(http.TimeFormat))
+	}
+	return response, err
+}
+
+// TestStepOfTheClockMakesNothingOld: a step of all clocks, forward or back, makes no image older, and images that are old
 // enough are still removed.
 func TestStepOfTheClockMakesNothingOld(t *testing.T) {
 	w := newEnv(t)
@@ -55,7 +72,9 @@ func TestStepOfTheClockMakesNothingOld(t *testing.T) {
 	s.Update(func(s *critest.State) { s.Images = append(s.Images, critest.Image(1, "old.test/app:v1")) })
 	w.sunset()
 	w.approved("aged", agedImages)
-	w.startAgent(agent.Config{Clock: c, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
+	server := w.plane.Config()
+	server.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, c} })
+	w.startAgent(agent.Config{Rest: server, Clock: c, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
 	const year = 365 * 24 * time.Hour
 	for i, ahead := range []time.Duration{0, year, -year} {
 		c.ahead.Store(int64(ahead))

@@ -35,10 +35,12 @@ func (w *env) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (stop 
 	return w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state})
 }
 
-// startAgent is agentOn for any runtime and clock.
+// startAgent is agentOn for any runtime, clock and API server.
 func (w *env) startAgent(c agent.Config) (stop func()) {
 	w.Helper()
-	c.Rest, c.Interval, c.ReportEvery = w.plane.Config(), 500*time.Millisecond, 500*time.Millisecond
+	if c.Interval, c.ReportEvery = 500*time.Millisecond, 500*time.Millisecond; c.Rest == nil {
+		c.Rest = w.plane.Config()
+	}
 	c.Metrics, c.MetricsAddress, c.ProbeAddress = w.metrics, "0", "0"
 	return w.background("agent", func(ctx context.Context) error { return agent.Run(ctx, c) })
 }

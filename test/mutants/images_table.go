@@ -4,6 +4,11 @@ package mutants
 
 // imagesTable changes how an agent inspects and removes the images of its node.
 var imagesTable = map[string]Mutant{
+	"agentapi: each entry of a policy in a report counts": {
+		File: "policy/agentapi/report.go", Test: "./policy/agentapi TestReportsOfOneAgentAreBounded",
+		Old: "\t\tif seen.Has(p.UID) {",
+		New: "\t\tif seen.Has(p.UID) && p.UID == \"\" {",
+	},
 	"history: the last use of an image is the start of that use": {
 		File: "controllers/node/images/history/record.go", Test: "./controllers/node/images/history TestTimesStayPutAndStepWithTheWallClock",
 		Old: "\tif r.inUse {\n\t\tr.last = observed //",
@@ -13,6 +18,11 @@ var imagesTable = map[string]Mutant{
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestPodThatIsDeletedDuringTheChecksUsesItsImage",
 		Old: "[][]corev1.Pod{before, after}",
 		New: "[][]corev1.Pod{after, before[:0]}",
+	},
+	"images: ages hold after a step of the clock": {
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestStepOfAClockMakesNoImageDue",
+		Old: "in.ranks || !n.History.IsCurrent(n.Readings())",
+		New: "in.ranks",
 	},
 	"images: Pods that failed use images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestImageThatAPodNamesIsUsed",

@@ -71,7 +71,7 @@ var words = map[policy.Reason]string{
 	policy.ManagedByHelm:       "it is a Helm hook",
 	policy.KeptRecreated:       "Sunset deleted it, or its owner, three times, and each time it was re-created within a minute",
 	policy.KeptNewest:          "among the newest of its group",
-	policy.Unpullable:          "it has no digest, so it may be in no registry",
+	policy.Unpullable:          "it was loaded onto the node, so it may be in no registry",
 	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
 	policy.NeverDue:            "ttlExpression returns no time to live",
 	policy.Unmarked:            "not marked eligible yet",

@@ -29,7 +29,7 @@ type runtimeState interface {
 func alive(node runtimeState) healthz.Checker {
 	return func(*http.Request) error {
 		if gone := node.Unreachable(); gone > mostUnreachable {
-			return fmt.Errorf("the container runtime has not answered for %s: %w", gone.Round(time.Second), node.LastError())
+			return fmt.Errorf("the container runtime has been unreachable for %s: %w", gone.Round(time.Second), node.LastError())
 		}
 		return nil
 	}

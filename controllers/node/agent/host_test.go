@@ -26,6 +26,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -76,7 +77,7 @@ func newHost(t *testing.T, at clock.WithTickerAndDelayedExecution) *host {
 	h.pressureLoop = &pressureLoop{clock: at, node: node, disk: disk, metrics: metrics}
 	h.counters = &removalCounters{summary: node.Summary, pressed: h.pressureLoop.pressed, metrics: metrics}
 	node.Late = h.counters.Removed
-	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.pressureLoop.bound}
+	h.rules = &rules{live: h.server, clocks: &skew.Clocks{}, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.pressureLoop.bound}
 	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Live: h.rules, Clock: at, Observer: h.counters, MaxInFlight: 1})
 	h.rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -30,6 +31,7 @@ import (
 // rules holds the rules that the node has received. It implements preflight.Live.
 type rules struct {
 	live     client.Reader // bypasses every cache
+	clocks   *skew.Clocks  // what the responses to live show
 	clock    clock.PassiveClock
 	compiler *engine.Compiler
 	off      []policy.Feature // disabled features; rules that use one keep their images
@@ -105,8 +107,10 @@ func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return r.clock.Now(), nil
 }
 
-// confirm reads the rules and compares them with the policies. It returns the time of the first answer. The caller holds mu.
+// confirm reads the rules and compares them with the policies, and the clocks. It returns the time of the first answer. The caller
+// holds mu.
 func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
+	r.clocks.Begin(func(at time.Time) bool { return preflight.Fresh(r.clock.Now(), at) })
 	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 	defer cancel()
 	object := &unstructured.Unstructured{}
@@ -139,7 +143,10 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 			r.enforce()
 		}
 	}
-	return since, r.received.Compare(policies.Items)
+	if err := r.received.Compare(policies.Items); err != nil {
+		return since, err
+	}
+	return since, r.clocks.Err()
 }
 
 // Use takes the rules that a watch has delivered; nil if there are none.

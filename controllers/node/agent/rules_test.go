@@ -4,19 +4,27 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -56,7 +64,7 @@ func newFakeRules(t *testing.T) *fakeRules {
 		},
 	}).Build()
 	w.rules = &rules{
-		live: w.Client, clock: w.time, compiler: compiler,
+		live: w.Client, clocks: &skew.Clocks{}, clock: w.time, compiler: compiler,
 		labels:  func() (map[string]string, bool) { return nil, true },
 		bound:   func(p []*policy.Policy) []*policy.Policy { return p },
 		publish: func(*policy.Snapshot, map[string]*engine.Program) { w.published++ },
@@ -173,6 +181,45 @@ func TestRulesAreInvalidWithoutTheFeature(t *testing.T) {
 	rule := w.Snapshot().Rules(v1alpha1.ImageKind.GroupKind())[0]
 	if !rule.Invalid() || !strings.Contains(rule.Problems[0].Message, "NodeImages") {
 		t.Errorf("problems %v", rule.Problems)
+	}
+}
+
+// TestClocksThatDiffer: the agent removes nothing while the Date of the API server and its own clock differ.
+func TestClocksThatDiffer(t *testing.T) {
+	w := newFakeRules(t)
+	w.policy()
+	ahead := time.Duration(0)
+	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, r *http.Request) {
+		response.Header().Set("Date", w.time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+		response.Header().Set("Content-Type", "application/json")
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
+		if path.Base(r.URL.Path) == v1alpha1.NodeImageRulesName {
+			expect.NoError(t, w.Get(r.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, object))
+			expect.NoError(t, json.NewEncoder(response).Encode(object))
+			return
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterRetentionPolicyList"))
+		expect.NoError(t, w.List(r.Context(), list))
+		list.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
+		expect.NoError(t, json.NewEncoder(response).Encode(list))
+	}))
+	defer server.Close()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("ClusterRetentionPolicy"), meta.RESTScopeRoot)
+	mapper.AddSpecific(v1alpha1.NodeImageRulesKind, v1alpha1.GroupVersion.WithResource("nodeimagerules"), v1alpha1.GroupVersion.WithResource("nodeimagerules"), meta.RESTScopeRoot)
+	c := Config{Rest: &rest.Config{Host: server.URL}, Clock: w.time}
+	live, err := c.live(client.Options{Scheme: w.Scheme(), Mapper: mapper}, w.clocks)
+	expect.NoError(t, err)
+	w.rules.live = live
+	for _, step := range []struct {
+		ahead time.Duration
+		doubt string
+	}{{0, ""}, {time.Minute, "clock skew"}, {0, ""}, {-time.Minute, "clock skew"}, {4 * time.Second, ""}} {
+		w.time.Step(unconfirmedAge)
+		ahead = step.ahead
+		w.want(step.doubt)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"time"
@@ -34,6 +35,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -171,8 +173,13 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	if err != nil {
 		return err
 	}
+	clocks := &skew.Clocks{}
+	live, err := c.live(client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()}, clocks)
+	if err != nil {
+		return err
+	}
 	disk := &disk{runtime: runtime, clock: c.Clock, statfs: statfs}
-	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
+	cluster := &cluster{live: live, clock: c.Clock, name: c.Node, disk: disk}
 	node := images.New(images.Options{
 		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
 		Failed:      func(code string) { c.registered.failed.WithLabelValues(code).Inc() },
@@ -191,7 +198,9 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		records.Write(r)
 		counters.Removed(r)
 	}
-	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: loop.bound}
+	rules := &rules{
+		live: live, clocks: clocks, clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: loop.bound,
+	}
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: counters, Audit: records.Write, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
 	})
@@ -200,10 +209,6 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		reconciler.Use(snapshot, programs)
 	}
 	loop.rules, loop.reconciler = rules, reconciler
-	live, err := client.New(c.Rest, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return err
-	}
 	loop.reporter = &reporter{
 		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, counters: counters, runtime: runtime, every: c.ReportEvery,
 	}
@@ -216,6 +221,15 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		return err
 	}
 	return watch(ctx, mgr, cluster, rules)
+}
+
+// live returns a client that bypasses every cache. The clocks are compared by its responses.
+func (c *Config) live(o client.Options, clocks *skew.Clocks) (client.Client, error) {
+	observed := rest.CopyConfig(c.Rest)
+	observed.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &skew.Observer{Next: next, Clocks: clocks, Now: c.Clock.Now, Timeout: rulesTimeout}
+	})
+	return client.New(observed, o)
 }
 
 // watch adds event handlers for the node and the rules.

@@ -41,8 +41,12 @@ func (p *batcher) Pass(ctx context.Context) error {
 	return err
 }
 
-// SetReceived records the images that a Source has passed to its Sink, with their versions.
-func (n *Node) SetReceived(versions map[types.UID]string) { n.setReceived(versions) }
+// Receive takes a snapshot, which a Source passes to its Sink.
+func (n *Node) Receive(ctx context.Context) {
+	s := &source{node: n}
+	_, _, _, _ = s.rows(ctx, nil, "")
+	n.setReceived(s.contents)
+}
 
 // Snapshots takes numbered snapshots, which concurrent callers share.
 type Snapshots struct{ snapshots *snapshots }

@@ -51,6 +51,7 @@ type machine struct {
 	unread  string            // ID of an image that the runtime cannot read
 	during  func(call string) // called when a call ends; may be nil
 	used    int32             // percent of the filesystem; 0 means unknown
+	stepped time.Duration     // sum of the steps of the wall clock
 }
 
 const interval = 30 * time.Second
@@ -70,7 +71,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 func (m *machine) reading() history.Reading {
-	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().UnixNano())}
+	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().Add(-m.stepped).UnixNano())}
 }
 
 // id returns a full image ID.
@@ -320,6 +321,37 @@ func TestPrepareReadsOnlyImagesToRemove(t *testing.T) {
 	}
 }
 
+// TestStepOfAClockMakesNoImageDue: before the next snapshot, the ages of the images are outdated.
+func TestStepOfAClockMakesNoImageDue(t *testing.T) {
+	for name, test := range map[string]struct {
+		snapshots  int // after the first
+		step, wait time.Duration
+		want       retention.Result
+	}{
+		"the wall clock steps forward": {0, time.Hour, 0, retention.Changed},
+		"the node is suspended":        {0, 0, time.Hour, retention.Changed},
+		"no step":                      {3, 0, interval, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			rule, set := m.load(rules)
+			source := m.Open(set)
+			row := m.rowOf(source, id("a"))
+			for range test.snapshots {
+				m.clock.Step(interval)
+				row = m.rowOf(source, id("a"))
+			}
+			m.clock.Step(test.wait + test.step)
+			m.stepped = test.step
+			_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now())
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
+			}
+		})
+	}
+}
+
 // listsFor carries out a permit and returns how often that listed the images. Lists after the removal do not count.
 func (m *machine) listsFor(w policy.DeletePermit) (retention.Outcome, int) {
 	m.Helper()
@@ -346,6 +378,10 @@ func TestRanksCountOthers(t *testing.T) {
 		"another client removed another image": {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
 		"another client removed another image, and the rule does not rank": {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
 		"the agent removed another image just now":                         {true, func(m *machine) { m.removeBy(m.permit("b")) }, retention.Removed},
+		"another image has another tag":                                    {true, func(m *machine) { m.has("go/else:v2", "b") }, retention.Changed},
+		"another image is pinned":                                          {true, func(m *machine) { m.pin("b") }, retention.Changed},
+		"another image has another tag, and the rule does not rank":        {false, func(m *machine) { m.has("go/else:v2", "b") }, retention.Removed},
+		"another image was used":                                           {true, use("go/else:v1"), retention.Removed},
 		"another image was pulled":                                         {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
 		"an image that the agent removed was pulled again":                 {true, comesBack, retention.Removed},
 		"an image was pulled again, and another client removed it":         {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
@@ -355,7 +391,7 @@ func TestRanksCountOthers(t *testing.T) {
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
 			m.has("go/rest:v1", "d")
-			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			m.Receive(t.Context())
 			w := m.permit("a")
 			w.Rule().Capacity.Bounded = test.ranks
 			test.gone(m)
@@ -364,6 +400,22 @@ func TestRanksCountOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// use returns a function that uses an image for a while.
+func use(tag string) func(m *machine) {
+	return func(m *machine) {
+		m.usedBy = func() (cri.Uses, error) { return usesOf(tag), nil }
+		expect.NoError(m.T, m.takeSnapshot())
+		m.usedBy = nil
+	}
+}
+
+// pin pins an image.
+func (m *machine) pin(letter string) {
+	i := m.listed[id(letter)]
+	i.Pinned = true
+	m.listed[id(letter)] = i
 }
 
 // comesBack removes an image and adds it again, as if it had been pulled again some time ago.
@@ -433,7 +485,7 @@ func TestPrepareHonorsKeepOfOtherRules(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/app:v2", "b")
-			m.SetReceived(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			m.Receive(t.Context())
 			alone := m.permit("a")
 			keeps := *alone.Rule()
 			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode
@@ -486,6 +538,22 @@ func TestErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 				t.Errorf("failures reported: %v, want one", m.failed)
 			}
 		})
+	}
+}
+
+// TestImageThatIsThereAfterItsRemoval: CRI-O removes no OCI artifact by its ID, and answers that it has. Or the image was pulled
+// again at that moment. It is not removed again until its TTL has passed once more.
+func TestImageThatIsThereAfterItsRemoval(t *testing.T) {
+	m, w := permitted(t)
+	m.remove = func(string) error { return nil }
+	if o := m.removeBy(w); o.Result != retention.Refused || o.Unsent || o.Err == nil {
+		t.Errorf("%+v", o)
+	}
+	if o := m.removeBy(w); o.Result != retention.Changed || len(m.removed) != 1 {
+		t.Errorf("%s (%v) after %d removals", o.Result, o.Err, len(m.removed))
+	}
+	if m.permitFor(1, "a", policy.RankResult{}).Valid() || !m.permit("a").Valid() {
+		t.Error("its age has not started again")
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
@@ -74,7 +73,7 @@ type Node struct {
 	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
 	changed  chan struct{}              // closed and replaced when a snapshot differs from the one before
 	rules    map[string]*engine.Program // in force
-	received map[types.UID]string       // images that the rules have received, with their versions
+	received map[string]string          // contents of the images that the rules have received, by ID
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last saved, or needed no save
@@ -108,27 +107,30 @@ func (n *Node) Use(programs map[string]*engine.Program) {
 	n.rules = programs
 }
 
-// setReceived records the images that the rules have received. The caller must not change the map afterwards.
-func (n *Node) setReceived(versions map[types.UID]string) {
+// setReceived records the images that the rules have received, with their contents. The caller must not change the map afterwards.
+func (n *Node) setReceived(contents map[string]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.received = versions
+	n.received = contents
 }
 
-// receivedByRules returns the images that the rules received last.
-func (n *Node) receivedByRules() map[types.UID]string {
+// receivedByRules returns the contents of the images that the rules received last.
+func (n *Node) receivedByRules() map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.received
 }
 
-// hasLost reports whether images that the rules have received are gone, and another client has removed them.
-func (n *Node) hasLost(received map[types.UID]string, l *snapshot) bool {
+// hasLost reports whether another client has removed or changed images that the rules have received. An image that has lost a tag
+// may no longer be eligible, for example.
+func (n *Node) hasLost(received map[string]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for uid := range received {
-		id := string(uid)
-		if l.byID[id] == nil && n.Clock.Now().Sub(n.sent[id].At) > answeredFor {
+	for id, content := range received {
+		switch i := l.byID[id]; {
+		case i == nil && n.Clock.Now().Sub(n.sent[id].At) > answeredFor:
+			return true
+		case i != nil && contentOf(&i.Image) != content:
 			return true
 		}
 	}

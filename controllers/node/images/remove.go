@@ -22,7 +22,8 @@ var (
 	errMoved    = errors.New("the image has changed since it was evaluated")
 	errNode     = errors.New("the node has changed since the image was evaluated")
 	errLate     = errors.New("not sent: the checks before it were more than a second old")
-	errRanks    = errors.New("another client removed images, which changes the ranks of the others")
+	errKept     = errors.New("the container runtime still has the image after it answered that it had removed it")
+	errRanks    = errors.New("another client removed or changed images, which changes the ranks of the others")
 )
 
 // Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images
@@ -80,7 +81,7 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapsh
 type prepared struct {
 	round *round
 	image *image
-	lost  bool // another client has removed other images that the rules know
+	lost  bool // another client has removed or changed images that the rules know
 }
 
 // send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both,
@@ -118,11 +119,11 @@ func (n *Node) stillValid(ctx context.Context, w policy.DeletePermit, t policy.T
 	return n.upheld(ctx, w, p.image)
 }
 
-// snapshotOf returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, or if a
-// rule compares images, it reads all images.
+// snapshotOf returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, if a
+// rule compares images, or if the ages of the last snapshot no longer hold because a clock has stepped, it reads all images.
 func (n *Node) snapshotOf(ctx context.Context, in *round, id string) (*snapshot, error) {
 	l, err := in.snapshot(func() (*snapshot, error) {
-		if in.ranks {
+		if in.ranks || !n.History.IsCurrent(n.Readings()) {
 			return n.snapshots.fresh(ctx)
 		}
 		return n.takePartialSnapshot(ctx, in.ids)
@@ -170,8 +171,12 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	at := n.Readings()
+	defer n.save(at)
+	if _, there, err := n.Runtime.Image(ctx, i.ID); there && err == nil {
+		n.History.Forget(i.ID) // it may have been pulled again
+		return retention.Outcome{Result: retention.Refused, Err: errKept}
+	}
 	n.History.Removed(i.ID, at)
-	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }
 

@@ -220,6 +220,16 @@ func addPod(uses cri.Uses, pod *corev1.Pod) {
 
 // formOf encodes everything about an image that a decision may depend on. Different forms have different encodings.
 func formOf(i *engine.Image) string {
+	form := []byte(contentOf(i))
+	form = strconv.AppendBool(append(form, ' '), i.InUse)
+	for _, t := range []time.Time{i.FirstSeen, i.LastUsed, i.UnusedSince} {
+		form = strconv.AppendInt(append(form, ' '), t.UnixNano(), 10)
+	}
+	return string(form)
+}
+
+// contentOf encodes the form of an image without its use and its age.
+func contentOf(i *engine.Image) string {
 	form := make([]byte, 0, 512) // without package fmt, because each snapshot encodes thousands of images
 	for _, list := range [][]string{i.Tags, i.Digests, {i.RuntimeHandler}} {
 		for _, text := range list {
@@ -228,13 +238,7 @@ func formOf(i *engine.Image) string {
 		form = append(form, ' ')
 	}
 	form = strconv.AppendInt(form, i.SizeBytes, 10)
-	for _, is := range []bool{i.Pinned, i.InUse} {
-		form = strconv.AppendBool(append(form, ' '), is)
-	}
-	for _, t := range []time.Time{i.FirstSeen, i.LastUsed, i.UnusedSince} {
-		form = strconv.AppendInt(append(form, ' '), t.UnixNano(), 10)
-	}
-	return string(form)
+	return string(strconv.AppendBool(append(form, ' '), i.Pinned))
 }
 
 // snapshots takes one snapshot at a time. All callers that asked before it began share it.

@@ -26,6 +26,8 @@ type source struct {
 	node  *Node
 	rules retention.RuleSet
 	late  map[types.UID]bool // images whose evaluation took too long: they are evaluated again after the next snapshot
+
+	contents map[string]string // of the images in the last snapshot, by ID
 }
 
 // Reasons why the images are unknown.
@@ -58,7 +60,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			tell(sink, rows, known, versions)
 		}
 		known, about = versions, node
-		s.node.setReceived(known)
+		s.node.setReceived(s.contents)
 		s.wait(ctx, differs)
 	}
 }
@@ -115,11 +117,11 @@ func (s *source) rows(ctx context.Context, known map[types.UID]string, before st
 	}
 	defer judge.Close()
 	versions = make(map[types.UID]string, len(l.images))
-	late := map[types.UID]bool{}
+	late, contents := map[types.UID]bool{}, make(map[string]string, len(l.images))
 	for i := range l.images {
 		image := &l.images[i]
 		uid := image.Subject().UID
-		versions[uid] = image.version
+		versions[uid], contents[image.ID] = image.version, contentOf(&image.Image)
 		if known == nil || about != before || known[uid] != image.version || s.late[uid] {
 			row := s.row(judge, image)
 			differ = append(differ, row)
@@ -128,7 +130,7 @@ func (s *source) rows(ctx context.Context, known map[types.UID]string, before st
 			}
 		}
 	}
-	s.late = late
+	s.late, s.contents = late, contents
 	return differ, versions, about, nil
 }
 

@@ -26,7 +26,7 @@
 //  6. The namespace exists, is not terminating, and its labels and its hold are in force: Live.Check, by readNamespace or
 //     readAllNamespaces.
 //  7. Its ResourceQuotas are in force, if a rule depends on them: Live.Check, by readQuotasOf. Unknown quotas limit nothing.
-//  8. The clock of the API server agrees with the clock of this process: Live.Check, by clocks.lastErr.
+//  8. The clock of the API server agrees with the clock of this process: Live.Check, by skew.Clocks.Err.
 //
 // The remaining conditions are checked in memory, without waiting:
 //

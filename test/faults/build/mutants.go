@@ -28,7 +28,7 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// Deletions continue although the clocks of Sunset and the API server differ too much.
 	"no-skew-check": {{
-		File: "controllers/policyset/skew.go",
+		File: "controllers/process/skew/skew.go",
 		Old:  "if worst > maxSkew {",
 		New:  "if false && worst > maxSkew {",
 	}},

@@ -21,7 +21,7 @@ type Image struct {
 	RuntimeHandler string   // for which the image was pulled; almost always empty
 }
 
-// Images lists all images of the node. If any part of the response is invalid it returns ErrAnswer and no images.
+// Images lists all images of the node, each once. If any part of the response is invalid it returns ErrAnswer and no images.
 func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
 	const call = "ListImages"
 	answer, err := ask(ctx, r, listTimeout, call, r.images.ListImages, &runtimeapi.ListImagesRequest{})
@@ -29,24 +29,41 @@ func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
 		return nil, err
 	}
 	images := make([]Image, 0, len(answer.GetImages()))
-	seen := make(map[string]bool, len(answer.GetImages()))
+	seen := make(map[string]int, len(answer.GetImages())) // positions in images
 	var total uint64
 	for _, listed := range answer.GetImages() {
 		image, err := imageOf(listed)
 		if err != nil {
 			return nil, badAnswer(call, "%v", err)
 		}
-		if key := canonicalID(image.ID); seen[key] {
-			return nil, badAnswer(call, "image %s is listed twice", image.ID)
-		} else {
-			seen[key] = true
-		}
 		if total += listed.GetSize(); total > math.MaxInt64 {
 			return nil, badAnswer(call, "the sizes of all images add up to %d bytes", total)
 		}
-		images = append(images, image)
+		at, again := seen[canonicalID(image.ID)]
+		switch {
+		case !again:
+			seen[canonicalID(image.ID)] = len(images)
+			images = append(images, image)
+		case image.ID != images[at].ID, image.RuntimeHandler != images[at].RuntimeHandler:
+			return nil, badAnswer(call, "image %s is listed twice, in different forms", image.ID)
+		default:
+			images[at].merge(image)
+		}
 	}
 	return images, nil
+}
+
+// merge adds another line about the same image. CRI-O 1.33 and later list an OCI artifact once for each of its references.
+func (i *Image) merge(other Image) {
+	i.Tags, i.Digests = union(i.Tags, other.Tags), union(i.Digests, other.Digests)
+	i.SizeBytes, i.Pinned = max(i.SizeBytes, other.SizeBytes), i.Pinned || other.Pinned
+}
+
+// union returns the names of both lists in a fixed order, each once.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func imageOf(listed *runtimeapi.Image) (Image, error) {

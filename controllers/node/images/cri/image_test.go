@@ -37,6 +37,26 @@ func TestImagesAreWhatIsListed(t *testing.T) {
 	expect.Equal(t, "images", want, got)
 }
 
+// TestLinesAboutOneImageAreMerged: CRI-O lists an OCI artifact once for each tag.
+func TestLinesAboutOneImageAreMerged(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	server.Update(func(s *critest.State) {
+		s.Images = []*runtimeapi.Image{
+			{Id: critest.ID(1), RepoTags: []string{"a:2"}, RepoDigests: []string{repoDigest("a", 9)}, Size: 7},
+			image(2),
+			{Id: critest.ID(1), RepoTags: []string{"a:1"}, RepoDigests: []string{repoDigest("a", 9)}, Size: 8, Pinned: true},
+			{Id: critest.ID(1)},
+		}
+	})
+	got, err := r.Images(t.Context())
+	expect.NoError(t, err)
+	want := []cri.Image{
+		{ID: critest.ID(1), Tags: []string{"a:1", "a:2"}, Digests: []string{repoDigest("a", 9)}, SizeBytes: 8, Pinned: true},
+		{ID: critest.ID(2), SizeBytes: got[1].SizeBytes},
+	}
+	expect.Equal(t, "images", want, got)
+}
+
 func TestHostileListIsAnErrorAsAWhole(t *testing.T) {
 	hex := strings.TrimPrefix(critest.ID(1), "sha256:")
 	for name, listed := range map[string]*runtimeapi.Image{
@@ -47,7 +67,7 @@ func TestHostileListIsAnErrorAsAWhole(t *testing.T) {
 		"an ID with upper case":     {Id: "sha256:" + strings.Repeat("A", 64)},
 		"an ID and a line":          {Id: critest.ID(2) + "\n"},
 		"an ID of too many digits":  {Id: critest.ID(2) + "0"},
-		"the same ID again":         image(1),
+		"another runtime handler":   {Id: critest.ID(1), Spec: &runtimeapi.ImageSpec{RuntimeHandler: "kata"}},
 		"the same ID, bare":         {Id: hex},
 		"a size beyond int64":       {Id: critest.ID(2), Size: math.MaxInt64 + 1},
 		"a sum beyond int64":        {Id: critest.ID(2), Size: math.MaxInt64},

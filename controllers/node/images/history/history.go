@@ -112,10 +112,23 @@ func (h *History) pass(at Reading) {
 		h.observed += passed
 	}
 	h.last = at
-	zero := at.Wall.Add(-h.observed)
-	if zero.After(h.zero) || zero.Before(h.zero.Add(-slack)) {
+	if zero := at.Wall.Add(-h.observed); h.movesTo(zero) {
 		h.zero = zero.Truncate(time.Second).Add(time.Second)
 	}
+}
+
+// movesTo reports whether zero has moved to another time of the wall clock.
+func (h *History) movesTo(zero time.Time) bool {
+	return zero.After(h.zero) || zero.Before(h.zero.Add(-slack))
+}
+
+// IsCurrent reports whether the times of the last listing still hold at a reading: since then the wall clock has not stepped, and
+// the time that has passed counts. If it is false, decide nothing by these times before the next listing.
+func (h *History) IsCurrent(at Reading) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	passed, ok := at.since(h.last)
+	return ok && 0 <= passed && passed <= h.gap && !h.movesTo(at.plain().Wall.Add(-h.observed-passed))
 }
 
 // match updates the records of listed images and deletes the other records. It reports whether there were any of these, and

@@ -94,6 +94,30 @@ func TestTimesStayPutAndStepWithTheWallClock(t *testing.T) {
 	}
 }
 
+func TestIsCurrent(t *testing.T) {
+	for name, test := range map[string]struct {
+		passed, step time.Duration // since the last listing
+		boot         string
+		want         bool
+	}{
+		"the last listing":         {0, 0, "boot", true},
+		"the maximum gap":          {gap, 0, "boot", true},
+		"a longer gap":             {gap + 1, 0, "boot", false},
+		"a reading from before":    {-1, 0, "boot", false},
+		"a step forward":           {interval, slack, "boot", false},
+		"a step back":              {interval, -slack, "boot", false},
+		"a clock that is adjusted": {interval, -time.Millisecond, "boot", true},
+		"another boot":             {interval, 0, "another", false},
+		"an unknown boot":          {interval, 0, "", false},
+	} {
+		at := reading(interval + test.passed)
+		at.Wall, at.BootID = at.Wall.Add(test.step), test.boot
+		if got := observed("a", "a").IsCurrent(at); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestNodeThatWasOffForAMonth(t *testing.T) {
 	h := observed("a", "a", "a")
 	at := reading(30 * 24 * time.Hour)

@@ -41,6 +41,15 @@ func (h *History) Removed(id string, at Reading) {
 	}
 }
 
+// Forget makes the age of an image start again with the next listing. The image has no record from then on.
+func (h *History) Forget(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes++
+	h.shorten()
+	delete(h.images, id)
+}
+
 // compareRemovals orders the IDs of removed images by the time of their removal.
 func (h *History) compareRemovals(a, b string) int {
 	x, y := h.removals[a], h.removals[b]

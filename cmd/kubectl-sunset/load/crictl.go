@@ -59,17 +59,12 @@ func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 		return nil, fmt.Errorf("not the output of crictl images -o json: %w", err)
 	}
 	images := make([]engine.Image, 0, len(l))
-	seen := make(map[string]bool, len(l))
+	seen := make(map[string]int, len(l)) // positions in images
 	var total uint64
 	for i, of := range l {
 		if err := of.check(); err != nil {
 			return nil, fmt.Errorf("image %d of the list: %w", i+1, err)
 		}
-		hex := of.ID[strings.IndexByte(of.ID, ':')+1:]
-		if seen[hex] {
-			return nil, fmt.Errorf("image %d of the list: %s is listed twice", i+1, of.ID)
-		}
-		seen[hex] = true
 		if total += uint64(of.Size); total > math.MaxInt64 {
 			return nil, fmt.Errorf("the sizes of all images add up to %d bytes", total)
 		}
@@ -77,7 +72,19 @@ func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 		if of.Spec != nil {
 			one.RuntimeHandler = of.Spec.RuntimeHandler
 		}
-		images = append(images, one)
+		hex := of.ID[strings.IndexByte(of.ID, ':')+1:]
+		at, again := seen[hex]
+		switch {
+		case !again:
+			seen[hex] = len(images)
+			images = append(images, one)
+		case one.ID != images[at].ID, one.RuntimeHandler != images[at].RuntimeHandler:
+			return nil, fmt.Errorf("image %d of the list: %s is listed twice, in different forms", i+1, of.ID)
+		default: // CRI-O lists an OCI artifact once for each of its references
+			i := &images[at]
+			i.Tags, i.Digests = append(i.Tags, one.Tags...), append(i.Digests, one.Digests...)
+			i.SizeBytes, i.Pinned = max(i.SizeBytes, one.SizeBytes), i.Pinned || one.Pinned
+		}
 	}
 	return images, nil
 }

@@ -2,8 +2,8 @@
 
 // Package skew compares the clock of this process with the clock of the API server, by the Date header of its responses.
 //
-// A client passes its responses through Observe, and Clocks remembers if the clocks may differ by too much. It refuses to judge by
-// slow responses, which say little about the clocks. It sends no requests.
+// The responses of a client pass through an Observer, and Clocks remembers if the clocks may differ by too much. Slow responses do not
+// count, because they say little about the clocks. The package sends no requests.
 package skew
 
 import (

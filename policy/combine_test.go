@@ -326,3 +326,40 @@ func TestDueTimeAfterQuietPeriod(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupOfAnyDueRule: the latest due rule gives the time. If another due rule that deletes the same object backs up more, it
+// deletes, so that a rule never skips the archive or the VolumeSnapshot of another.
+func TestBackupOfAnyDueRule(t *testing.T) {
+	archive := func(e *policy.Evaluation) { e.Rule.Archive = &policy.Archive{} }
+	snapshot := snapshotting(&policy.ClaimSnapshot{})
+	early := start(started.Add(-time.Hour))
+	for name, test := range map[string]struct {
+		evaluations []policy.Evaluation
+		want        string
+	}{
+		"none backs up":                       {evaluations(says("a", early), says("b")), "p/b"},
+		"the latest archives":                 {evaluations(says("a", early), says("b", archive)), "p/b"},
+		"an earlier one archives":             {evaluations(says("a", early, archive), says("b")), "p/a"},
+		"an earlier one makes a snapshot":     {evaluations(says("a", early, snapshot), says("b")), "p/a"},
+		"a snapshot counts more":              {evaluations(says("a", early, snapshot), says("b", archive)), "p/a"},
+		"both count most":                     {evaluations(says("a", early, snapshot, archive), says("b", snapshot)), "p/a"},
+		"two archive":                         {evaluations(says("a", early, archive), says("b", archive), says("c")), "p/b"},
+		"the archive is of a dry run":         {evaluations(says("a", early, archive, dryRun), says("b")), "p/b"},
+		"the archive is not for this object":  {evaluations(says("a", early, archive, notEligible), says("b")), "p/b"},
+		"the latest deletes the owner":        {evaluations(says("a", early, archive), says("b", deletesOwner(job))), "p/b"},
+		"another deletes the owner, archived": {evaluations(says("a", early, archive, deletesOwner(job)), says("b", deletesOwner(job))), "p/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, permit := policy.Decide(policy.Subject{}, test.evaluations, now)
+			expect.Equal(t, "action", policy.Delete, v.Action)
+			i := permit.Intent()
+			expect.Equal(t, "rule", test.want, i.Rule.ID.String())
+			for _, e := range test.evaluations {
+				if e.Rule == i.Rule {
+					expect.Equal(t, "start time", e.Facts.Start, i.Start)
+				}
+			}
+			expect.Equal(t, "due time", now, i.Due)
+		})
+	}
+}

@@ -50,8 +50,12 @@ func (r SnapshotReceipt) Covers(i Intent) bool {
 		!i.Observed.IsZero() && !r.Created.IsZero() && !r.Created.Before(i.takenFrom())
 }
 
-// takenFrom is the earliest time at which the storage system may have taken the snapshot. A VolumeSnapshot has whole seconds.
-func (i Intent) takenFrom() time.Time { return Latest(i.Start, i.Observed).Truncate(time.Second) }
+// takenFrom is the earliest time at which the storage system may have taken the snapshot, by its own clock, which may be five seconds
+// behind, like that of the API server. The name of the VolumeSnapshot has the exact time, so none was made before. Its creationTime
+// has whole seconds.
+func (i Intent) takenFrom() time.Time {
+	return Latest(i.Start, i.Observed).Truncate(time.Second).Add(-5 * time.Second)
+}
 
 // SnapshotName is the name of the VolumeSnapshot that the deletion needs; empty if the rule makes none. It has the UID of the claim
 // and since when the process has seen that the claim is due, so each process takes its own.

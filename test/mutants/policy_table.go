@@ -24,6 +24,16 @@ var policyTable = map[string]Mutant{
 		Old: "if r.ID.Policy == policyName {\n\t\t\treturn supposed",
 		New: "if r.ID.Policy == policyName && r.dryRun() {\n\t\t\treturn supposed",
 	},
+	"the latest rule skips the archive of another": {
+		File: "policy/backup.go", Test: "./policy TestBackupOfAnyDueRule",
+		Old: "case more > 0:\n",
+		New: "case more > 3:\n",
+	},
+	"a permit holds although an archive is needed": {
+		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitNeedsNoMoreBackup",
+		Old: " && permit.intent.Rule.backup() <= w.intent.Rule.backup()",
+		New: " && permit.Valid()",
+	},
 	"a forecast waits for a mark": {
 		File: "policy/combine.go", Test: "./policy TestForecast",
 		Old: "case r.isUnmarked() && as != supposed:",

@@ -132,7 +132,7 @@ func (x *Index) decide(row *FactRow, now time.Time) (j Decision) {
 	subject, evaluations := row.effectiveSubject(), x.evaluationsOf(row)
 	j.Verdict, j.Permit = policy.Decide(subject, evaluations, now)
 	if j.Permit.Valid() {
-		j.Policy = x.snapshot.Policy(j.Verdict.Rule.Policy)
+		j.Policy = x.snapshot.Policy(j.Permit.Rule().ID.Policy)
 	} else {
 		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)
 	}

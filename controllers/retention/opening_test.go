@@ -19,7 +19,12 @@ import (
 // open gives a rule a daily window. Tests begin at midnight.
 func open(at string, lasts time.Duration) func(*policy.Rule) {
 	hour, minute, _ := strings.Cut(at, ":")
-	text := fmt.Sprintf(`{"metadata": {"name": "a"}, "spec": {"rules": [{}], "windows": [{"schedule": "%s %s * * *", "duration": %q}]}}`, minute, hour, lasts)
+	return opening(minute+" "+hour+" * * *", lasts)
+}
+
+// opening gives a rule a window.
+func opening(schedule string, lasts time.Duration) func(*policy.Rule) {
+	text := fmt.Sprintf(`{"metadata": {"name": "a"}, "spec": {"rules": [{}], "windows": [{"schedule": %q, "duration": %q}]}}`, schedule, lasts)
 	d, err := policy.Parse([]byte(text))
 	if err != nil {
 		panic(err)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -22,13 +20,6 @@ const (
 	SnapshotFailed      = "SnapshotFailed"      // it cannot be used
 	SnapshotUnavailable = "SnapshotUnavailable" // it cannot be created or read
 )
-
-// MaxSnapshots is how many VolumeSnapshots of one policy may be in progress, or have failed within two minutes, at the same time.
-const MaxSnapshots = 10
-
-// snapshotForgotten is how long a VolumeSnapshot counts as in progress since its creation, or since an attempt has last seen it in
-// progress. Attempts come more often.
-const snapshotForgotten = 2 * time.Minute
 
 // ErrNoSnapshot says that the VolumeSnapshot of a deletion does not exist.
 var ErrNoSnapshot = errors.New("the VolumeSnapshot does not exist")
@@ -61,61 +52,27 @@ type SnapshotObserver interface {
 
 var errNoSnapshotter = errors.New("this process cannot make snapshots; no claim of the rule is deleted")
 
-// snapshots counts the VolumeSnapshots in progress of a pipeline, and knows since when claims are due. The zero value is ready.
-type snapshots struct {
-	mu    sync.Mutex
-	open  map[item]openSnapshot
-	due   map[item]dueClaim
-	swept time.Time // when due was last swept
-}
-
-// openSnapshot is a VolumeSnapshot in progress.
-type openSnapshot struct {
-	policy string
-	at     time.Time // of its creation, or when an attempt last saw it in progress
-}
-
-// dueClaim is a claim that this process has seen to be due.
-type dueClaim struct {
-	start time.Time // of its time to live
-	since time.Time // when it was first seen to be due, or when it needed a new VolumeSnapshot
-	used  time.Time // when it was last seen to be due
-	made  time.Time // when its VolumeSnapshot was created or first read; zero without one
-	slow  bool      // its VolumeSnapshot was reported to be slow
-}
-
-// dueForgotten is how long a claim is remembered since it was last seen to be due. One that is forgotten gets another snapshot. It is
-// longer than a day, so that a snapshot may take longer than a nightly window.
-const dueForgotten = 25 * time.Hour
-
-// since returns since when this process has seen that the claim of an intent is due. When half of retain has passed, the claim needs
-// another VolumeSnapshot, so that each exists for the other half after the deletion.
-func (s *snapshots) since(it item, i policy.Intent, now time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.Sub(s.swept) > dueForgotten {
-		s.swept = now
-		maps.DeleteFunc(s.due, func(_ item, d dueClaim) bool { return now.Sub(d.used) > dueForgotten })
-	}
-	if s.due == nil {
-		s.due = map[item]dueClaim{}
-	}
-	d, known := s.due[it]
-	if retain := i.Rule.Snapshot.Retain; !known || !d.start.Equal(i.Start) || retain > 0 && now.Sub(d.since) > retain/2 {
-		d = dueClaim{start: i.Start, since: now}
-	}
-	d.used = now
-	s.due[it] = d
-	return d.since
-}
-
 // observe adds to a decision since when this process has seen that the claim is due, if its rule makes snapshots.
 func (p *pipeline) observe(it item, j *index.Decision) {
 	if !j.Permit.Valid() || j.Permit.Rule().Snapshot == nil {
 		return
 	}
-	since := p.snapshots.since(it, j.Permit.Intent(), p.reconciler.Clock.Now())
+	now := p.reconciler.Clock.Now()
+	p.snapshots.sweep(now, p.exists)
+	since := p.snapshots.since(it, j.Permit.Intent(), now)
 	j.Permit, j.Expected.Observed = j.Permit.WithObserved(since), since
+}
+
+// exists reports whether the index has a subject that was not deleted.
+func (p *pipeline) exists(it item) bool {
+	_, known := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
+	return known
+}
+
+// isDue reports whether a subject is to be deleted now.
+func (p *pipeline) isDue(it item) bool {
+	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
+	return j.Permit.Valid()
 }
 
 // peek returns the decision about a subject now; see index.Index.Peek.
@@ -125,91 +82,6 @@ func (p *pipeline) peek(it item) (index.Decision, bool) {
 	return j, known
 }
 
-// acquire reports whether a subject may have a VolumeSnapshot in progress, and then counts it.
-func (s *snapshots) acquire(it item, by string, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.others(it, by, now) >= MaxSnapshots {
-		return false
-	}
-	s.count(it, by, now)
-	return true
-}
-
-// add counts a VolumeSnapshot that exists.
-func (s *snapshots) add(it item, by string, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.count(it, by, now)
-}
-
-// waits reports whether the VolumeSnapshot of a subject is in progress, and whether a subject without one must wait because too many others
-// are in progress.
-func (s *snapshots) waits(it item, by string, now time.Time) (inProgress, full bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, inProgress = s.open[it]
-	return inProgress, !inProgress && s.due[it].made.IsZero() && s.others(it, by, now) >= MaxSnapshots
-}
-
-// count counts a VolumeSnapshot. mu must be held.
-func (s *snapshots) count(it item, by string, now time.Time) {
-	if s.open == nil {
-		s.open = map[item]openSnapshot{}
-	}
-	s.open[it] = openSnapshot{by, now}
-}
-
-// others returns how many VolumeSnapshots of other subjects are in progress for a policy. mu must be held.
-func (s *snapshots) others(it item, by string, now time.Time) (n int) {
-	for other, o := range s.open {
-		switch {
-		case now.Sub(o.at) > snapshotForgotten:
-			delete(s.open, other)
-		case other != it && o.policy == by:
-			n++
-		}
-	}
-	return n
-}
-
-// release no longer counts the VolumeSnapshot of a subject as in progress.
-func (s *snapshots) release(it item) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, it)
-}
-
-// setSnapshotted records whether a subject has a VolumeSnapshot. It reports whether the subject had none before.
-func (s *snapshots) setSnapshotted(it item, has bool, now time.Time) (first bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d, ok := s.due[it]
-	switch {
-	case !ok:
-		return false
-	case !has:
-		d.made, d.slow = time.Time{}, false
-	case d.made.IsZero():
-		d.made, first = now, true
-	}
-	s.due[it] = d
-	return first
-}
-
-// becomesSlow reports, once for each VolumeSnapshot, whether it was created SnapshotSlowAfter ago.
-func (s *snapshots) becomesSlow(it item, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d, ok := s.due[it]
-	if !ok || d.slow || d.made.IsZero() || now.Sub(d.made) < SnapshotSlowAfter {
-		return false
-	}
-	d.slow = true
-	s.due[it] = d
-	return true
-}
-
 // ensureSnapshot reports whether there is a VolumeSnapshot for a deletion that is permitted now, or the rule makes none. If not, it has
 // one created, and the subject is retried.
 func (p *pipeline) ensureSnapshot(ctx context.Context, it item, w policy.DeletePermit) bool {
@@ -217,7 +89,7 @@ func (p *pipeline) ensureSnapshot(ctx context.Context, it item, w policy.DeleteP
 		return true
 	}
 	err := tooManySnapshots(w.Rule().ID.Policy)
-	if _, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()); !full {
+	if _, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now(), p.isDue); !full {
 		_, err = p.readSnapshot(ctx, it, w.Intent())
 	}
 	if errors.Is(err, ErrNoSnapshot) {
@@ -241,7 +113,7 @@ func (p *pipeline) createSnapshot(ctx context.Context, it item, w policy.DeleteP
 	if j, known := p.kind.index.Peek(it.uid, now); !known || !j.Permit.Same(w) {
 		return errors.New("the claim has changed")
 	}
-	if by := w.Rule().ID.Policy; !p.snapshots.acquire(it, by, now) {
+	if by := w.Rule().ID.Policy; !p.snapshots.acquire(it, by, now, p.isDue) {
 		return tooManySnapshots(by)
 	}
 	if err := p.reconciler.Remover.(Snapshotter).CreateSnapshot(ctx, w); err != nil {
@@ -267,7 +139,7 @@ func (p *pipeline) notify(i policy.Intent, slow *Delay) {
 }
 
 func tooManySnapshots(by string) error {
-	return fmt.Errorf("VolumeSnapshot %w: %d others of policy %s are in progress or have just failed", policy.ErrSnapshotPending, MaxSnapshots, by)
+	return fmt.Errorf("VolumeSnapshot %w: %d others of policy %s are in progress, have just failed, or are of claims in the namespace that cannot be deleted", policy.ErrSnapshotPending, MaxSnapshots, by)
 }
 
 // awaitsSnapshot reports whether a claim has a VolumeSnapshot in progress, or cannot have one yet, so that its deletion need not be
@@ -277,7 +149,7 @@ func (p *pipeline) awaitsSnapshot(ctx context.Context, it item, w policy.DeleteP
 		return false
 	}
 	var err error
-	switch inProgress, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now()); {
+	switch inProgress, full := p.snapshots.waits(it, w.Rule().ID.Policy, p.reconciler.Clock.Now(), p.isDue); {
 	case full:
 		err = tooManySnapshots(w.Rule().ID.Policy)
 	case inProgress:
@@ -301,13 +173,13 @@ func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (
 	now := p.reconciler.Clock.Now()
 	switch {
 	case err == nil:
-		p.snapshots.release(it)
+		p.snapshots.add(it, openSnapshot{i.Rule.ID.Policy, now, true})
 		p.noteSnapshot(it, i)
 	case errors.Is(err, ErrNoSnapshot):
 		p.snapshots.release(it)
 		p.snapshots.setSnapshotted(it, false, now)
 	case errors.Is(err, policy.ErrSnapshotPending):
-		p.snapshots.add(it, i.Rule.ID.Policy, now)
+		p.snapshots.add(it, openSnapshot{i.Rule.ID.Policy, now, false})
 		p.noteSnapshot(it, i)
 	case errors.Is(err, policy.ErrSnapshotFailed):
 		p.noteSnapshot(it, i)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -201,6 +202,57 @@ func TestSnapshotsInProgressAreBounded(t *testing.T) {
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", 3*retention.MaxSnapshots, len(w.removed()))
 		expect.Equal(t, "created at the end", 3*retention.MaxSnapshots, len(w.storage.created))
+	})
+}
+
+// TestRefusedClaimsDoNotPileUpSnapshots: claims that cannot be deleted have at most MaxSnapshots ready in their namespace, and do not hold up
+// other namespaces.
+func TestRefusedClaimsDoNotPileUpSnapshots(t *testing.T) {
+	withStorage(t, &storage{takes: time.Minute}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting))
+		w.onDelete(func(p policy.DeletePermit) retention.Outcome {
+			if p.Subject().Namespace == "team-a" {
+				return retention.Outcome{Result: retention.Refused, Err: errors.New("denied")}
+			}
+			return retention.Outcome{Result: retention.Removed}
+		})
+		refused := rows("data-", 5*retention.MaxSnapshots, w.began.Add(-time.Hour))
+		others := rows("other-", 3*retention.MaxSnapshots, w.began.Add(-time.Hour), in("team-b"))
+		w.sourceOf(policy.ClaimKind).list(append(refused, others...)...)
+		bubble.Pass(12 * time.Hour)
+		created := map[bool]int{}
+		for _, name := range w.storage.created {
+			created[strings.HasPrefix(name, "other-")]++
+		}
+		expect.Equal(t, "created", map[bool]int{false: retention.MaxSnapshots, true: 3 * retention.MaxSnapshots}, created)
+	})
+}
+
+// TestSnapshotOutlastsClosedWindows: a VolumeSnapshot that becomes ready after a window is used in the next one, a week later.
+func TestSnapshotOutlastsClosedWindows(t *testing.T) {
+	withStorage(t, &storage{takes: 3 * time.Hour}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting, opening("0 2 * * 0", 2*time.Hour)))
+		w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+		bubble.Pass(15 * 24 * time.Hour)
+		expect.Equal(t, "created", []string{"data"}, w.storage.created)
+		expect.Equal(t, "removed", []string{"data"}, w.removed())
+	})
+}
+
+// TestEditedSnapshotIsMadeAgain: after another VolumeSnapshotClass is set, an earlier VolumeSnapshot does not count.
+func TestEditedSnapshotIsMadeAgain(t *testing.T) {
+	withStorage(t, &storage{fails: fmt.Errorf("it %w: no class", policy.ErrSnapshotFailed)}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("claims", snapshotting))
+		w.sourceOf(policy.ClaimKind).list(row("data", w.began.Add(-time.Hour)))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "created", []string{"data"}, w.storage.created)
+		w.storage.mu.Lock()
+		w.storage.fails = nil
+		w.storage.takes = 365 * 24 * time.Hour // the earlier one is never ready
+		w.storage.mu.Unlock()
+		w.use(fixture.Rule("claims", snapshotting, func(r *policy.Rule) { r.Snapshot.ClassName = "fast" }))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "created after the edit", []string{"data", "data"}, w.storage.created)
 	})
 }
 

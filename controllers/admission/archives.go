@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,18 @@ import (
 )
 
 // reviewArchive refuses a RetentionArchive with a spec that the controller cannot use. Whether the store works, it does not find out.
-func reviewArchive(req admission.Request) admission.Response {
-	if _, problems := settings.Parse(req.Object.Raw); len(problems) > 0 {
+func (r *Reviewer) reviewArchive(ctx context.Context, req admission.Request) admission.Response {
+	a, problems := settings.Parse(req.Object.Raw)
+	if a != nil && req.Operation == admissionv1.Create { // url never changes
+		all := &v1alpha1.RetentionArchiveList{}
+		_ = r.Live.List(ctx, all) // the controller finds it out too
+		for _, other := range all.Items {
+			if settings.PlaceOf(other.Spec.URL).Overlaps(settings.PlaceOf(a.Spec.URL)) {
+				problems = append(problems, settings.Shared(other.Name))
+			}
+		}
+	}
+	if len(problems) > 0 {
 		return refusal(v1alpha1.RetentionArchiveKind.Kind, problems)
 	}
 	return admission.Allowed("")

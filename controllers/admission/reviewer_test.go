@@ -85,6 +85,9 @@ func (w *fakeCluster) Get(_ context.Context, key client.ObjectKey, object client
 }
 
 func (w *fakeCluster) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if all, ok := list.(*v1alpha1.RetentionArchiveList); ok && w.archive != nil {
+		all.Items = []v1alpha1.RetentionArchive{*w.archive}
+	}
 	found, ok := list.(*metav1.PartialObjectMetadataList)
 	if !ok {
 		return nil

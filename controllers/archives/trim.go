@@ -49,7 +49,7 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 		t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil
 		t.reportRefused()
 	}
-	if s.retention.Retain == 0 {
+	if s.retention.Retain == 0 || !t.isCurrent() {
 		return
 	}
 	due := now.Sub(t.listed) >= trimEvery
@@ -81,11 +81,11 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 	}
 }
 
-// isCurrent reports whether the RetentionArchive still has the spec by which days were found.
+// isCurrent reports whether the RetentionArchive still has the spec by which days were found, and no other one has its url.
 func (t *trimmer) isCurrent() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.closed && t.invalid == nil && t.spec.object.Generation == t.generation
+	return !t.closed && t.invalid == nil && t.shared == nil && t.spec.object.Generation == t.generation
 }
 
 // list finds what to delete in the next hour. It tries days again that the store refused to delete long ago.

@@ -46,6 +46,7 @@ type worker struct {
 	spec     spec // as last read
 	index    index
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
+	shared   error       // why spec.retain deletes nothing, because another RetentionArchive has the same url; nil if none has
 	probe    store.Probe // what the store could do at the last attempt
 	expired  error       // why the store keeps what is older than spec.retain; nil if it does not
 	retrying bool        // the writer retries a segment that cannot be written

@@ -10,7 +10,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -74,12 +73,13 @@ func unredactedPods(a *policy.Archive) (missing []string) {
 
 // mayArchive returns why a rule may not archive; nil if it may, or if that cannot be found out.
 func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
-	archive, namespace := &v1alpha1.RetentionArchive{}, &metav1.PartialObjectMetadata{}
-	switch err := r.Live.Get(ctx, client.ObjectKey{Name: rule.Archive.To}, archive); {
-	case apierrors.IsNotFound(err):
-		return policy.NoArchive(rule.Archive.To)
-	case err != nil:
+	all, namespace := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
+	if err := r.Live.List(ctx, all); err != nil { // the controller has no permission to get them
 		return nil
+	}
+	i := slices.IndexFunc(all.Items, func(a v1alpha1.RetentionArchive) bool { return a.Name == rule.Archive.To })
+	if i < 0 {
+		return policy.NoArchive(rule.Archive.To)
 	}
 	if rule.Namespace != "" {
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -87,5 +87,5 @@ func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
 			return nil
 		}
 	}
-	return policy.MayArchive(rule, archive, policy.NamespaceOf(namespace.Labels, namespace.Annotations))
+	return policy.MayArchive(rule, &all.Items[i], policy.NamespaceOf(namespace.Labels, namespace.Annotations))
 }

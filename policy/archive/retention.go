@@ -42,7 +42,7 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 			if !ok || k.holds(start) {
 				continue
 			}
-			if k.Retain == 0 || start.AddDate(0, 0, 1).Add(k.Retain).After(now) {
+			if !k.isOver(start, now) {
 				break
 			}
 			if limit--; limit < 0 {
@@ -56,6 +56,11 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 		}
 	}
 	return days, nil
+}
+
+// isOver reports whether Retain is over for a day.
+func (k Retention) isOver(start, now time.Time) bool {
+	return k.Retain != 0 && !start.AddDate(0, 0, 1).Add(k.Retain).After(now)
 }
 
 // holds reports whether a hold may be one of an object of a day. Then everything of the day stays.

@@ -111,8 +111,23 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: refused days survive a change of the spec": {
 		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRefusedDaysOfAnotherSpec",
-		Old: "t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil",
-		New: "t.generation, t.listed, t.days = s.object.Generation, time.Time{}, nil",
+		Old: "*t = trimmer{worker: t.worker, generation: s.object.Generation}",
+		New: "*t = trimmer{worker: t.worker, generation: s.object.Generation, refused: t.refused}",
+	},
+	"archive: retain deletes only the objects of one listing an hour": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRetainKeepsUp",
+		Old: "t.more = n == trimMost",
+		New: "t.more = n > trimMost",
+	},
+	"archive: an archive with the url of an older one is used": {
+		File: "controllers/archives/reading.go", Test: "./controllers/archives TestArchivesThatShareAURL",
+		Old: "younger.invalid = cmp.Or(younger.invalid, younger.shared)",
+		New: "younger.invalid = cmp.Or(younger.invalid, nil)",
+	},
+	"archive: retain applies to the records of another archive with the url": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestArchivesThatShareAURL",
+		Old: "t.invalid == nil && t.shared == nil &&",
+		New: "t.invalid == nil &&",
 	},
 	"archive: a malformed recipient is valid": {
 		File: "policy/archive/settings/settings.go", Test: "./policy/archive/settings TestLoad",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Archive says where a rule archives what it deletes, and what a record includes. A rule with a nil Archive does not archive. It
@@ -41,16 +42,20 @@ func (l *ArchiveLogs) equal(o *ArchiveLogs) bool { return l == o || l != nil && 
 // Receipt says that a durable, verified record of one version of one target exists. Only what has written the record and has read it
 // back may make one. The zero Receipt says nothing.
 type Receipt struct {
-	Target  Target    // the object of the record
-	Archive *Archive  // the settings of the record: those of the rule of the Intent for which it was made
-	Segment string    // name of the object in the bucket that contains the record
-	Line    int       // of the record in the segment, from 0
-	At      time.Time // from when on its dependents, Events and logs were read
+	Target    Target    // the object of the record
+	Rule      RuleID    // in the record, of the Intent for which it was made
+	PolicyUID types.UID // in the record, of the policy of Rule
+	Archive   *Archive  // the settings of the record: those of Rule
+	Segment   string    // name of the object in the bucket that contains the record
+	Line      int       // of the record in the segment, from 0
+	At        time.Time // from when on its dependents, Events and logs were read
 }
 
-// Covers reports whether the record is of exactly this version of a target, made with these settings.
-func (r Receipt) Covers(t Target, a *Archive) bool {
-	return r.Archive != nil && r.Segment != "" && t.UID != "" && t.ResourceVersion != "" && r.Target.Is(t) && r.Archive.Equal(a)
+// Covers reports whether the record is of exactly this version of a target, and says that this rule deletes it. It must have been made
+// with the settings of the rule.
+func (r Receipt) Covers(t Target, of *Rule) bool {
+	return r.Archive != nil && r.Segment != "" && t.UID != "" && t.ResourceVersion != "" && r.Target.Is(t) && r.Archive.Equal(of.Archive) &&
+		r.Rule == of.ID && r.PolicyUID == of.PolicyUID
 }
 
 // Clearance permits one request to delete exactly one version of one target: a DeletePermit, with the receipts that its rule needs.
@@ -63,14 +68,14 @@ type Clearance struct {
 }
 
 // Clear returns the Clearance to delete a target by a permit. It returns an error if the permit does not name the target. If the rule
-// archives, the Receipt must be one of exactly this version in its archive. If the rule makes snapshots, the SnapshotReceipt must cover
+// archives, the Receipt must be one of exactly this version and rule in its archive. If the rule makes snapshots, the SnapshotReceipt must cover
 // the intent. Other rules need no receipts.
 func Clear(w DeletePermit, t Target, r Receipt, s SnapshotReceipt) (Clearance, error) {
 	if err := w.Covers(t); err != nil {
 		return Clearance{}, err
 	}
-	if w.Rule().Archive != nil && !r.Covers(t, w.Rule().Archive) {
-		return Clearance{}, fmt.Errorf("RetentionArchive %q has no verified record of resourceVersion %s of %s", w.Rule().Archive.To, t.ResourceVersion, t)
+	if w.Rule().Archive != nil && !r.Covers(t, w.Rule()) {
+		return Clearance{}, fmt.Errorf("RetentionArchive %q has no verified record of resourceVersion %s of %s for rule %s", w.Rule().Archive.To, t.ResourceVersion, t, w.Rule().ID)
 	}
 	if w.Rule().Snapshot != nil && !s.Covers(w.Intent()) {
 		return Clearance{}, fmt.Errorf("no VolumeSnapshot of %s is ready to use", t)

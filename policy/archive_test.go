@@ -37,7 +37,7 @@ func permitOf(t *testing.T, s policy.Subject, options ...func(*policy.Evaluation
 }
 
 func receipt(t policy.Target, change ...func(*policy.Receipt)) policy.Receipt {
-	r := policy.Receipt{Target: t, Archive: history, Segment: "segments/1", At: now}
+	r := policy.Receipt{Target: t, Rule: says("a").Rule.ID, Archive: history, Segment: "segments/1", At: now}
 	for _, c := range change {
 		c(&r)
 	}
@@ -60,6 +60,9 @@ func TestClear(t *testing.T) {
 		"another object of the name":         {receipt(target, func(r *policy.Receipt) { r.Target.UID = "v" }), false},
 		"another archive":                    {receipt(target, func(r *policy.Receipt) { r.Archive = &policy.Archive{To: "other"} }), false},
 		"other settings":                     {receipt(target, func(r *policy.Receipt) { r.Archive = &policy.Archive{To: "history", Events: true} }), false},
+		"another rule":                       {receipt(target, func(r *policy.Receipt) { r.Rule.Rule = "b" }), false},
+		"another policy":                     {receipt(target, func(r *policy.Receipt) { r.Rule.Policy = "other" }), false},
+		"another policy of the name":         {receipt(target, func(r *policy.Receipt) { r.PolicyUID = "other" }), false},
 		"no archive":                         {receipt(target, func(r *policy.Receipt) { r.Archive = nil }), false},
 		"no segment":                         {receipt(target, func(r *policy.Receipt) { r.Segment = "" }), false},
 	} {

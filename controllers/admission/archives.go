@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -20,8 +20,18 @@ import (
 )
 
 // reviewArchive refuses a RetentionArchive with a spec that the controller cannot use. Whether the store works, it does not find out.
-func reviewArchive(req admission.Request) admission.Response {
-	if _, problems := settings.Parse(req.Object.Raw); len(problems) > 0 {
+func (r *Reviewer) reviewArchive(ctx context.Context, req admission.Request) admission.Response {
+	a, problems := settings.Parse(req.Object.Raw)
+	if a != nil && req.Operation == admissionv1.Create { // url never changes
+		all := &v1alpha1.RetentionArchiveList{}
+		_ = r.Live.List(ctx, all) // the controller finds it out too
+		for _, other := range all.Items {
+			if settings.PlaceOf(other.Spec.URL).Overlaps(settings.PlaceOf(a.Spec.URL)) {
+				problems = append(problems, settings.Shared(other.Name))
+			}
+		}
+	}
+	if len(problems) > 0 {
 		return refusal(v1alpha1.RetentionArchiveKind.Kind, problems)
 	}
 	return admission.Allowed("")
@@ -63,12 +73,13 @@ func unredactedPods(a *policy.Archive) (missing []string) {
 
 // mayArchive returns why a rule may not archive; nil if it may, or if that cannot be found out.
 func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
-	archive, namespace := &v1alpha1.RetentionArchive{}, &metav1.PartialObjectMetadata{}
-	switch err := r.Live.Get(ctx, client.ObjectKey{Name: rule.Archive.To}, archive); {
-	case apierrors.IsNotFound(err):
-		return policy.NoArchive(rule.Archive.To)
-	case err != nil:
+	all, namespace := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
+	if err := r.Live.List(ctx, all); err != nil { // the controller has no permission to get them
 		return nil
+	}
+	i := slices.IndexFunc(all.Items, func(a v1alpha1.RetentionArchive) bool { return a.Name == rule.Archive.To })
+	if i < 0 {
+		return policy.NoArchive(rule.Archive.To)
 	}
 	if rule.Namespace != "" {
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -76,5 +87,5 @@ func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
 			return nil
 		}
 	}
-	return policy.MayArchive(rule, archive, policy.NamespaceOf(namespace.Labels, namespace.Annotations))
+	return policy.MayArchive(rule, &all.Items[i], policy.NamespaceOf(namespace.Labels, namespace.Annotations))
 }

@@ -72,11 +72,15 @@ func TestReviewOfArchives(t *testing.T) {
 			"this RetentionArchive cannot be accepted:", `spec.url: it has the parameter "regoin"`, "spec.retain: it is shorter than a day",
 			`spec.legalHolds[0]: no name of an object begins with "/segments/"`, "spec.encryption.recipients[0]: it is not a public key of age",
 		}},
+		"the url of another": {strings.Replace(valid, "bucket", "backups/cluster-1", 1), []string{
+			`spec.url: RetentionArchive "history" has the same bucket, and one prefix includes the other`,
+		}},
 		"a newer field": {strings.Replace(valid, "{url", "{kms: key, url", 1), []string{"spec.kms: unknown field"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := (&fakeCluster{}).reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-				Kind: metav1.GroupVersionKind(v1alpha1.RetentionArchiveKind), Object: object(t, test.text),
+			other := &v1alpha1.RetentionArchive{ObjectMeta: metav1.ObjectMeta{Name: "history"}, Spec: v1alpha1.ArchiveSpec{URL: "s3://backups/"}}
+			response := (&fakeCluster{archive: other}).reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Operation: admissionv1.Create, Kind: metav1.GroupVersionKind(v1alpha1.RetentionArchiveKind), Object: object(t, test.text),
 			}})
 			expect.Equal(t, "allowed", test.wants == nil, response.Allowed)
 			for _, want := range test.wants {

@@ -59,7 +59,7 @@ func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if req.Kind.Kind == v1alpha1.RetentionArchiveKind.Kind {
-		return reviewArchive(req)
+		return r.reviewArchive(ctx, req)
 	}
 	review, err := r.read(ctx, req)
 	if err != nil {

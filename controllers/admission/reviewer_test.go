@@ -19,7 +19,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,21 +69,17 @@ func (w *fakeCluster) Paths() (map[string]openapi.GroupVersion, error) {
 }
 
 func (w *fakeCluster) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	switch o := object.(type) {
-	case *v1alpha1.RetentionArchive:
-		if w.archive == nil {
-			return apierrors.NewNotFound(schema.GroupResource{Resource: "retentionarchives"}, key.Name)
-		}
-		w.archive.DeepCopyInto(o)
-		return nil
-	case *metav1.PartialObjectMetadata:
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
 		o.Labels = map[string]string{"kubernetes.io/metadata.name": key.Name}
 		return nil
 	}
-	return errors.New("not found")
+	return errors.New("forbidden")
 }
 
 func (w *fakeCluster) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if all, ok := list.(*v1alpha1.RetentionArchiveList); ok && w.archive != nil {
+		all.Items = []v1alpha1.RetentionArchive{*w.archive}
+	}
 	found, ok := list.(*metav1.PartialObjectMetadataList)
 	if !ok {
 		return nil

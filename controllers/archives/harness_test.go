@@ -210,7 +210,7 @@ func (s *subject) attempt() {
 		}
 		return
 	}
-	if !receipt.Covers(s.target, s.rule.Archive) {
+	if !receipt.Covers(s.target, s.rule) {
 		s.Errorf("the receipt of %s is for %s", s.target, receipt.Target)
 		return
 	}

@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -145,10 +144,9 @@ func (m *Manager) read(ctx context.Context) time.Duration {
 		return readEvery
 	}
 	known := map[string]bool{}
-	for i := range list.Items {
-		a, err := parse(&list.Items[i])
+	for _, a := range parseAll(list.Items) {
 		known[a.Name] = true
-		m.workerOf(a, err).use(a, err)
+		m.workerOf(a).use(a)
 	}
 	for _, w := range m.all() {
 		if !known[w.name] {
@@ -168,14 +166,6 @@ func (m *Manager) fail(err error) {
 	if m.unread != nil {
 		m.unread = err
 	}
-}
-
-// parse reads a RetentionArchive. The error says which fields this version does not know: such a field could say how to encrypt.
-func parse(o *unstructured.Unstructured) (*v1alpha1.RetentionArchive, error) {
-	a := &v1alpha1.RetentionArchive{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, a, true)
-	a.Name, a.UID, a.Generation = o.GetName(), o.GetUID(), o.GetGeneration()
-	return a, err
 }
 
 // finish waits for the deletions in flight, and writes their results.
@@ -204,15 +194,15 @@ func (m *Manager) all() []*worker {
 
 // workerOf returns the worker of a RetentionArchive as it was read, and starts one if there is none. If the RetentionArchive has
 // replaced another of the same name, the earlier worker ends, and its receipts with it.
-func (m *Manager) workerOf(a *v1alpha1.RetentionArchive, invalid error) *worker {
+func (m *Manager) workerOf(a reading) *worker {
 	if w, _ := m.named(a.Name); w != nil && w.uid == a.UID {
 		return w
 	}
 	m.end(a.Name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := newWorker(m, a)
-	w.use(a, invalid)
+	w := newWorker(m, a.RetentionArchive)
+	w.use(a)
 	m.workers[a.Name] = w
 	if ctx := m.running; ctx.Err() == nil {
 		own, cancel := context.WithCancel(ctx)

@@ -88,14 +88,16 @@ func (s *receipts) inFlight() bool {
 	return false
 }
 
-// add adds a receipt. It returns the one of another version that it replaces, or nil. All records of a version
-// have the same result.
+// add adds a receipt. It returns the one of another version or rule that it replaces, or nil. All records of a version
+// by one rule have the same result.
 func (s *receipts) add(r *receipt) (replaced *receipt) {
 	old := s.by[r.Target.UID]
 	s.by[r.Target.UID] = r
 	if old != nil && old.Target.Is(r.Target) {
 		r.used, r.unsure = old.used, old.unsure
-		return nil
+		if old.Rule == r.Rule && old.PolicyUID == r.PolicyUID {
+			return nil
+		}
 	}
 	return old
 }

@@ -241,6 +241,7 @@ type bucket struct {
 	lies   bool
 	poison string // name of an object: the store takes no segment that has its record
 	wants  string // credentials; empty for any
+	hidden error  // why it cannot be listed
 
 	read       map[string]contents
 	unreadable bool // it is encrypted, so that the test cannot read the records
@@ -338,7 +339,12 @@ func (b *bucket) List(_ context.Context, prefix string) iter.Seq2[archive.Entry,
 			all = append(all, archive.Entry{Name: name, Size: int64(len(b.data[name]))})
 		}
 	}
+	hidden := b.hidden
 	return func(yield func(archive.Entry, error) bool) {
+		if hidden != nil {
+			yield(archive.Entry{}, hidden)
+			return
+		}
 		for _, e := range all {
 			if !yield(e, nil) {
 				return

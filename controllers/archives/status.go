@@ -57,20 +57,21 @@ func (c *written) resume(s v1alpha1.ArchiveStatus) {
 	}
 }
 
-// use sets the RetentionArchive as last read. The error says why it cannot be used.
-func (w *worker) use(a *v1alpha1.RetentionArchive, err error) {
+// use sets the RetentionArchive as last read.
+func (w *worker) use(a reading) {
 	w.mu.Lock()
-	if w.spec.builder != nil && w.spec.object.Generation == a.Generation && w.invalid == nil {
-		w.spec.object = a // with a newer status
+	w.shared = a.shared
+	if w.spec.builder != nil && w.spec.object.Generation == a.Generation && w.invalid == nil && a.invalid == nil {
+		w.spec.object = a.RetentionArchive // with a newer status
 		w.mu.Unlock()
 		return
 	}
-	s, news := spec{}, w.invalid == nil
+	s, err, news := spec{}, a.invalid, w.invalid == nil
 	if err == nil {
-		s, err = specOf(a)
+		s, err = specOf(a.RetentionArchive)
 	}
 	if err != nil { // what is left to write is encrypted as before
-		s = spec{object: a, encryption: w.spec.encryption}
+		s = spec{object: a.RetentionArchive, encryption: w.spec.encryption}
 	}
 	if !slices.Equal(s.recipients, w.spec.recipients) {
 		w.index.Use(s.parsed...)
@@ -120,7 +121,7 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	}{
 		{v1alpha1.ArchiveWritable, cmp.Or(w.probe.Write, w.refusal, w.index.err), "write objects to the store"},
 		{v1alpha1.ArchiveReadable, w.probe.Read, "read back what it has written"},
-		{v1alpha1.ArchiveDeletable, cmp.Or(w.probe.Delete, w.expired), "delete objects from the store"},
+		{v1alpha1.ArchiveDeletable, cmp.Or(w.probe.Delete, w.shared, w.expired), "delete objects from the store"},
 	} {
 		c := metav1.Condition{Type: does.of, Status: metav1.ConditionFalse}
 		switch {

@@ -3,12 +3,17 @@
 package archives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -16,9 +21,15 @@ import (
 )
 
 const (
-	trimEvery     = time.Hour
-	trimMost      = 2000           // objects that are deleted in an hour
-	trimAtOnce    = 50             // objects that are deleted in a tick of the upkeep
+	trimEvery = time.Hour // between two listings, if Sunset has deleted all that has expired
+	trimMost  = 20_000    // objects of one listing; their names are in memory
+	// trimAtOnce is how many objects are deleted in a tick of the upkeep: up to 20 a second. However few records a segment has, a worker
+	// adds at most five segments a second (segmentAge), so that what expires in a day is deleted within about six hours. A store takes
+	// hundreds of such requests a second.
+	trimAtOnce    = 100
+	trimParallel  = 10             // requests at the same time, so that a store with slow answers keeps up too
+	trimFailures  = 3              // ticks in a row in which all requests fail, until the objects of the day wait for the next listing
+	trimLate      = 24 * time.Hour // after that the condition says that Sunset does not keep up
 	refusedFor    = 24 * time.Hour // after a refused deletion, until the next attempt for the objects of the day
 	deleteTimeout = 10 * time.Second
 	listTimeout   = 5 * time.Minute
@@ -29,66 +40,100 @@ type trimmer struct {
 	*worker
 	generation int64 // of the spec by which days were found
 	listed     time.Time
+	unlisted   error                // why the last listing failed
 	days       []archive.Expiry     // to delete
+	more       bool                 // the listing has left something out
+	failures   int                  // ticks in a row in which all requests failed
+	failed     archive.Expiry       // the oldest day of the listing that waits for the next one, because requests failed; zero for none
+	cause      error                // why requests failed
 	refused    map[string]time.Time // the store refuses to delete objects of this day until then; by Expiry.Hold
-}
-
-// reportRefused exports how many days the store keeps although they are older than spec.retain.
-func (t *trimmer) reportRefused() {
-	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.expired = nil; len(t.refused) > 0 {
-		t.expired = fmt.Errorf("the store refuses to delete objects of %d days that are older than spec.retain, because of object lock, a hold in the store or a missing permission; Sunset retries every day", len(t.refused))
-	}
+	oldest     archive.Expiry       // the oldest day that is not deleted yet; zero for none
+	began      time.Time            // since then there has always been one
 }
 
 // trim deletes some objects, unless the clock may be wrong.
 func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 	if t.generation != s.object.Generation { // legal holds and retain may have changed
-		t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil
-		t.reportRefused()
+		*t = trimmer{worker: t.worker, generation: s.object.Generation}
+		t.reportExpired(now)
 	}
-	if s.retention.Retain == 0 {
+	if s.retention.Retain == 0 || !t.isCurrent() {
 		return
 	}
-	due := now.Sub(t.listed) >= trimEvery
-	if !due && len(t.days) == 0 {
-		return
+	if due := now.Sub(t.listed) >= trimEvery || t.more && len(t.days) == 0; due || len(t.days) > 0 {
+		t.work(ctx, s.retention, due)
 	}
+	t.reportExpired(t.manager.Clock.Now())
+}
+
+func (t *trimmer) work(ctx context.Context, keep archive.Retention, due bool) {
 	if err := t.manager.mayRecord(ctx); err != nil {
 		log.FromContext(ctx).V(1).Info("nothing deleted for spec.retain; Sunset retries", "archive", t.name, "why", err.Error())
 		return
 	}
-	if now = t.manager.Clock.Now(); due {
+	if now := t.manager.Clock.Now(); due {
 		t.listed = now
-		if err := t.list(ctx, s.retention, now); err != nil {
-			log.FromContext(ctx).Error(err, "archive not listed for spec.retain; Sunset retries in an hour", "archive", t.name)
+		if t.unlisted = t.list(ctx, keep, now); t.unlisted != nil {
+			log.FromContext(ctx).Error(t.unlisted, "archive not listed for spec.retain; Sunset retries in an hour", "archive", t.name)
 			return
 		}
 	}
-	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); left-- {
-		day := &t.days[0]
-		if err := t.deleteOne(ctx, day.Names[0]); err != nil {
-			t.note(ctx, day, err, now)
-			day.Names = nil // of this day, nothing more can be deleted for now
-		} else {
-			day.Names = day.Names[1:]
+	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); {
+		before := len(t.days[0].Names)
+		tried, err := t.deleteSome(ctx, left)
+		if len(t.days[0].Names) < before {
+			t.failures = 0
 		}
-		if len(day.Names) == 0 {
+		if left -= tried; err != nil && !t.giveUp(ctx, err) {
+			return
+		}
+		if len(t.days[0].Names) == 0 {
 			t.days = t.days[1:]
 		}
 	}
 }
 
-// isCurrent reports whether the RetentionArchive still has the spec by which days were found.
+// reportExpired exports what the archive has although it is older than spec.retain.
+func (t *trimmer) reportExpired(now time.Time) {
+	switch {
+	case t.failed.Day != "":
+		t.oldest = t.failed
+	case len(t.days) > 0:
+		t.oldest = t.days[0]
+	case !t.more && t.unlisted == nil: // otherwise the next listing says it
+		t.oldest = archive.Expiry{}
+	}
+	late := time.Duration(0)
+	if t.oldest.Day == "" {
+		t.began = time.Time{}
+	} else if late = now.Sub(t.oldest.Over); t.began.IsZero() {
+		t.began = now
+	}
+	metrics.ArchiveRefused.WithLabelValues(t.name).Set(float64(len(t.refused)))
+	metrics.ArchiveExpired.WithLabelValues(t.name).Set(late.Seconds())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case len(t.refused) > 0:
+		t.expired = fmt.Errorf("the store refuses to delete objects of %d days that are older than spec.retain, because of object lock, a hold in the store or a missing permission; Sunset retries every day", len(t.refused))
+	case t.unlisted != nil:
+		t.expired = fmt.Errorf("list the store for spec.retain: %w; Sunset retries every hour", t.unlisted)
+	case t.oldest.Day != "" && now.Sub(t.began) >= trimLate:
+		t.expired = fmt.Errorf("objects of %s are older than spec.retain, and a day was not enough to delete all such objects: %w", strings.Trim(t.oldest.Day, "/"),
+			cmp.Or(t.cause, errors.New("there are too many, or the store is slow")))
+	default:
+		t.expired = nil
+	}
+}
+
+// isCurrent reports whether the RetentionArchive still has the spec by which days were found, and no other one has its url.
 func (t *trimmer) isCurrent() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.closed && t.invalid == nil && t.spec.object.Generation == t.generation
+	return !t.closed && t.invalid == nil && t.shared == nil && t.spec.object.Generation == t.generation
 }
 
-// list finds what to delete in the next hour. It tries days again that the store refused to delete long ago.
+// list finds what to delete next. It tries days again that the store refused to delete long ago.
 func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Time) (err error) {
 	for hold, until := range t.refused {
 		if now.Before(until) {
@@ -97,7 +142,7 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 			delete(t.refused, hold)
 		}
 	}
-	t.reportRefused()
+	t.days, t.more, t.failures, t.failed, t.cause = nil, false, 0, archive.Expiry{}, nil
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	bucket, err := t.open(ctx)
@@ -106,7 +151,46 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 	}
 	list := func(prefix string) iter.Seq2[archive.Entry, error] { return bucket.List(ctx, prefix) }
 	t.days, err = keep.Expired(list, now, trimMost)
+	n := 0
+	for _, day := range t.days {
+		n += len(day.Names)
+	}
+	t.more = n == trimMost
 	return err
+}
+
+// deleteSome deletes objects of the first day, several at the same time and all of one kind: its index goes after its segments. It
+// returns how many it tried. Those that are left stay in the day. The error is one after which it stopped.
+func (t *trimmer) deleteSome(ctx context.Context, most int) (tried int, err error) {
+	day := &t.days[0]
+	kind, _, _ := strings.Cut(day.Names[0], "/")
+	for tried < min(most, len(day.Names)) && strings.HasPrefix(day.Names[tried], kind) {
+		tried++
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(trimParallel)
+	deleted, failed := make([]bool, tried), atomic.Int32{}
+	for n, name := range day.Names[:tried] {
+		group.Go(func() error {
+			if ctx.Err() != nil || !t.isCurrent() {
+				return ctx.Err()
+			}
+			err := t.deleteOne(ctx, name)
+			if deleted[n] = err == nil; err == nil || !errors.Is(err, archive.ErrRefused) && int(failed.Add(1)) < min(trimParallel, tried) {
+				return nil
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	left := []string(nil)
+	for n, name := range day.Names[:tried] {
+		if !deleted[n] {
+			left = append(left, name)
+		}
+	}
+	day.Names = slices.Concat(left, day.Names[tried:])
+	return tried, err
 }
 
 func (t *trimmer) deleteOne(ctx context.Context, name string) error {
@@ -119,15 +203,25 @@ func (t *trimmer) deleteOne(ctx context.Context, name string) error {
 	return nil
 }
 
-// note notes why objects of a day were not deleted.
-func (t *trimmer) note(ctx context.Context, day *archive.Expiry, err error, now time.Time) {
+// giveUp reports whether the objects of the first day must wait for another listing, because of an error. Otherwise the next tick tries
+// them again.
+func (t *trimmer) giveUp(ctx context.Context, err error) bool {
+	day := &t.days[0]
 	log.FromContext(ctx).Info("objects older than spec.retain not deleted; Sunset retries", "archive", t.name, "day", day.Day, "err", err.Error())
-	if !errors.Is(err, archive.ErrRefused) {
-		return
+	if t.failures++; !errors.Is(err, archive.ErrRefused) {
+		if t.failures < trimFailures {
+			return false
+		}
+		t.more = false // it is not listed again at once
+		if t.cause = err; t.failed.Day == "" {
+			t.failed = archive.Expiry{Day: day.Day, Over: day.Over}
+		}
+	} else {
+		if t.refused == nil {
+			t.refused = map[string]time.Time{}
+		}
+		t.refused[day.Hold()] = t.manager.Clock.Now().Add(refusedFor)
 	}
-	if t.refused == nil {
-		t.refused = map[string]time.Time{}
-	}
-	t.refused[day.Hold()] = now.Add(refusedFor)
-	t.reportRefused()
+	t.failures, day.Names = 0, nil
+	return true
 }

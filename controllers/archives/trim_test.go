@@ -49,7 +49,7 @@ func (h *harness) left(prefix string) (days []string) {
 		expect.NoError(h, err)
 		days = append(days, strings.Split(e.Name, "/")[3])
 	}
-	return days
+	return slices.Compact(days)
 }
 
 func TestRetain(t *testing.T) {
@@ -115,13 +115,98 @@ func TestRefusedDaysOfAnotherSpec(t *testing.T) {
 }
 
 // refusedDays is what the only archive exports.
-func refusedDays(t *testing.T) float64 {
+func refusedDays(t *testing.T) float64 { return exported(t, metrics.ArchiveRefused) }
+
+// exported is the value of a metric of the only archive.
+func exported(t *testing.T, metric prometheus.Collector) float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	r.MustRegister(metrics.ArchiveRefused)
+	r.MustRegister(metric)
 	families, err := r.Gather()
 	expect.NoError(t, err)
 	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+// TestRetainKeepsUp: as many segments as a worker writes in an hour are deleted in half of that.
+func TestRetainKeepsUp(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "hours after retain", 48, int(exported(t, metrics.ArchiveExpired)/3600))
+		bubble.Pass(29 * time.Minute)
+		expect.Equal(t, "segments", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "after retain", 0.0, exported(t, metrics.ArchiveExpired))
+		expect.Equal(t, "deletable", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+	}, retaining(many))
+}
+
+// many has 20,000 more segments in the first day, and a store that needs some time for each request.
+func many(_ *v1alpha1.RetentionArchive, b *bucket) {
+	b.slow = 300 * time.Millisecond
+	for n := range 20_000 {
+		b.data[fmt.Sprintf("segments/1999/12/27/19991227T120000Z-%064x.jsonl.zst", n)] = nil
+	}
+}
+
+// TestRetainAndRequestsThatFail: a request that fails now and then does not stop the deletion of a day. If all for a day fail, other
+// days are deleted, and the condition and the metric say so.
+func TestRetainAndRequestsThatFail(t *testing.T) {
+	requests := 0
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		bubble.Pass(2 * time.Minute)
+		expect.Equal(t, "segments", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		b.set(func() {
+			b.refuse = func(verb, _ string) (error, bool) {
+				return map[bool]error{true: errDown}[verb == "delete"], verb != "delete"
+			}
+		})
+		bubble.Pass(36 * time.Hour) // one more day has expired
+		expect.Equal(t, "segments of the day", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "hours after retain", 12, int(exported(t, metrics.ArchiveExpired)/3600))
+	}, retaining(func(_ *v1alpha1.RetentionArchive, b *bucket) {
+		for n := range 100 {
+			b.data[fmt.Sprintf("segments/1999/12/27/19991227T120000Z-%064x.jsonl.zst", n)] = nil
+		}
+		b.refuse = func(verb, name string) (error, bool) {
+			if requests++; verb == "delete" && strings.HasPrefix(name, archive.SegmentPrefix) && requests%20 == 0 {
+				return errDown, false
+			}
+			return nil, true
+		}
+	}))
+}
+
+// TestRetainThatIsLate: if objects of an expired day are still there after a day, the condition says why. Other days are deleted.
+func TestRetainThatIsLate(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(23 * time.Hour)
+		expect.Equal(t, "deletable", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "segments", []string{"27", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "deletable after a day", "False Failed", h.condition("history", v1alpha1.ArchiveDeletable))
+		h.stores["mem://history"].set(func() { h.stores["mem://history"].refuse = nil })
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "deletable in the end", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+	}, retaining(func(_ *v1alpha1.RetentionArchive, b *bucket) {
+		b.refuse = func(verb, name string) (error, bool) {
+			if verb == "delete" && strings.HasPrefix(name, "segments/1999/12/27/") {
+				return errDown, false
+			}
+			return nil, true
+		}
+	}))
+}
+
+// TestRetainNeedsAListing: if the archive cannot be listed, nothing is deleted, and the condition says so.
+func TestRetainNeedsAListing(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deletable", "False Failed", h.condition("history", v1alpha1.ArchiveDeletable))
+		h.stores["mem://history"].set(func() { h.stores["mem://history"].hidden = nil })
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "segments", []string{"30", "31"}, h.left(archive.SegmentPrefix))
+		expect.Equal(t, "deletable in the end", "True Succeeded", h.condition("history", v1alpha1.ArchiveDeletable))
+	}, retaining(func(_ *v1alpha1.RetentionArchive, b *bucket) { b.hidden = errDown }))
 }
 
 // TestRefusedDayThatIsDeleted: as soon as the store no longer refuses, the condition says so. It does not wait for the next probe.

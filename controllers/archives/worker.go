@@ -46,6 +46,7 @@ type worker struct {
 	spec     spec // as last read
 	index    index
 	invalid  error       // why the RetentionArchive cannot be used; nil if it can
+	shared   error       // why spec.retain deletes nothing, because another RetentionArchive has the same url; nil if none has
 	probe    store.Probe // what the store could do at the last attempt
 	expired  error       // why the store keeps what is older than spec.retain; nil if it does not
 	retrying bool        // the writer retries a segment that cannot be written
@@ -88,6 +89,7 @@ type request struct {
 	target     policy.Target
 	intent     policy.Intent
 	candidate  retention.Candidate // nil if only this process expects the deletion
+	recorded   *policy.Rule        // that the record names
 	recipients []string            // of the segment that has the record
 	began      time.Time           // from then on the dependents, Events and logs in the record were read
 
@@ -149,7 +151,7 @@ func (w *worker) lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.receipts.of(t)
-	if !ok || !r.Covers(t, i.Rule.Archive) || w.permits(i.Rule, t.Kind.GroupKind()) != nil {
+	if !ok || !r.Covers(t, i.Rule) || w.permits(i.Rule, t.Kind.GroupKind()) != nil {
 		return policy.Receipt{}, false
 	}
 	w.receipts.use(t)
@@ -163,7 +165,7 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 	if err := w.mayArchive(i.Rule, t.Kind.GroupKind()); err != nil {
 		return &retention.Outcome{Err: err, Unsent: true}
 	}
-	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule.Archive) { // it came after Lookup
+	if receipt, ok := w.receipts.of(t); ok && receipt.Covers(t, i.Rule) { // it came after Lookup
 		go c.Ready()
 		return nil
 	}

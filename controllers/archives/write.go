@@ -89,7 +89,7 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path, began ti
 	if _, err := s.builder.Add(audit.ObjectOf(i.request.target), record); err != nil {
 		return err
 	}
-	i.request.recipients, i.request.began = s.recipients, began
+	i.request.recorded, i.request.recipients, i.request.began = intent.Rule, s.recipients, began
 	if s.requests = append(s.requests, i.request); len(s.requests) == 1 {
 		s.began, s.most = now, archive.MaxRecords
 		s.wake.Send()
@@ -248,7 +248,9 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
-		new := policy.Receipt{Target: r.target, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: r.began}
+		new := policy.Receipt{
+			Target: r.target, Rule: r.recorded.ID, PolicyUID: r.recorded.PolicyUID, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: r.began,
+		}
 		life := lifeOf(new.Archive, w.history.by[r.target.UID].records) + min(now.Sub(r.began), singleTimeout)
 		if old := w.receipts.add(&receipt{Receipt: new, recipients: r.recipients, life: life}); old != nil {
 			replaced = append(replaced, old)

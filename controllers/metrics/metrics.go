@@ -103,6 +103,11 @@ var (
 		Help: "Days with objects older than retain that the store refuses to delete.",
 	}, []string{"archive"})
 
+	ArchiveExpired = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sunset_archive_expired_seconds",
+		Help: "Age beyond retain of the oldest day with objects that Sunset still has to delete.",
+	}, []string{"archive"})
+
 	snapshotsCreated = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_volume_snapshots_created_total",
 		Help: "VolumeSnapshots that were created before the deletion of a PersistentVolumeClaim.",
@@ -120,7 +125,7 @@ var (
 var OfArchives = []interface {
 	prometheus.Collector
 	DeleteLabelValues(...string) bool
-}{ArchiveRecords, ArchiveBytes, ArchiveWaiting, ArchiveUnavailable, ArchiveDeletedObjects, ArchiveRefused}
+}{ArchiveRecords, ArchiveBytes, ArchiveWaiting, ArchiveUnavailable, ArchiveDeletedObjects, ArchiveRefused, ArchiveExpired}
 
 // Build exports the version of this program.
 var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)

@@ -42,7 +42,7 @@ func (a *archiveFake) Lookup(i policy.Intent, t policy.Target) (policy.Receipt, 
 	if ok && a.forge != nil {
 		return a.forge(r), true
 	}
-	return r, ok && r.Archive.Equal(i.Rule.Archive)
+	return r, ok && r.Covers(t, i.Rule)
 }
 
 func (a *archiveFake) Record(i policy.Intent, t policy.Target, c retention.Candidate) *retention.Outcome {
@@ -59,7 +59,7 @@ func (a *archiveFake) Record(i policy.Intent, t policy.Target, c retention.Candi
 	a.writing.Go(func() {
 		time.Sleep(a.takes)
 		a.mu.Lock()
-		a.records[t] = policy.Receipt{Target: t, Archive: i.Rule.Archive, Segment: "segments/1", At: time.Now()}
+		a.records[t] = policy.Receipt{Target: t, Rule: i.Rule.ID, PolicyUID: i.Rule.PolicyUID, Archive: i.Rule.Archive, Segment: "segments/1", At: time.Now()}
 		a.recorded = append(a.recorded, t)
 		a.mu.Unlock()
 		c.Ready()
@@ -192,6 +192,8 @@ func TestReceiptMustBeOfThisVersion(t *testing.T) {
 		"another version": func(r policy.Receipt) policy.Receipt { r.Target.ResourceVersion = "0"; return r },
 		"another object":  func(r policy.Receipt) policy.Receipt { r.Target.UID = "other"; return r },
 		"another archive": func(r policy.Receipt) policy.Receipt { r.Archive = &policy.Archive{To: "other"}; return r },
+		"another rule":    func(r policy.Receipt) policy.Receipt { r.Rule.Rule = "other"; return r },
+		"another policy":  func(r policy.Receipt) policy.Receipt { r.PolicyUID = "other"; return r },
 		"other settings": func(r policy.Receipt) policy.Receipt {
 			r.Archive = &policy.Archive{To: "history", Events: true}
 			return r

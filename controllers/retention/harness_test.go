@@ -395,7 +395,7 @@ func (w *harness) mustBeArchived(c policy.Clearance) {
 	if c.Permit().Rule().Archive == nil {
 		return
 	}
-	if b, ok := w.Archive.(*archiveFake); !ok || !b.holds(c.Target()) || !c.Receipt().Covers(c.Target(), c.Permit().Rule().Archive) {
+	if b, ok := w.Archive.(*archiveFake); !ok || !b.holds(c.Target()) || !c.Receipt().Covers(c.Target(), c.Permit().Rule()) {
 		w.t.Errorf("%v is deleted without its record", c.Target())
 	}
 }

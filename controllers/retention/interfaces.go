@@ -181,8 +181,8 @@ type Candidate interface {
 // Archive records targets in archives before they are deleted. Its methods are only called for rules that archive, do not block,
 // and may be called concurrently. Such rules also have a ledger: the target is recorded there first.
 type Archive interface {
-	// Lookup returns the receipt for a version of a target. It returns none that was made for other settings than i.Rule.Archive, for
-	// another RetentionArchive of the same name, or if the rule may not archive there now.
+	// Lookup returns the receipt for a version of a target. It returns none that was made for another rule, for other settings than
+	// i.Rule.Archive, for another RetentionArchive of the same name, or if the rule may not archive there now.
 	Lookup(i policy.Intent, t policy.Target) (policy.Receipt, bool)
 	// Record starts to record a target, and returns at once. Later, and never in the call itself, it calls c.Ready: when there is a
 	// receipt, or when the subject must be evaluated again. A second call for a target with the same settings changes

@@ -52,7 +52,7 @@ func FuzzReader(f *testing.F) {
 				}
 			}
 		}
-		if _, err := r.Verify(t.Context(), nil); err != nil {
+		if _, err := r.Verify(t.Context(), archive.Retention{}, noon, nil); err != nil {
 			t.Fatalf("verify: %v", err) // damage is in the result
 		}
 	})

@@ -143,7 +143,7 @@ func TestFinishVersion(t *testing.T) {
 	r := &archive.Reader{Bucket: store}
 	expect.Equal(t, "found", "c@7:deleted a@7:gone a@8: b@7:", find(t, r, archive.Query{}))
 	expect.Equal(t, "found on the day", "c@7:deleted a@7:gone a@8: b@7:", find(t, r, archive.Query{Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}))
-	v, err := r.Verify(t.Context(), nil)
+	v, err := r.Verify(t.Context(), archive.Retention{}, noon, nil)
 	expect.NoError(t, err)
 	expect.Equal(t, "verified", true, v.OK())
 }

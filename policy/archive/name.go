@@ -62,6 +62,9 @@ func dayIn(segment string) string {
 	return rest[:min(len(rest), len(dayLayout))]
 }
 
+// timeIn is the part of the name of a segment up to its time, to compare.
+func timeIn(segment string) string { return segment[:len(SegmentPrefix+dayLayout+timeLayout)] }
+
 // startOfDay is the start of the day in the name of any object with records. ok is false for names of another form.
 func startOfDay(text string) (start time.Time, ok bool) {
 	if parts := parquetNames.FindStringSubmatch(text); parts != nil {

@@ -17,8 +17,9 @@ type Retention struct {
 
 // Expiry is what may be deleted of one day.
 type Expiry struct {
-	Day   string   // as 2026/11/27/
-	Names []string // of objects, to delete in this order: Parquet files, segments, and the index last
+	Day   string    // as 2026/11/27/
+	Over  time.Time // when Retain was over
+	Names []string  // of objects, to delete in this order: Parquet files, segments, and the index last
 }
 
 // Hold is the prefix of the segments of the day. A caller adds it to Holds for some time if the store refuses to delete one of
@@ -42,7 +43,7 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 			if !ok || k.holds(start) {
 				continue
 			}
-			if k.Retain == 0 || start.AddDate(0, 0, 1).Add(k.Retain).After(now) {
+			if !k.isOver(start, now) { // nor is it for the days after it
 				break
 			}
 			if limit--; limit < 0 {
@@ -50,13 +51,21 @@ func (k Retention) Expired(list func(prefix string) iter.Seq2[Entry, error], now
 			}
 			i, found := slices.BinarySearchFunc(days, day, func(e Expiry, day string) int { return strings.Compare(e.Day, day) })
 			if !found {
-				days = slices.Insert(days, i, Expiry{Day: day})
+				days = slices.Insert(days, i, Expiry{Day: day, Over: k.end(start)})
 			}
 			days[i].Names = append(days[i].Names, e.Name)
 		}
 	}
 	return days, nil
 }
+
+// isOver reports whether Retain is over for a day.
+func (k Retention) isOver(start, now time.Time) bool {
+	return k.Retain != 0 && !k.end(start).After(now)
+}
+
+// end is when Retain ends for a day.
+func (k Retention) end(start time.Time) time.Time { return start.AddDate(0, 0, 1).Add(k.Retain) }
 
 // holds reports whether a hold may be one of an object of a day. Then everything of the day stays.
 func (k Retention) holds(start time.Time) bool {

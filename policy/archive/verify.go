@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Verification is what Verify found.
@@ -17,7 +18,8 @@ type Verification struct {
 	Records                int      // of the segments that could be read
 	Bytes                  int64    // of segments and index objects
 	Damaged                []error  // each names an object that cannot be read, or whose digest is wrong
-	Missing                []string // segments that the index names and the store does not have
+	Missing                []string // segments that the index names and the store does not have, although they have not expired
+	Expired                int      // segments that the index names and the store does not have any more
 	NotIndexed             []string // segments that no index object covers; searches read them
 	Unrelated              []string // objects below segments/ and index/ that are not part of an archive
 }
@@ -27,9 +29,11 @@ func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) =
 
 // Verify reads everything and verifies each digest. Without identities it verifies the digests of encrypted objects, and neither
 // their content nor whether segments are missing. The error is one of the store; what is damaged is in the result. progress may be
-// nil, and is called with the number of objects that were read, from one goroutine at a time. While the retention of the archive
-// deletes a day, its segments are Missing.
-func (r *Reader) Verify(ctx context.Context, progress func(objects int)) (Verification, error) {
+// nil, and is called with the number of objects that were read, from one goroutine at a time.
+//
+// The segments of a day are deleted before its index, so the index can name segments that have expired. keep says which days have. If it
+// has no Retain, a lifecycle rule of the store may delete segments by their age: those that are older than all others count as expired.
+func (r *Reader) Verify(ctx context.Context, keep Retention, now time.Time, progress func(objects int)) (Verification, error) {
 	v := &verifier{reader: r, progress: progress}
 	objects, err := v.list(ctx, IndexPrefix)
 	if err != nil {
@@ -53,7 +57,7 @@ func (r *Reader) Verify(ctx context.Context, progress func(objects int)) (Verifi
 		v.found.Records += n
 	}
 	if !v.encrypted {
-		v.compare(segments, parts)
+		v.compare(segments, parts, keep, now)
 	}
 	return v.found, nil
 }
@@ -122,7 +126,7 @@ func (v *verifier) note(err error) error {
 }
 
 // compare compares the segments of the bucket with those that the index names.
-func (v *verifier) compare(segments []string, indexed [][]string) {
+func (v *verifier) compare(segments []string, indexed [][]string, keep Retention, now time.Time) {
 	covered := map[string]bool{}
 	for _, name := range slices.Concat(indexed...) {
 		covered[name] = true
@@ -133,5 +137,16 @@ func (v *verifier) compare(segments []string, indexed [][]string) {
 		}
 		delete(covered, name)
 	}
-	v.found.Missing = slices.Sorted(maps.Keys(covered))
+	for _, name := range slices.Sorted(maps.Keys(covered)) {
+		start, _ := startOfDay(name)
+		expired := keep.isOver(start, now) && !keep.holds(start)
+		if keep.Retain == 0 {
+			expired = len(segments) > 0 && timeIn(name) < timeIn(segments[0])
+		}
+		if expired {
+			v.found.Expired++
+		} else {
+			v.found.Missing = append(v.found.Missing, name)
+		}
+	}
 }

@@ -5,6 +5,7 @@ package archive_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 
@@ -30,7 +31,7 @@ func TestVerify(t *testing.T) {
 
 	last := 0
 	r := &archive.Reader{Bucket: store, Identities: []age.Identity{key}}
-	v, err := r.Verify(t.Context(), func(objects int) {
+	v, err := r.Verify(t.Context(), archive.Retention{}, noon, func(objects int) {
 		expect.Equal(t, "progress", last+1, objects)
 		last = objects
 	})
@@ -45,14 +46,57 @@ func TestVerify(t *testing.T) {
 	if len(v.Damaged) != 1 || !errors.Is(v.Damaged[0], archive.ErrCorrupt) || v.OK() {
 		t.Errorf("damaged: %v", v.Damaged)
 	}
-	v, err = (&archive.Reader{Bucket: store}).Verify(t.Context(), nil)
+	v, err = (&archive.Reader{Bucket: store}).Verify(t.Context(), archive.Retention{}, noon, nil)
 	expect.NoError(t, err)
 	expect.Equal(t, "damaged without a key", 1, len(v.Damaged))
 	expect.Equal(t, "missing without a key", 0, len(v.Missing))
 }
 
 func TestVerifyOfNothing(t *testing.T) {
-	v, err := (&archive.Reader{Bucket: newBucket()}).Verify(t.Context(), nil)
+	v, err := (&archive.Reader{Bucket: newBucket()}).Verify(t.Context(), archive.Retention{}, noon, nil)
 	expect.NoError(t, err)
 	expect.Equal(t, "OK", true, v.OK())
+}
+
+// TestVerifyAfterRetain: a day of which only the index is left has expired, if the retention says so, or if no older segment is left. A
+// day in the middle is lost, and so is one with a hold.
+func TestVerifyAfterRetain(t *testing.T) {
+	tenDays := archive.Retention{Retain: 10 * day}
+	for name, test := range map[string]struct {
+		keep    archive.Retention
+		now     time.Time
+		lost    []int // days that have only an index
+		missing []int
+	}{
+		"retain is over":                        {tenDays, noon.Add(12 * day), []int{0, 1}, nil},
+		"retain is over for the first":          {tenDays, noon.Add(11 * day), []int{0, 1}, []int{1}},
+		"retain is not over":                    {tenDays, noon.Add(10 * day), []int{0}, []int{0}},
+		"retain is over, with a hold":           {archive.Retention{Retain: day, Holds: []string{"segments/2026/11/27/"}}, noon.Add(12 * day), []int{0, 1}, []int{0}},
+		"a lifecycle rule may have deleted it":  {archive.Retention{}, noon.Add(3 * day), []int{0, 1}, nil},
+		"a day in the middle":                   {archive.Retention{}, noon.Add(3 * day), []int{1}, []int{1}},
+		"an old day, and one in the middle":     {archive.Retention{}, noon.Add(3 * day), []int{0, 2}, []int{2}},
+		"all days, without retain":              {archive.Retention{}, noon.Add(100 * day), []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		"all days, and retain is over for most": {tenDays, noon.Add(13 * day), []int{0, 1, 2, 3}, []int{3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, names := newBucket(), []string{}
+			for n := range 4 {
+				at := noon.Add(time.Duration(n) * day)
+				w := newWriter(t, store)
+				names = append(names, w.write(at, "shop", []string{"a"}).Name)
+				w.flush(at)
+			}
+			for _, n := range test.lost {
+				delete(store.objects, names[n])
+			}
+			v, err := (&archive.Reader{Bucket: store}).Verify(t.Context(), test.keep, test.now, nil)
+			expect.NoError(t, err)
+			var missing []string
+			for _, n := range test.missing {
+				missing = append(missing, names[n])
+			}
+			expect.Equal(t, "missing", missing, v.Missing)
+			expect.Equal(t, "expired", len(test.lost)-len(test.missing), v.Expired)
+		})
+	}
 }

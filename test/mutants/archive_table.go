@@ -16,12 +16,27 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: a receipt of other settings permits the deletion": {
 		File: "policy/archive.go", Test: "./policy TestClear",
-		Old: " && r.Archive.Equal(a)\n",
-		New: " && a != nil\n",
+		Old: " && r.Archive.Equal(of.Archive) &&\n",
+		New: " &&\n",
+	},
+	"archive: a receipt of another rule permits the deletion": {
+		File: "policy/archive.go", Test: "./policy TestClear",
+		Old: "r.Rule == of.ID && ",
+		New: "",
+	},
+	"archive: a receipt of another policy of the name permits the deletion": {
+		File: "policy/archive.go", Test: "./policy TestClear",
+		Old: "r.Rule == of.ID && r.PolicyUID == of.PolicyUID",
+		New: "r.Rule == of.ID",
+	},
+	"archive: a receipt names the rule that is current when its segment is written": {
+		File: "controllers/archives/write.go", Test: "./controllers/archives TestReceiptOfAnotherPolicy",
+		Old: "Rule: r.recorded.ID, PolicyUID: r.recorded.PolicyUID,",
+		New: "Rule: r.intent.Rule.ID, PolicyUID: r.intent.Rule.PolicyUID,",
 	},
 	"archive: a rule that archives needs no receipt": {
 		File: "policy/archive.go", Test: "./controllers/retention TestReceiptMustBeOfThisVersion",
-		Old: "if w.Rule().Archive != nil && !r.Covers(t, w.Rule().Archive) {",
+		Old: "if w.Rule().Archive != nil && !r.Covers(t, w.Rule()) {",
 		New: "if w.Rule().Archive == nil && !w.Valid() {",
 	},
 	"archive: a clearance permits another version": {
@@ -47,7 +62,7 @@ var archiveTable = map[string]Mutant{
 	"archive: an unknown receipt is not looked up before the request": {
 		File: "controllers/retention/archive.go", Test: "./controllers/retention TestRecordThatIsLostDuringPreflight",
 		Old: "receipt, _ = f.reconciler.Archive.Lookup(i, f.target)",
-		New: "receipt = policy.Receipt{Target: f.target, Archive: i.Rule.Archive, Segment: \"s\"}",
+		New: "receipt = policy.Receipt{Target: f.target, Rule: i.Rule.ID, PolicyUID: i.Rule.PolicyUID, Archive: i.Rule.Archive, Segment: \"s\"}",
 	},
 	"archive: a deletion does not wait for its record": {
 		File: "controllers/retention/ledger.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
@@ -96,8 +111,23 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: refused days survive a change of the spec": {
 		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRefusedDaysOfAnotherSpec",
-		Old: "t.generation, t.listed, t.days, t.refused = s.object.Generation, time.Time{}, nil, nil",
-		New: "t.generation, t.listed, t.days = s.object.Generation, time.Time{}, nil",
+		Old: "*t = trimmer{worker: t.worker, generation: s.object.Generation}",
+		New: "*t = trimmer{worker: t.worker, generation: s.object.Generation, refused: t.refused}",
+	},
+	"archive: retain deletes only the objects of one listing an hour": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRetainKeepsUp",
+		Old: "t.more = n == trimMost",
+		New: "t.more = n > trimMost",
+	},
+	"archive: an archive with the url of an older one is used": {
+		File: "controllers/archives/reading.go", Test: "./controllers/archives TestArchivesThatShareAURL",
+		Old: "younger.invalid = cmp.Or(younger.invalid, younger.shared)",
+		New: "younger.invalid = cmp.Or(younger.invalid, nil)",
+	},
+	"archive: retain applies to the records of another archive with the url": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestArchivesThatShareAURL",
+		Old: "t.invalid == nil && t.shared == nil &&",
+		New: "t.invalid == nil &&",
 	},
 	"archive: a malformed recipient is valid": {
 		File: "policy/archive/settings/settings.go", Test: "./policy/archive/settings TestLoad",

@@ -28,7 +28,7 @@ func newArchive(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 		},
 	}
 	c.AddCommand(newArchiveLs(streams, now), newArchiveGet(streams, now), newArchiveLogs(streams, now), newArchiveDiff(streams, now),
-		newArchiveVerify(streams), newArchiveRestore(streams, now), newArchiveCompact(streams, now))
+		newArchiveVerify(streams, now), newArchiveRestore(streams, now), newArchiveCompact(streams, now))
 	return c
 }
 

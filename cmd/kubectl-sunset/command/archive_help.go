@@ -76,8 +76,9 @@ const archiveDiffExamples = `  # How does the ConfigMap differ from the one that
   kubectl sunset archive diff configmap/settings -n team-a`
 
 const archiveVerifyHelp = `Read the whole archive and check it: that every object has the digest in its name, that every record can be decoded, and
-that no segment is missing that the index names. Without --identity, the command checks only the digests of an encrypted
-archive.` + archiveExitCodes
+that no segment is missing that the index names. Segments of days older than spec.retain count as expired; with --url, or
+without spec.retain, those that are older than all others do. Without --identity, the command checks only the digests of an
+encrypted archive.` + archiveExitCodes
 
 const archiveVerifyExamples = `  # Is the archive intact?
   kubectl sunset archive verify`

@@ -22,6 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	records "github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/archive/settings"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -37,9 +38,10 @@ type archiveSource struct {
 // openArchive is an archive that can be read.
 type openArchive struct {
 	*records.Reader
-	Name    string           // of the RetentionArchive, or the URL without its parameters
-	cluster *cluster.Cluster // nil with a URL
-	entries []archive.Entry  // that the arguments and flags select
+	Name      string            // of the RetentionArchive, or the URL without its parameters
+	retention records.Retention // of the RetentionArchive; zero with a URL
+	cluster   *cluster.Cluster  // nil with a URL
+	entries   []archive.Entry   // that the arguments and flags select
 }
 
 // addSource adds the flags of the archive and of the connection, and lets the command run with the archive. The command must have its
@@ -111,7 +113,8 @@ func (s *archiveSource) find(ctx context.Context, o *openArchive) (url string, c
 	if err != nil {
 		return "", nil, fmt.Errorf("%w; to read an archive without the cluster, use --url", err)
 	}
-	o.Name = found.Name
+	read, _ := settings.Load(found.Spec) // zero if it is not valid
+	o.Name, o.retention = found.Name, records.Retention{Retain: read.Retain, Holds: found.Spec.LegalHolds}
 	if secret := found.Spec.Credentials; secret != nil {
 		credentials, err = o.cluster.SecretData(ctx, secret.Namespace, secret.Name)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {

@@ -164,6 +164,19 @@ func TestArchiveVerify(t *testing.T) {
 	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "1 segment not in the index")
 }
 
+// TestArchiveVerifyKnowsRetain: a segment that is older than spec.retain is not missing.
+func TestArchiveVerifyKnowsRetain(t *testing.T) {
+	url := newArchived(t)
+	expect.NoError(t, os.RemoveAll(filepath.Join(strings.TrimPrefix(url, "file://"), "segments")))
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitFindings, "missing: ", "0 damaged, 1 missing")
+	s := newArchiveServer(t, url)
+	for retain, want := range map[string]string{"1d": "1 segment expired", "99999d": "1 missing"} {
+		s.list("/apis/sunset-k8s.io/v1alpha1/retentionarchives", "sunset-k8s.io/v1alpha1", "RetentionArchive",
+			[]string{fmt.Sprintf(`{"metadata":{"name":"history"},"spec":{"url":%q,"retain":%q}}`, url, retain)})
+		wants(t, s.run(t, "", "archive", "verify"), map[bool]int{true: command.ExitOK, false: command.ExitFindings}[retain == "1d"], want)
+	}
+}
+
 // damage changes a byte of the segment.
 func damage(t *testing.T, url string) {
 	t.Helper()

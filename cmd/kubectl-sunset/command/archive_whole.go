@@ -19,7 +19,7 @@ import (
 	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
-func newArchiveVerify(streams genericiooptions.IOStreams) *cobra.Command {
+func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	s := &archiveSource{streams: streams}
 	return s.addSource(&cobra.Command{
 		Use:     "verify",
@@ -29,7 +29,7 @@ func newArchiveVerify(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, from *openArchive, _ []string) error {
 		progress := terminal.StartProgress(streams.ErrOut, "objects of the archive verified")
-		found, err := from.Verify(ctx, progress.Set)
+		found, err := from.Verify(ctx, from.retention, now, progress.Set)
 		progress.Stop()
 		if err != nil {
 			return err
@@ -50,6 +50,9 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 	}
 	for _, segment := range v.Missing {
 		fmt.Fprintf(w, "%s segment %q: the index has its records, but the store does not have it; restore it from a copy of the bucket\n", style.Bad("missing:"), segment)
+	}
+	if v.Expired > 0 {
+		fmt.Fprintf(w, "%s expired and no longer in the store; the index still has their records\n", preview.Count(v.Expired, "segment"))
 	}
 	if n := len(v.NotIndexed); n > 0 {
 		fmt.Fprintf(w, "%s not in the index, as after a crash; searches read them whole\n", preview.Count(n, "segment"))

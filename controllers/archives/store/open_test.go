@@ -132,7 +132,7 @@ func TestFiles(t *testing.T) {
 		n++
 	}
 	expect.Equal(t, "records", 1, n)
-	v, err := r.Verify(t.Context(), nil)
+	v, err := r.Verify(t.Context(), archive.Retention{}, time.Now(), nil)
 	expect.NoError(t, err)
 	expect.Equal(t, "OK", true, v.OK() && len(v.Unrelated) == 0)
 	expect.Equal(t, "files", 2, countFiles(t, dir))

@@ -195,8 +195,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "r != nil {",
 	}, {
 		File: "policy/archive.go",
-		Old:  "r.Target.Is(t) && r.Archive.Equal(a)",
-		New:  "r.Target.UID == t.UID && r.Archive.Equal(a)",
+		Old:  "r.Target.Is(t) && r.Archive.Equal(of.Archive)",
+		New:  "r.Target.UID == t.UID && r.Archive.Equal(of.Archive)",
 	}},
 	// A segment counts as written when the store says so: it is not read back.
 	"record-not-read-back": {{

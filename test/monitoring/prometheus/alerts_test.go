@@ -153,6 +153,8 @@ var tries = map[string]map[string]try{
 		"Sunset retries and is refused again": {`sunset_archive_refused_days{archive="a"} 3x89 0x4 3x100`, 2 * time.Hour, []string{`{archive="a"}`}},
 		"the store refused for half an hour":  {`sunset_archive_refused_days{archive="a"} 0x89 3x29 0x100`, 2*time.Hour + 5*time.Minute, nil},
 		"the store deletes what is old":       {`sunset_archive_refused_days{archive="a"} 0x2000` + "\n" + `sunset_archive_deleted_objects_total{archive="a"} 0+5x2000`, 2 * time.Hour, nil},
+		"Sunset does not keep up":             {`sunset_archive_refused_days{archive="a"} 0x2000` + "\n" + `sunset_archive_expired_seconds{archive="a"} 200000+60x2000`, 2 * time.Hour, []string{`{archive="a"}`}},
+		"a day takes most of a day":           {`sunset_archive_expired_seconds{archive="a"} 0+60x1300 0x700`, 21 * time.Hour, nil},
 	},
 	"SunsetDigestNotAccepted": {
 		"for half an hour": {`sunset_digest_failing{digest="d"} 1x2000`, time.Hour, []string{`{digest="d"}`}},

@@ -62,6 +62,47 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
 }
 
+// TestArchiveRestoreRepeated: after a failure, the same command restores the rest, with references to what it restored before. An object
+// that another client created is no owner.
+func TestArchiveRestoreRepeated(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"u2"}]}}`},
+	}))
+	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/dev/secrets": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/owner restored\n", "Secret/dev/owned not restored: ", "1 object restored, 1 not")
+	s.proxied = nil
+	created := s.object(t, owner)
+	for change, isSame := range map[string]bool{
+		"": true, "sunset-k8s.io/restored-uid": false, "sunset-k8s.io/restored-from": false, "deletionTimestamp": false,
+	} {
+		live := created.DeepCopy()
+		live.SetUID("u-new")
+		if annotations := live.GetAnnotations(); annotations[change] != "" {
+			annotations[change] += "x"
+			live.SetAnnotations(annotations)
+		}
+		if change == "deletionTimestamp" {
+			live.Object["metadata"].(map[string]any)[change] = "2026-03-01T00:00:00Z"
+		}
+		text, err := live.MarshalJSON()
+		expect.NoError(t, err)
+		s.store(owner, string(text))
+		got := s.run(t, "", "archive", "restore", "-A")
+		if !isSame {
+			wants(t, got, command.ExitFindings, "Job.batch/dev/owner not restored: an object of this name exists", "Secret/dev/owned not restored: its owner Job owner was not created")
+			continue
+		}
+		wants(t, got, command.ExitOK, "Job.batch/dev/owner was restored before\n", "Secret/dev/owned would be restored\n", "1 object would be restored, 1 before (dry run)")
+		wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored\n", "1 object restored, 1 before")
+		const owned = "/api/v1/namespaces/dev/secrets/owned"
+		expect.Equal(t, "UID of the owner", "u-new", s.object(t, owned).GetOwnerReferences()[0].UID)
+		delete(s.pages, owned)
+	}
+}
+
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
 // API server cannot check the objects yet.
 func TestArchiveRestoreDefinition(t *testing.T) {

@@ -76,6 +76,9 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		uid, err := r.create(ctx, c, s)
+		if apierrors.IsAlreadyExists(err) {
+			uid, err = r.existing(ctx, c, s)
+		}
 		if err != nil && ctx.Err() != nil {
 			err = errInterrupted
 		}
@@ -109,8 +112,6 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 		answer.Object, err = c.Create(ctx, kind, object.Object, false)
 	}
 	switch {
-	case apierrors.IsAlreadyExists(err):
-		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
 	case !r.yes && apierrors.IsNotFound(err) && r.namespaces[object.GetNamespace()],
 		!r.yes && isUnserved(err) && r.definitions[object.GroupVersionKind().GroupKind()]:
 		return s.Archived.GetUID(), nil // the API server can check it only when the namespace and the kind exist
@@ -126,6 +127,19 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 		}
 	}
 	return answer.GetUID(), nil
+}
+
+// existing returns the UID of an object that exists, if an earlier restore of the same record created it: its dependents can then refer
+// to it. Its labels, spec and status stay as they are.
+func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	live, err := c.Live(context.WithoutCancel(ctx), s.Name)
+	if err != nil {
+		return "", fmt.Errorf("an object of this name exists, and it is not known whether it was restored before: %w", err)
+	}
+	if !s.SetRestored(live) {
+		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	}
+	return live.GetUID(), nil
 }
 
 // check has the API server check an object. If the CustomResourceDefinition of its kind was created before, it waits until the API
@@ -163,7 +177,7 @@ func (r *restorer) print(steps []*restore.Step) error {
 	}
 	isWhole := true
 	for _, s := range steps {
-		isWhole = isWhole && s.Object != nil
+		isWhole = isWhole && s.Why == ""
 		if !r.diff || s.Object == nil {
 			continue
 		}

@@ -46,6 +46,7 @@ type Step struct {
 	Object *unstructured.Unstructured // to create; nil if the object is not restored
 	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
 	Why    string                     // why the object is not restored; empty if it is
+	Before bool                       // an earlier restore of the same record created it; Object is nil then
 	Notes  []string                   // what differs from the archived object, and what else the user must know
 
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
@@ -199,6 +200,17 @@ func (s *Step) source() string {
 // Refuse says that an object is not restored after all.
 func (s *Step) Refuse(why string) { s.Object, s.Status, s.Why = nil, nil, why }
 
+// SetRestored reports whether a live object was restored from this record before. If so, the step has nothing to create.
+func (s *Step) SetRestored(live *unstructured.Unstructured) bool {
+	origin := live.GetAnnotations()
+	s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From && origin[v1alpha1.RestoredUIDAnnotation] == string(s.Archived.GetUID()) &&
+		live.GetUID() != "" && live.GetDeletionTimestamp() == nil
+	if s.Before {
+		s.Object, s.Status = nil, nil
+	}
+	return s.Before
+}
+
 // Write writes a paragraph about each object in the order of the steps, and the numbers. Without created, the steps are a plan.
 func Write(w io.Writer, steps []*Step, created bool) error {
 	style := text.StyleOf(w)
@@ -207,8 +219,13 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 		verb = "restored"
 	}
 	var b strings.Builder
-	n := 0
+	n, before := 0, 0
 	for _, s := range steps {
+		if s.Before {
+			before++
+			fmt.Fprintf(&b, "%s %s\n", text.Escape(s.Name.String()), style.Good("was restored before"))
+			continue
+		}
 		if s.Object == nil {
 			fmt.Fprintf(&b, "%s %s: %s\n", text.Escape(s.Name.String()), style.Warning("not restored"), text.Escape(s.Why))
 			continue
@@ -220,7 +237,10 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 		}
 	}
 	fmt.Fprintf(&b, "\n%s %s", preview.Count(n, "object"), verb)
-	if refused := len(steps) - n; refused > 0 {
+	if before > 0 {
+		fmt.Fprintf(&b, ", %d before", before)
+	}
+	if refused := len(steps) - n - before; refused > 0 {
 		fmt.Fprintf(&b, ", %d not", refused)
 	}
 	switch {

@@ -119,23 +119,40 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
 // archive is its name. A restored object needs none of redact.Copies, so it does not lack them.
 func (c Content) ToRestore(archive string) ([]restore.Record, error) {
-	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt}
-	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
-	var err error
-	if r.Archived, err = c.Manifest(); err != nil || c.Dependent != "" {
-		return []restore.Record{r}, err
+	if _, err := c.Manifest(); err != nil {
+		return nil, err
 	}
-	all := []restore.Record{r}
-	all[0].Outcome = c.Record.Outcome
-	for _, document := range c.Record.Dependents {
+	all, err := c.objects(archive)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Dependent != "":
+		one := all[c.Position+1]
+		one.Others = slices.Delete(all, c.Position+1, c.Position+2)
+		return []restore.Record{one}, nil
+	}
+	restorable := all[:1]
+	for _, r := range all[1:] {
+		if restore.IsViewOnly(r.Archived) {
+			all[0].Others = append(all[0].Others, r)
+		} else {
+			restorable = append(restorable, r)
+		}
+	}
+	all[0].Left = len(all[0].Others)
+	return restorable, nil
+}
+
+// objects returns the object of the record, and its dependents.
+func (c Content) objects(archive string) (all []restore.Record, err error) {
+	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt, Outcome: c.Record.Outcome}
+	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
+	for _, document := range slices.Concat([]json.RawMessage{c.Record.Object}, c.Record.Dependents) {
 		if r.Archived, err = c.decode(document); err != nil {
 			return nil, err
 		}
-		if restore.IsViewOnly(r.Archived) {
-			all[0].Left++
-		} else {
-			all = append(all, r)
-		}
+		all = append(all, r)
+		r.Outcome = "" // it is that of the object
 	}
 	return all, nil
 }

@@ -53,12 +53,15 @@ func TestToRestore(t *testing.T) {
 		c.Entry = c.OfDependent(position)
 		return c.ToRestore("history")
 	}
+	expect.Equal(t, "Pods", 2, len(all[0].Others))
 	for position, name := range map[int]string{2: "Pod/q", 1: "ConfigMap/c"} {
 		one, err := ofDependent(position)
 		expect.NoError(t, err)
 		if len(one) != 1 || one[0].Archived.GetKind()+"/"+one[0].Archived.GetName() != name {
 			t.Errorf("%s: %v", name, one)
 		}
+		expect.Equal(t, "others", 3, len(one[0].Others))
+		expect.Equal(t, "outcome of the owner", "Failed", one[0].Others[0].Outcome)
 	}
 	if _, err := ofDependent(3); err == nil {
 		t.Error("a dependent that the record does not have")

@@ -28,6 +28,7 @@ type Record struct {
 	Left       int                        // number of dependents that only the record has, since they are never restored
 	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
+	Others     []Record // further objects of the same record of the archive, which are not to be restored: owners may be among them
 }
 
 // Options says how to restore.
@@ -59,12 +60,18 @@ type Live func(name audit.Object) types.UID
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions, other
 // cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}}
 	steps := sorted(records)
 	for _, s := range steps {
 		if s.Why = p.refuse(s); s.Why == "" {
 			p.byUID[s.Archived.GetUID()] = s
+		} else {
+			p.refused[s.Archived.GetUID()] = s
 		}
+	}
+	p.addOthers(records)
+	for _, s := range steps {
+		p.settle(s)
 	}
 	for _, s := range steps {
 		if s.Why == "" {
@@ -101,7 +108,10 @@ type planner struct {
 	live    Live
 	options Options
 	seen    map[string]bool     // names, without versions
-	byUID   map[types.UID]*Step // that are restored, by their former UIDs
+	byUID   map[types.UID]*Step // that nothing but their owners can refuse, by their former UIDs
+	refused map[types.UID]*Step // the same of others
+	others  map[types.UID]*Step // that are not to be restored
+	settled map[*Step]bool
 }
 
 // refuse returns why an object cannot be restored; empty if it can.
@@ -115,6 +125,15 @@ func (p *planner) refuse(s *Step) string {
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
+	}
+	return p.refuseOver(s)
+}
+
+// refuseOver returns why an object would run again, or report the past; empty if it would not.
+func (p *planner) refuseOver(s *Step) string {
+	switch {
+	case IsViewOnly(s.Archived):
+		return viewOnly[s.Name.GroupKind()]
 	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && s.finishedBy() != "":
 		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", s.finishedBy())
 	}

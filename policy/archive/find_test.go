@@ -265,6 +265,21 @@ func TestEach(t *testing.T) {
 		t.Errorf("a record of nothing: %v, %v", f.Name, err)
 	}
 
+	for field, change := range map[string]func(*archive.Meta){
+		"group":            func(m *archive.Meta) { m.APIVersion = "other/v1" },
+		"kind":             func(m *archive.Meta) { m.Kind = "Pod" },
+		"namespace":        func(m *archive.Meta) { m.Namespace = "other" },
+		"name":             func(m *archive.Meta) { m.Name = "other" },
+		"UID":              func(m *archive.Meta) { m.UID = "other" },
+		"resource version": func(m *archive.Meta) { m.ResourceVersion = "other" },
+		"dependents":       func(m *archive.Meta) { m.Dependents = []string{"Pod/p"} },
+	} {
+		m := one.Meta[0]
+		change(&m)
+		if _, err := get(t, r, m); !errors.Is(err, archive.ErrCorrupt) {
+			t.Errorf("metadata with another %s: %v", field, err)
+		}
+	}
 	wrong := one.Meta[0]
 	wrong.Line = 1
 	if _, err := get(t, r, wrong); !errors.Is(err, archive.ErrCorrupt) {

@@ -99,8 +99,8 @@ func (r *Reader) pick(ctx context.Context, segment string, metas []Meta) (found 
 		}
 		for len(found) < len(metas) && metas[len(found)].Line == f.Line {
 			m := metas[len(found)]
-			if m.UID != f.UID || m.ResourceVersion != f.ResourceVersion {
-				return nil, corrupt(segment, fmt.Errorf("line %d is %s with UID %s, and its metadata names UID %s", m.Line, f.Object, f.UID, m.UID))
+			if !same(m.Object, f.Object) || !slices.Equal(m.Dependents, f.Dependents) {
+				return nil, corrupt(segment, fmt.Errorf("line %d is %s with UID %s, and its metadata is of %s with UID %s or names other dependents", m.Line, f.Object, f.UID, m.Object, m.UID))
 			}
 			found = append(found, Found{m, f.Record})
 		}

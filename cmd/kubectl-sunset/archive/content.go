@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
@@ -117,12 +118,14 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 }
 
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
-// archive is its name. A restored object needs none of redact.Copies, so it does not lack them.
-func (c Content) ToRestore(archive string) ([]restore.Record, error) {
+// archive is its name. Dependents are foreign if the object of the record does not own them or, with a namespace, if they are outside of
+// it: who can write to the bucket could add them to a record. A restored object needs none of redact.Copies, so it does not lack them.
+func (c Content) ToRestore(archive string, namespace *string) ([]restore.Record, error) {
 	if _, err := c.Manifest(); err != nil {
 		return nil, err
 	}
 	all, err := c.objects(archive)
+	c.setForeign(all, namespace)
 	switch {
 	case err != nil:
 		return nil, err
@@ -155,4 +158,42 @@ func (c Content) objects(archive string) (all []restore.Record, err error) {
 		r.Outcome = "" // it is that of the object
 	}
 	return all, nil
+}
+
+// setForeign sets Foreign of the dependents.
+func (c Content) setForeign(all []restore.Record, namespace *string) {
+	owned := ownedByFirst(all)
+	for i := range all {
+		switch o := all[i].Archived; {
+		case i == 0:
+		case !owned[o]:
+			all[i].Foreign = fmt.Sprintf("it is in the record of %s, which did not own it; Sunset does not write such a record: find out who can write to the bucket", c.Object)
+		case namespace != nil && o.GetNamespace() != *namespace:
+			all[i].Foreign = fmt.Sprintf("it is not in namespace %s; to restore it with its owner, use -A", *namespace)
+		}
+	}
+}
+
+// ownedByFirst returns the objects that the first one owns, perhaps through others of them. As for garbage collection, an owner with a
+// namespace has dependents only there.
+func ownedByFirst(all []restore.Record) map[*unstructured.Unstructured]bool {
+	found, by := map[*unstructured.Unstructured]bool{}, map[types.UID][]*unstructured.Unstructured{}
+	for _, r := range all {
+		for _, owner := range r.Archived.GetOwnerReferences() {
+			by[owner.UID] = append(by[owner.UID], r.Archived)
+		}
+	}
+	var add func(*unstructured.Unstructured)
+	add = func(owner *unstructured.Unstructured) {
+		found[owner] = true
+		for _, o := range by[owner.GetUID()] {
+			if !found[o] && (owner.GetNamespace() == "" || owner.GetNamespace() == o.GetNamespace()) {
+				add(o)
+			}
+		}
+	}
+	if len(all) > 0 {
+		add(all[0].Archived)
+	}
+	return found
 }

@@ -60,9 +60,10 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	if err != nil {
 		return err
 	}
+	r.warnPlain(from.entries)
 	var records []restore.Record
 	if err := r.read(ctx, from, func(c archive.Content) error {
-		found, err := c.ToRestore(from.Name)
+		found, err := c.ToRestore(from.Name, r.selection.Namespace)
 		records = append(records, found...)
 		return err
 	}); err != nil {
@@ -86,4 +87,18 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 		return err
 	}
 	return r.restore(ctx, c, steps)
+}
+
+// warnPlain warns about records that are not encrypted, although the user decrypts the archive.
+func (r *archiveRestore) warnPlain(entries []archive.Entry) {
+	n := 0
+	for _, e := range entries {
+		if !e.IsEncrypted() {
+			n++
+		}
+	}
+	if r.identity != "" && n > 0 {
+		notes{r.streams.ErrOut}.note("records that are not encrypted: %d of %d. They are older than the encryption of the archive, or another client wrote them. Check these objects before you use --yes",
+			n, len(entries))
+	}
 }

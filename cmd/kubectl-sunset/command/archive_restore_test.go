@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -101,6 +102,35 @@ func TestArchiveRestoreRepeated(t *testing.T) {
 		expect.Equal(t, "UID of the owner", "u-new", s.object(t, owned).GetOwnerReferences()[0].UID)
 		delete(s.pages, owned)
 	}
+}
+
+// TestArchiveRestoreForeign: a record cannot bring objects along that its object did not own, and no dependent of another namespace than -n.
+func TestArchiveRestoreForeign(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`,
+			dependent: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"evil","namespace":"prod","uid":"u3","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"report","uid":"u2"}]}}`},
+	}))
+	for _, object := range []string{"job/report", "secret/evil"} {
+		wants(t, s.run(t, "", "archive", "restore", object, "-n", "dev", "--yes"), command.ExitFindings,
+			"Secret/prod/evil not restored: it is in the record of Job.batch/dev/report, which did not own it")
+	}
+	for _, path := range s.created {
+		if strings.Contains(path, "evil") {
+			t.Errorf("created %s", path)
+		}
+	}
+}
+
+// TestArchiveRestorePlain: the command warns about records that are not encrypted if the user decrypts the archive.
+func TestArchiveRestorePlain(t *testing.T) {
+	key, err := age.GenerateX25519Identity()
+	expect.NoError(t, err)
+	file := write(t, t.TempDir(), "key.txt", key.String()+"\n")
+	const warning = "note: records that are not encrypted: 1 of 1"
+	wants(t, newArchiveServer(t, newArchived(t)).run(t, "", "archive", "restore", "job/report", "--identity", file), command.ExitOK, warning)
+	got := newArchiveServer(t, newArchived(t, key.Recipient())).run(t, "", "archive", "restore", "job/report", "--identity", file)
+	wants(t, got, command.ExitOK, "would be restored")
+	expect.Equal(t, "notes", "", got.err)
 }
 
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the

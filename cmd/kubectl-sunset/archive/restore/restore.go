@@ -28,6 +28,7 @@ type Record struct {
 	Left       int                        // number of dependents that only the record has, since they are never restored
 	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
+	Foreign    string   // why the object is not one that the record can have, or that the user has selected; empty if it is
 	Others     []Record // further objects of the same record of the archive, which are not to be restored: owners may be among them
 }
 
@@ -117,10 +118,12 @@ type planner struct {
 // refuse returns why an object cannot be restored; empty if it can.
 func (p *planner) refuse(s *Step) string {
 	hasNewer := p.seen[s.Name.String()]
-	p.seen[s.Name.String()] = true
+	p.seen[s.Name.String()] = hasNewer || s.Foreign == ""
 	switch {
 	case IsViewOnly(s.Archived):
 		return viewOnly[s.Name.GroupKind()]
+	case s.Foreign != "":
+		return s.Foreign
 	case hasNewer:
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:

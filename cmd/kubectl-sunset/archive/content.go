@@ -29,7 +29,7 @@ type Content struct {
 	Record archive.Record
 }
 
-// Read reads the records of entries, in the order of the bucket, and each segment once. After an error it ends.
+// Read reads the records of entries, in the order of the bucket, and each segment once. It leaves out what r skips. After an error it ends.
 func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Content) error) error {
 	entries = slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { // as Each
 		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))
@@ -40,6 +40,9 @@ func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Co
 	}
 	next := 0
 	for found, err := range r.Each(ctx, metas) {
+		for err == nil && (entries[next].Segment != found.Segment || entries[next].Line != found.Line) { // it skips what it cannot read
+			next++
+		}
 		if err == nil {
 			err = yield(Content{entries[next], found.Record})
 		}

@@ -175,6 +175,50 @@ func damage(t *testing.T, url string) {
 	expect.NoError(t, os.WriteFile(found[0], data, 0o600))
 }
 
+// TestArchiveUnread: damaged and foreign objects are named, the command goes on without them, and its exit code is 1.
+func TestArchiveUnread(t *testing.T) {
+	url := newArchived(t)
+	dir := strings.TrimPrefix(url, "file://")
+	key, err := age.GenerateX25519Identity()
+	expect.NoError(t, err)
+	intact, err := filepath.Glob(dir + "/segments/*/*/*/*")
+	expect.NoError(t, err)
+	other := strings.TrimPrefix(newArchived(t, key.Recipient()), "file://")
+	const incomplete = "was not read completely: 2 segments, whose records are missing here, and 2 index objects, whose results are missing"
+	for _, folder := range []string{"segments", "index"} {
+		for _, from := range []string{other, strings.TrimPrefix(newArchived(t), "file://")} {
+			found, err := filepath.Glob(from + "/" + folder + "/*/*/*/*")
+			expect.NoError(t, err)
+			data, err := os.ReadFile(found[0])
+			expect.NoError(t, err)
+			name := strings.Replace(strings.TrimPrefix(found[0], from), "T", "T1", 1) // as if written later
+			name = strings.Replace(name, "T110", "T11", 1)
+			if from != other {
+				data = append(data, 0)
+			}
+			expect.NoError(t, os.WriteFile(dir+name, data, 0o600))
+		}
+	}
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "name"), command.ExitFindings, "job.batch/report\n", "warning: object \"segments/", "not what was written",
+		"encrypted for other recipients", incomplete)
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--cel", `object.kind == "Job"`, "-o", "name"), command.ExitFindings, "job.batch/report\n", incomplete)
+	wants(t, run(t, "", "archive", "get", "job/report", "--url", url), command.ExitFindings, "name: report\n", incomplete)
+	wants(t, run(t, "", "archive", "logs", "job/report", "-c", "main", "--url", url), command.ExitFindings, "one\ntwo\n", incomplete)
+	wants(t, run(t, "", "who", "job/report", "-n", "dev", "--url", url), command.ExitFindings, "Sunset", incomplete)
+	s := newArchiveServer(t, url)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report restored\n", "Job.batch/dev/mail restored\n", incomplete)
+	s.list("/apis/events.k8s.io/v1/namespaces/dev/events", "events.k8s.io/v1", "Event", nil)
+	s.store("/apis/sunset-k8s.io/v1alpha1/retentionarchives/history", fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionArchive","metadata":{"name":"history"},"spec":{"url":%q}}`, url))
+	wants(t, s.run(t, "", "who", "job/report", "-n", "dev"), command.ExitFindings, "Sunset", incomplete)
+
+	for i := range 12 {
+		write(t, filepath.Join(dir, "segments/2026/02/27"), fmt.Sprintf("20260227T10%02d00Z-%064d.jsonl.zst", i, 0), "x")
+	}
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "name"), command.ExitFindings, "warning: 6 more\n", "14 segments, whose records")
+	expect.NoError(t, os.WriteFile(intact[0], []byte("x"), 0o600))
+	wants(t, run(t, "", "archive", "get", "job/report", "--url", url), command.ExitFindings, "15 segments, whose records are missing here")
+}
+
 func TestArchiveEncrypted(t *testing.T) {
 	key, err := age.GenerateX25519Identity()
 	expect.NoError(t, err)

@@ -21,9 +21,10 @@ import (
 // whoCommand is the command who.
 type whoCommand struct {
 	archiveSource
-	files    []string
-	output   outputFlags
-	progress *terminal.Progress
+	files     []string
+	output    outputFlags
+	progress  *terminal.Progress
+	isPartial bool // an archive was not read completely
 }
 
 func newWho(streams genericiooptions.IOStreams) *cobra.Command {
@@ -62,6 +63,9 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 	}
 	if len(report.Deletions) == 0 {
 		fmt.Fprint(w.streams.ErrOut, w.hint())
+		return errFindings
+	}
+	if w.isPartial {
 		return errFindings
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -131,6 +132,33 @@ func TestArchiveRestorePlain(t *testing.T) {
 	got := newArchiveServer(t, newArchived(t, key.Recipient())).run(t, "", "archive", "restore", "job/report", "--identity", file)
 	wants(t, got, command.ExitOK, "would be restored")
 	expect.Equal(t, "notes", "", got.err)
+}
+
+// TestArchiveRestoreResults: a selection restores only what Sunset deleted; the user can name the other objects.
+func TestArchiveRestoreResults(t *testing.T) {
+	var objects []archivedObject
+	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Absent, none, archive.Unknown} {
+		objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"dev","uid":"u%d","resourceVersion":"5"},"spec":{}}`, result, i)})
+	}
+	s := newArchiveServer(t, newArchivedOf(t, objects))
+	const note = "3 records left out, since it is not known that Sunset deleted the object (1 absent, 1 none, 1 unknown). To list: kubectl sunset archive ls; to restore one, name it"
+	for args, want := range map[string]string{
+		"-A --policy batch --since 3d": "deleted gone", "jobs": "deleted gone", "-n dev": "deleted gone", `--cel record.name!="gone"`: "deleted",
+		"job absent none": "absent none", "job/unknown jobs/gone": "gone unknown", "--uid u2": "absent",
+	} {
+		got := s.run(t, "", "archive", append([]string{"restore"}, strings.Fields(args)...)...)
+		var names []string
+		for line := range strings.Lines(got.out) {
+			if name, ok := strings.CutSuffix(line, " would be restored\n"); ok && strings.Contains(name, "/") {
+				names = append(names, strings.TrimPrefix(name, "Job.batch/dev/"))
+			}
+		}
+		expect.Equal(t, args, want, strings.Join(names, " "))
+		expect.Equal(t, "note of "+args, strings.HasPrefix(want, "deleted"), strings.Contains(got.out, note))
+		expect.Equal(t, "exit code of "+args, command.ExitOK, got.code)
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--cel", `record.result == "absent"`), command.ExitFindings, "1 record left out")
 }
 
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the

@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"time"
 
 	"filippo.io/age"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -28,18 +29,24 @@ import (
 // archivedAt is when the records of the tests were archived.
 var archivedAt = now.Add(-50 * time.Hour)
 
-type archivedObject struct{ object, policy, outcome, dependent, log string }
+type archivedObject struct {
+	object, policy, outcome, dependent, log string
+	result                                  archive.Result // empty: deleted
+}
 
 // archived are the objects of the archive of the tests.
 var archived = []archivedObject{
 	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u1","resourceVersion":"5","labels":{"team":"a"},
 		"creationTimestamp":"2026-02-20T00:00:00Z"},"spec":{"parallelism":2,"selector":{"matchLabels":{"controller-uid":"u1"}}},"status":{"failed":1}}`,
-		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n"},
-	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", ""},
-	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", ""},
-	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", ""},
-	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", ""},
+		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n", archive.Deleted},
+	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", "", archive.Gone},
+	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", "", archive.Deleted},
+	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", "", archive.Deleted},
+	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", "", archive.Kept},
 }
+
+// none stands for no result.
+const none archive.Result = "none"
 
 // newArchived writes an archive into a directory, and returns its URL.
 func newArchived(t *testing.T, recipients ...age.Recipient) string {
@@ -72,8 +79,10 @@ func newArchivedOf(t *testing.T, objects []archivedObject, recipients ...age.Rec
 	expect.NoError(t, err)
 	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
 	index.Add(segment)
-	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept}[:len(objects)] {
-		index.Finish(segment.Name, i, result, archivedAt.Add(time.Minute))
+	for i, a := range objects {
+		if a.result != none {
+			index.Finish(segment.Name, i, cmp.Or(a.result, archive.Deleted), archivedAt.Add(time.Minute))
+		}
 	}
 	expect.NoError(t, index.Flush(t.Context(), archivedAt.Add(time.Minute)))
 	expect.NoError(t, to.Close())
@@ -144,11 +153,11 @@ func TestArchiveGet(t *testing.T) {
 func TestArchiveLogs(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "logs", "job/report", "-c", "main", "--url", url)
-	expect.Equal(t, "one log", ran{out: "one\ntwo\n"}, got, cmp.AllowUnexported(ran{}))
+	expect.Equal(t, "one log", ran{out: "one\ntwo\n"}, got, gocmp.AllowUnexported(ran{}))
 	got = run(t, "", "archive", "logs", "pod/report-x", "--url", url)
 	expect.Equal(t, "two logs", ran{
 		out: "[pod/report-x/main] one\n[pod/report-x/main] two\n", err: "[pod/report-x/proxy] the archive has no log: forbidden\n",
-	}, got, cmp.AllowUnexported(ran{}))
+	}, got, gocmp.AllowUnexported(ran{}))
 	wants(t, run(t, "", "archive", "logs", "job/mail", "--url", url), command.ExitFindings, "the records have no such logs")
 }
 
@@ -253,7 +262,7 @@ func TestArchiveDiff(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  uid: u1\n")
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", archived[0].object)
-	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), cmp.AllowUnexported(ran{}))
+	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), gocmp.AllowUnexported(ran{}))
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
 	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-type: Opaque\n")

@@ -123,6 +123,7 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 	s.Object = answer
 	if s.Status != nil {
 		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
+			s.Failed = true
 			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
 		}
 	}
@@ -177,7 +178,7 @@ func (r *restorer) print(steps []*restore.Step) error {
 	}
 	isWhole := true
 	for _, s := range steps {
-		isWhole = isWhole && s.Why == ""
+		isWhole = isWhole && s.Why == "" && !s.Failed
 		if !r.diff || s.Object == nil {
 			continue
 		}

@@ -186,6 +186,21 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, uid: u1}, spec: {clusterIP: None, clusterIPs: [None]}}`,
 			want:   `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {clusterIP: None, clusterIPs: [None]}}`,
 		},
+		"a Secret with the token of a ServiceAccount gets a new token": {
+			object: `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a, namespace: shop, uid: u1, annotations: {kubernetes.io/service-account.name: sa,
+				kubernetes.io/service-account.uid: u8}}, data: {token: dA==, ca.crt: Yw==, namespace: bg==, own: bw==}}`,
+			want: `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a, namespace: shop, annotations: {kubernetes.io/service-account.name: sa, ` + origin + `}},
+				data: {own: bw==}}`,
+			notes: []string{"it gets a new token of the ServiceAccount"},
+		},
+		"other Secrets keep their data": {
+			object: `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, namespace: shop, uid: u1}, data: {token: dA==}}`,
+			want:   `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, data: {token: dA==}}`,
+		},
+		"a CertificateSigningRequest is not restored": {
+			object: `{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: a, uid: u1}, spec: {username: alice}}`,
+			why:    "the API server would make you its requester",
+		},
 		"the mark of Sunset is dropped": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {sunset-k8s.io/eligible-since: x, team: a}}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {team: a, ` + origin + `}}}`,

@@ -48,6 +48,7 @@ type Step struct {
 	Object *unstructured.Unstructured // to create; nil if the object is not restored
 	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
 	Why    string                     // why the object is not restored; empty if it is
+	Failed bool                       // the object was created, but its status was not written
 	Before bool                       // an earlier restore of the same record created it; Object is nil then
 	Notes  []string                   // what differs from the archived object, and what else the user must know
 
@@ -163,6 +164,7 @@ func (p *planner) prepare(s *Step) {
 	p.setStatus(s)
 	s.setOrigin()
 	s.unbind(p.live)
+	s.renewToken()
 	s.stop()
 	if s.Left > 0 {
 		s.note("%d of its dependents are only in the record; to view them: kubectl sunset archive get --record", s.Left)

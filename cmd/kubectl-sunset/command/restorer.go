@@ -121,24 +121,38 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 		return answer.GetUID(), nil
 	}
 	s.Object = answer
-	if s.Status != nil {
-		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
-			s.Failed = true
-			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
-		}
-	}
+	r.setStatus(ctx, c, s, answer)
 	return answer.GetUID(), nil
 }
 
+// setStatus writes the status of an object that was created.
+func (r *restorer) setStatus(ctx context.Context, c *cluster.Cluster, s *restore.Step, object *unstructured.Unstructured) {
+	if s.Status == nil {
+		return
+	}
+	kind, err := c.Serving(object.GroupVersionKind())
+	if err == nil {
+		err = c.SetStatus(ctx, kind, object, s.Status)
+	}
+	if err != nil {
+		s.Failed = true
+		s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v; to write it, run the command again", err))
+	}
+}
+
 // existing returns the UID of an object that exists, if an earlier restore of the same record created it: its dependents can then refer
-// to it. Its labels, spec and status stay as they are.
+// to it. The object stays as it is; only a status that the earlier restore could not write is written.
 func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
-	live, err := c.Live(context.WithoutCancel(ctx), s.Name)
+	ctx = context.WithoutCancel(ctx)
+	live, err := c.Live(ctx, s.Name)
 	if err != nil {
 		return "", fmt.Errorf("an object of this name exists, and it is not known whether it was restored before: %w", err)
 	}
 	if !s.SetRestored(live) {
 		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	}
+	if live.Object["status"] == nil && r.yes {
+		r.setStatus(ctx, c, s, live)
 	}
 	return live.GetUID(), nil
 }

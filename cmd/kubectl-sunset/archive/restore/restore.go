@@ -230,7 +230,7 @@ func (s *Step) SetRestored(live *unstructured.Unstructured) bool {
 	s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From && origin[v1alpha1.RestoredUIDAnnotation] == string(s.Archived.GetUID()) &&
 		live.GetUID() != "" && live.GetDeletionTimestamp() == nil
 	if s.Before {
-		s.Object, s.Status = nil, nil
+		s.Object, s.Notes = nil, nil
 	}
 	return s.Before
 }
@@ -245,19 +245,20 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 	var b strings.Builder
 	n, before := 0, 0
 	for _, s := range steps {
-		if s.Before {
+		name := text.EscapeLine(s.Name.String())
+		switch {
+		case s.Before:
 			before++
-			fmt.Fprintf(&b, "%s %s\n", text.Escape(s.Name.String()), style.Good("was restored before"))
+			fmt.Fprintf(&b, "%s %s\n", name, style.Good("was restored before"))
+		case s.Object == nil:
+			fmt.Fprintf(&b, "%s %s: %s\n", name, style.Warning("not restored"), text.EscapeLine(s.Why))
 			continue
+		default:
+			n++
+			fmt.Fprintf(&b, "%s %s\n", name, style.Good(verb))
 		}
-		if s.Object == nil {
-			fmt.Fprintf(&b, "%s %s: %s\n", text.Escape(s.Name.String()), style.Warning("not restored"), text.Escape(s.Why))
-			continue
-		}
-		n++
-		fmt.Fprintf(&b, "%s %s\n", text.Escape(s.Name.String()), style.Good(verb))
 		for _, note := range s.Notes {
-			fmt.Fprintf(&b, "  %s\n", text.Escape(note))
+			fmt.Fprintf(&b, "  %s\n", text.EscapeLine(note))
 		}
 	}
 	fmt.Fprintf(&b, "\n%s %s", preview.Count(n, "object"), verb)

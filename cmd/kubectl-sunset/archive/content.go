@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 )
@@ -98,13 +99,13 @@ func (c Content) Logs(container string) []archive.Log {
 }
 
 // WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. notes gets a
-// line for each missing log.
+// line for each missing log. Control characters of logs do not reach a terminal.
 func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
-		prefix := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)
+		prefix := text.EscapeLine(fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container))
 		switch {
 		case l.Missing != "":
-			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, l.Missing)
+			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, text.EscapeLine(l.Missing))
 		case l.Truncated:
 			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", prefix)
 		}
@@ -112,7 +113,7 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 			prefix = ""
 		}
 		for line := range strings.Lines(l.Text) {
-			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, strings.TrimSuffix(line, "\n")); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, text.ForTerminal(w, strings.TrimSuffix(line, "\n"))); err != nil {
 				return err
 			}
 		}

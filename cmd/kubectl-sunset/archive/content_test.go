@@ -5,12 +5,14 @@ package archive_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	records "github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -111,5 +113,24 @@ func TestToRestoreForeign(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWriteLogsEscaped: names and reasons have no control characters, and on a terminal, the text of logs has none either.
+func TestWriteLogsEscaped(t *testing.T) {
+	logs := []records.Log{{Pod: "p\n\x1b[2K", Container: "c", Text: "\x1b[2Kone\ttwo\r\nthree"}, {Pod: "q", Missing: "no\n\x1b[2K"}}
+	for _, c := range []struct {
+		log        string
+		isTerminal bool
+	}{{"\x1b[2Kone\ttwo\r", false}, {`^[[2Kone` + "\t" + `two\r`, true}} {
+		var out, notes strings.Builder
+		w := io.Writer(&out)
+		if c.isTerminal {
+			w = text.Writer{Writer: w}
+		}
+		expect.NoError(t, archive.WriteLogs(w, &notes, logs))
+		const prefix = `[pod/p\n^[[2K/c] `
+		expect.Equal(t, "logs", prefix+c.log+"\n"+prefix+"three\n", out.String())
+		expect.Equal(t, "notes", `[pod/q/] the archive has no log: no\n^[[2K`+"\n", notes.String())
 	}
 }

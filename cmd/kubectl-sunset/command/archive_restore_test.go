@@ -161,6 +161,36 @@ func TestArchiveRestoreResults(t *testing.T) {
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--cel", `record.result == "absent"`), command.ExitFindings, "1 record left out")
 }
 
+// TestArchiveRestoreStatus: the exit code is 1 if the status of an object was not written, and the same command writes it later.
+func TestArchiveRestoreStatus(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"},"status":{"ready":1}}`},
+	}))
+	s.serve("example.com", "widgets", "Widget")
+	const widgets, widget = "/apis/example.com/v1/widgets", "/apis/example.com/v1/widgets/w"
+	s.proxied = map[string]http.HandlerFunc{
+		widget + "/status": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") },
+		widgets: func(w http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{"uid":"u-new",`).Replace(string(sent))))
+			w.Header().Set("Content-Type", "application/json")
+			s.create(w, r)
+		},
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "Widget.example.com/w would be restored")
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w restored\n", "  its status was not written: ")
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w was restored before\n", "  its status was not written: ")
+	var patched string
+	s.proxied[widget+"/status"] = func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		patched = string(sent)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, s.pages[widget][0])
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "0 objects restored, 1 before")
+	expect.Equal(t, "status", `{"metadata":{"uid":"u-new"},"status":{"ready":1}}`, patched)
+}
+
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
 // API server cannot check the objects yet.
 func TestArchiveRestoreDefinition(t *testing.T) {
@@ -245,6 +275,22 @@ func TestEscapedNames(t *testing.T) {
 	} {
 		if all := got.out + got.err; strings.Contains(all, "\x1b") || !strings.Contains(all, "a^[[2K") {
 			t.Errorf("%q", all)
+		}
+	}
+}
+
+// TestNamesWithLineBreaks: a name cannot begin a line of the plan or of a table.
+func TestNamesWithLineBreaks(t *testing.T) {
+	const line = `\nSecret token restored`
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a` + line + `","namespace":"dev","uid":"u1","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b` + line + `","uid":"u2"}]},"spec":{}}`},
+	}))
+	for _, args := range []string{"archive ls -A", "archive diff jobs", "archive restore -A", "archive restore -A --yes", "archive restore -A --yes"} {
+		command, rest, _ := strings.Cut(args, " ")
+		got := s.run(t, "", command, strings.Fields(rest)...)
+		if !strings.Contains(got.out, `a\nSecret token`) || strings.Contains(got.out, "\nSecret token") {
+			t.Errorf("%s: %s", args, got.out)
 		}
 	}
 }

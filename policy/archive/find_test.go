@@ -347,19 +347,19 @@ func TestSkip(t *testing.T) {
 		return compress(t, fmt.Sprintf(`{"segment":%q,"line":0,"apiVersion":"batch/v1","kind":"Job","namespace":"shop","name":"forged","uid":"x","resourceVersion":"1","labels":7}`+"\n", s.Name))
 	}
 	for name, test := range map[string]struct {
-		damage func(store *bucket, s archive.Segment)
+		damage func(store *bucket, s, notIndexed archive.Segment)
 		skip   string // prefix of what is skipped
 		found  string
 		read   int // records
 	}{
-		"a damaged segment": {func(store *bucket, s archive.Segment) { store.objects[s.Name][9] ^= 1 }, archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 1},
-		"a damaged index object": {func(store *bucket, _ archive.Segment) { store.objects[store.names(archive.IndexPrefix)[0]][9] ^= 1 },
+		"a damaged segment": {func(store *bucket, s, _ archive.Segment) { store.objects[s.Name][9] ^= 1 }, archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 1},
+		"a damaged index object": {func(store *bucket, _, _ archive.Segment) { store.objects[store.names(archive.IndexPrefix)[0]][9] ^= 1 },
 			archive.IndexPrefix, "c@7: b@7: a@7:", 3},
-		"an index object with a line that is not metadata": {func(store *bucket, s archive.Segment) { foreign(store, archive.IndexPrefix, otherMeta(s), "") },
+		"an index object with a line that is not metadata": {func(store *bucket, _, s archive.Segment) { foreign(store, archive.IndexPrefix, otherMeta(s), "") },
 			archive.IndexPrefix, "c@7: b@7:deleted a@7:deleted", 3},
-		"a segment of a newer version": {func(store *bucket, _ archive.Segment) { foreign(store, archive.SegmentPrefix, later, "") },
+		"a segment of a newer version": {func(store *bucket, _, _ archive.Segment) { foreign(store, archive.SegmentPrefix, later, "") },
 			archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 3},
-		"an encrypted segment": {func(store *bucket, _ archive.Segment) {
+		"an encrypted segment": {func(store *bucket, _, _ archive.Segment) {
 			other := newBucket()
 			foreign(store, archive.SegmentPrefix, newWriter(t, other, identity(t).Recipient()).write(noon, "shop", []string{"x"}).Data, ".age")
 		}, archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 3},
@@ -372,8 +372,7 @@ func TestSkip(t *testing.T) {
 			w.index.Finish(s.Name, 1, archive.Deleted, noon)
 			w.flush(noon)
 			w.index = nil
-			w.write(noon.Add(time.Second), "shop", []string{"c"})
-			test.damage(store, s)
+			test.damage(store, s, w.write(noon.Add(time.Second), "shop", []string{"c"}))
 			if _, err := (&archive.Reader{Bucket: store}).Find(t.Context(), archive.Query{}); err == nil && test.read == 3 {
 				t.Error("no error without Skip")
 			}

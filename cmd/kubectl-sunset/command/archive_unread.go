@@ -55,7 +55,7 @@ func (u *unread) warn(w io.Writer, archive string, err error) error {
 	segments := 0
 	for i, object := range slices.Sorted(maps.Keys(u.objects)) {
 		if i < unreadMost {
-			fmt.Fprintf(w, "warning: %s\n", text.EscapeLine(u.objects[object].Error()))
+			fmt.Fprintf(w, "warning: %s\n", text.EscapeLine(explainArchive(u.objects[object]).Error()))
 		}
 		if strings.HasPrefix(object, records.SegmentPrefix) {
 			segments++

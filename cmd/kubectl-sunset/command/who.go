@@ -148,7 +148,8 @@ whether an object of that name exists now, if the cluster serves its kind. You n
 namespace; without permission to list RetentionLedgers or RetentionArchives, or to read their buckets, the command leaves
 them out. In archives, it also finds objects that garbage collection deleted, if a record includes them.
 
-Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 the command found a deletion; 1 it found none, or could not read all of an archive; 2 wrong usage, or a
+file or cluster that cannot be read.`
 
 const whoExamples = `  # Which rule deleted this Job? Search the logs of all replicas
   kubectl logs -n sunset-system deploy/sunset-controller --all-pods | kubectl sunset who job/report -n shop -f -

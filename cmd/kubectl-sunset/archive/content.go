@@ -138,15 +138,19 @@ func (c Content) ToRestore(archive string, namespace *string) ([]restore.Record,
 		one.Others = slices.Delete(all, c.Position+1, c.Position+2)
 		return []restore.Record{one}, nil
 	}
-	restorable := all[:1]
+	var others []restore.Record
+	restorable := []restore.Record{all[0]}
 	for _, r := range all[1:] {
 		if restore.IsViewOnly(r.Archived) {
-			all[0].Others = append(all[0].Others, r)
+			others = append(others, r)
 		} else {
 			restorable = append(restorable, r)
 		}
 	}
-	all[0].Left = len(all[0].Others)
+	restorable[0].Left = len(others)
+	if len(restorable) > 1 { // they can be owners of these
+		restorable[0].Others = others
+	}
 	return restorable, nil
 }
 

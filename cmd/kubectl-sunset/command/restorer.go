@@ -87,7 +87,7 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		r.created[s.Archived.GetUID()] = uid
-		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
+		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace" && !s.Before
 		r.definitions[s.Defines()] = true
 		progress.Set(i + 1)
 	}

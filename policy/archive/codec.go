@@ -21,6 +21,10 @@ const (
 	maxWindow = 8 << 20         // bytes that readers accept: zstd without options uses at most this
 	maxObject = 2 * MaxRecord   // bytes of an object in the bucket that are read
 	maxLine   = MaxRecord + 512 // bytes
+
+	// maxText is how many bytes of an object are read after decompression. A segment has at most FullBytes and MaxRecord, and an index
+	// object some megabytes; a forged one could have any number.
+	maxText = 256 << 20
 )
 
 // newEncoder compresses in one goroutine, with about 1.5 MB. Slower levels need twice the memory and save no more than a twentieth.
@@ -83,7 +87,11 @@ func (r *Reader) lines(ctx context.Context, object string) iter.Seq2[[]byte, err
 		defer d.Close()
 		s := bufio.NewScanner(d)
 		s.Buffer(make([]byte, 0, 64<<10), maxLine)
-		for s.Scan() {
+		for n := 0; s.Scan(); {
+			if n += len(s.Bytes()); n > maxText {
+				yield(nil, corrupt(object, fmt.Errorf("it has more than %d MiB after decompression", maxText>>20)))
+				return
+			}
 			if !yield(s.Bytes(), nil) {
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -120,4 +121,22 @@ func TestEncrypted(t *testing.T) {
 	}
 	r := &archive.Reader{Bucket: store, Identities: []age.Identity{other, key}}
 	expect.Equal(t, "found", "secret-name@7:", find(t, r, archive.Query{}))
+}
+
+// TestBomb: a small object that decompresses to many lines is an error.
+func TestBomb(t *testing.T) {
+	var data bytes.Buffer
+	e, err := zstd.NewWriter(&data)
+	expect.NoError(t, err)
+	line := []byte(`{"segment":"segments/2026/11/27/20261127T120000Z-` + strings.Repeat("0", 64) + `.jsonl.zst","name":"` + strings.Repeat("x", 1<<20) + "\"}\n")
+	for range 256 {
+		_, err := e.Write(line)
+		expect.NoError(t, err)
+	}
+	expect.NoError(t, e.Close())
+	store := newBucket()
+	foreign(store, archive.IndexPrefix, data.Bytes(), "")
+	if _, err := (&archive.Reader{Bucket: store}).Find(t.Context(), archive.Query{Name: "a"}); !errors.Is(err, archive.ErrCorrupt) || !strings.Contains(err.Error(), "more than 256 MiB") {
+		t.Errorf("%d bytes: %v", data.Len(), err)
+	}
 }

@@ -60,7 +60,13 @@ func (r *Reader) tryReadAll(ctx context.Context, q Query, add adder) (x index, e
 		return x, err
 	}
 	slices.Reverse(x.objects) // the newest may be replaced soon
-	x.parts, err = inParallel(ctx, x.objects, func(ctx context.Context, object string) (indexPart, error) { return r.readIndex(ctx, object, add) })
+	x.parts, err = inParallel(ctx, x.objects, func(ctx context.Context, object string) (indexPart, error) {
+		part, err := r.readIndex(ctx, object, add)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return indexPart{}, r.skip(object, err)
+		}
+		return part, err
+	})
 	if err != nil {
 		return x, err
 	}
@@ -152,7 +158,7 @@ func (r *Reader) search(ctx context.Context, segments []string, q Query) ([]Meta
 				return nil, nil
 			}
 			if err != nil {
-				return nil, err
+				return metas, r.skip(segment, err)
 			}
 			if q.matches(f.Meta) {
 				metas = append(metas, f.Meta)

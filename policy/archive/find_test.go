@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,6 +266,21 @@ func TestEach(t *testing.T) {
 		t.Errorf("a record of nothing: %v, %v", f.Name, err)
 	}
 
+	for field, change := range map[string]func(*archive.Meta){
+		"group":            func(m *archive.Meta) { m.APIVersion = "other/v1" },
+		"kind":             func(m *archive.Meta) { m.Kind = "Pod" },
+		"namespace":        func(m *archive.Meta) { m.Namespace = "other" },
+		"name":             func(m *archive.Meta) { m.Name = "other" },
+		"UID":              func(m *archive.Meta) { m.UID = "other" },
+		"resource version": func(m *archive.Meta) { m.ResourceVersion = "other" },
+		"dependents":       func(m *archive.Meta) { m.Dependents = []string{"Pod/p"} },
+	} {
+		m := one.Meta[0]
+		change(&m)
+		if _, err := get(t, r, m); !errors.Is(err, archive.ErrCorrupt) {
+			t.Errorf("metadata with another %s: %v", field, err)
+		}
+	}
 	wrong := one.Meta[0]
 	wrong.Line = 1
 	if _, err := get(t, r, wrong); !errors.Is(err, archive.ErrCorrupt) {
@@ -321,5 +337,88 @@ func TestSearch100000(t *testing.T) {
 		if !strings.HasPrefix(name, "index/") {
 			t.Fatalf("a search reads %s", name)
 		}
+	}
+}
+
+// TestSkip: objects that cannot be read are named and left out, and nothing else. The segments of such an index object are read.
+func TestSkip(t *testing.T) {
+	later := compress(t, `{"version":2,"object":{}}`+"\n")
+	otherMeta := func(s archive.Segment) []byte {
+		return compress(t, fmt.Sprintf(`{"segment":%q,"line":0,"apiVersion":"batch/v1","kind":"Job","namespace":"shop","name":"forged","uid":"x","resourceVersion":"1","labels":7}`+"\n", s.Name))
+	}
+	for name, test := range map[string]struct {
+		damage func(store *bucket, s, notIndexed archive.Segment)
+		skip   string // prefix of what is skipped
+		found  string
+		read   int // records
+	}{
+		"a damaged segment": {func(store *bucket, s, _ archive.Segment) { store.objects[s.Name][9] ^= 1 }, archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 1},
+		"a damaged index object": {func(store *bucket, _, _ archive.Segment) { store.objects[store.names(archive.IndexPrefix)[0]][9] ^= 1 },
+			archive.IndexPrefix, "c@7: b@7: a@7:", 3},
+		"an index object with a line that is not metadata": {func(store *bucket, _, s archive.Segment) { foreign(store, archive.IndexPrefix, otherMeta(s), "") },
+			archive.IndexPrefix, "c@7: b@7:deleted a@7:deleted", 3},
+		"a segment of a newer version": {func(store *bucket, _, _ archive.Segment) { foreign(store, archive.SegmentPrefix, later, "") },
+			archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 3},
+		"an encrypted segment": {func(store *bucket, _, _ archive.Segment) {
+			other := newBucket()
+			foreign(store, archive.SegmentPrefix, newWriter(t, other, identity(t).Recipient()).write(noon, "shop", []string{"x"}).Data, ".age")
+		}, archive.SegmentPrefix, "c@7: b@7:deleted a@7:deleted", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newBucket()
+			w := newWriter(t, store)
+			s := w.write(noon, "shop", []string{"a", "b"})
+			w.index.Finish(s.Name, 0, archive.Deleted, noon)
+			w.index.Finish(s.Name, 1, archive.Deleted, noon)
+			w.flush(noon)
+			w.index = nil
+			test.damage(store, s, w.write(noon.Add(time.Second), "shop", []string{"c"}))
+			if _, err := (&archive.Reader{Bucket: store}).Find(t.Context(), archive.Query{}); err == nil && test.read == 3 {
+				t.Error("no error without Skip")
+			}
+			var mu sync.Mutex
+			skipped := map[string]bool{}
+			r := &archive.Reader{Bucket: store, Skip: func(object string, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if skipped[object] = true; !strings.HasPrefix(object, test.skip) || !strings.Contains(err.Error(), object) {
+					t.Errorf("skipped %s: %v", object, err)
+				}
+			}}
+			expect.Equal(t, "found", test.found, find(t, r, archive.Query{}))
+			metas, err := r.Find(t.Context(), archive.Query{})
+			expect.NoError(t, err)
+			read := 0
+			for _, err := range r.Each(t.Context(), metas) {
+				expect.NoError(t, err)
+				read++
+			}
+			expect.Equal(t, "records read", test.read, read)
+			expect.Equal(t, "objects skipped", 1, len(skipped))
+		})
+	}
+}
+
+// foreign adds an object with a correct digest that the archive did not write.
+func foreign(store *bucket, prefix string, data []byte, suffix string) {
+	store.objects[prefix+"2026/11/27/20261127T130000Z-"+sha(data)+".jsonl.zst"+suffix] = data
+}
+
+// TestSkipRecord: a record that is not that of its metadata is left out, and the others of its segment are not.
+func TestSkipRecord(t *testing.T) {
+	store := newBucket()
+	s := newWriter(t, store).write(noon, "shop", []string{"a", "b", "c"})
+	s.Meta[1].Name = "other"
+	skipped, names := 0, ""
+	r := &archive.Reader{Bucket: store, Skip: func(string, error) { skipped++ }}
+	for f, err := range r.Each(t.Context(), append(s.Meta, archive.Meta{Segment: s.Name, Line: 7})) {
+		expect.NoError(t, err)
+		names += f.Name
+	}
+	expect.Equal(t, "read", "ac", names)
+	expect.Equal(t, "skipped", 2, skipped)
+	expect.NoError(t, store.Delete(t.Context(), s.Name))
+	for f, err := range r.Each(t.Context(), s.Meta) {
+		t.Errorf("record %v, error %v of a segment that was deleted", f, err)
 	}
 }

@@ -19,6 +19,8 @@ const (
 )
 
 const (
+	encryptedSuffix = ".age"
+
 	dayLayout  = "2006/01/02/"
 	timeLayout = "20060102T150405Z"
 )
@@ -51,7 +53,7 @@ func parseName(text string) (n name, ok bool) {
 func nameOf(prefix, day string, at time.Time, data []byte, encrypted bool) string {
 	n := prefix + day + at.UTC().Format(timeLayout) + "-" + digest(data) + ".jsonl.zst"
 	if encrypted {
-		n += ".age"
+		n += encryptedSuffix
 	}
 	return n
 }

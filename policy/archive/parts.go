@@ -25,7 +25,7 @@ const partsAtOnce = 4
 // object has or whose versions have several records. Calls do not overlap. An error of visit ends the search and is returned. FindEach
 // holds up to four parts, all index objects as they are in the store, 8 bytes for each record, and the metadata of the last call.
 func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error) error {
-	r = &Reader{Bucket: &cachedIndex{Bucket: r.Bucket, objects: map[string][]byte{}}, Identities: r.Identities}
+	r = &Reader{Bucket: &cachedIndex{Bucket: r.Bucket, objects: map[string][]byte{}}, Identities: r.Identities, Skip: r.Skip}
 	x, err := r.readAll(ctx, q, q.hasher())
 	if err != nil {
 		return err
@@ -39,9 +39,14 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 	var failed error // of visit
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
-	for _, object := range x.objects {
+	for i, object := range x.objects {
 		group.Go(func() error {
 			part, err := r.readIndex(ctx, object, add)
+			if err != nil { // readAll decodes less of each line
+				if err = r.skip(object, err); err == nil {
+					part.metas, err = r.search(ctx, x.coveredBy(i), q)
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -68,6 +73,11 @@ func (r *Reader) FindEach(ctx context.Context, q Query, visit func([]Meta) error
 		return err
 	}
 	return visit(join(later, x.finished))
+}
+
+// coveredBy returns the segments whose metadata come from an index object.
+func (x index) coveredBy(i int) []string {
+	return slices.DeleteFunc(slices.Clone(x.parts[i].segments), func(segment string) bool { return x.from[segment] != x.objects[i] })
 }
 
 var seed = maphash.MakeSeed()

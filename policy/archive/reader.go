@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -19,6 +20,21 @@ import (
 type Reader struct {
 	Bucket     Bucket
 	Identities []age.Identity // needed if the archive is encrypted
+
+	// Skip is called with each object that Find, FindEach and Each cannot read because it is damaged, encrypted for other recipients, or
+	// written by a newer version. They then go on without it; segments of such an index object are read themselves. If Skip is nil, such
+	// an object is an error. Calls may overlap, and there can be several for one object.
+	Skip func(object string, err error)
+}
+
+// skip returns nil if the Reader goes on without an object after err.
+func (r *Reader) skip(object string, err error) error {
+	isOfObject := errors.Is(err, ErrCorrupt) || errors.Is(err, ErrEncrypted) || errors.Is(err, errNewer) || errors.Is(err, ErrNotFound)
+	if r.Skip == nil || !isOfObject {
+		return err
+	}
+	r.Skip(object, err)
+	return nil
 }
 
 // Found is a record and its metadata.
@@ -65,7 +81,7 @@ func decode(segment string, at int, line []byte) (Found, error) {
 }
 
 // Each reads the records of all metas, in the order of segments and lines. It reads each segment once, some at the same time, and
-// holds the records of these. After an error it ends.
+// holds the records of these. It leaves out records that it skips. After an error it ends.
 func (r *Reader) Each(ctx context.Context, metas []Meta) iter.Seq2[Found, error] {
 	wanted := map[string][]Meta{}
 	for _, m := range metas {
@@ -93,20 +109,25 @@ func (r *Reader) Each(ctx context.Context, metas []Meta) iter.Seq2[Found, error]
 // pick returns the records of metas, which are all of one segment, by line.
 func (r *Reader) pick(ctx context.Context, segment string, metas []Meta) (found []Found, err error) {
 	slices.SortFunc(metas, func(a, b Meta) int { return cmp.Compare(a.Line, b.Line) })
+	next := 0
 	for f, err := range r.Records(ctx, segment) {
 		if err != nil {
-			return nil, err
+			return found, r.skip(segment, err)
 		}
-		for len(found) < len(metas) && metas[len(found)].Line == f.Line {
-			m := metas[len(found)]
-			if m.UID != f.UID || m.ResourceVersion != f.ResourceVersion {
-				return nil, corrupt(segment, fmt.Errorf("line %d is %s with UID %s, and its metadata names UID %s", m.Line, f.Object, f.UID, m.UID))
+		for ; next < len(metas) && metas[next].Line == f.Line; next++ {
+			m := metas[next]
+			if same(m.Object, f.Object) && slices.Equal(m.Dependents, f.Dependents) {
+				found = append(found, Found{m, f.Record})
+				continue
 			}
-			found = append(found, Found{m, f.Record})
+			err := fmt.Errorf("line %d is %s with UID %s, and its metadata is of %s with UID %s or names other dependents", m.Line, f.Object, f.UID, m.Object, m.UID)
+			if err := r.skip(segment, corrupt(segment, err)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if len(found) < len(metas) {
-		return nil, corrupt(segment, fmt.Errorf("it has no line %d", metas[len(found)].Line))
+	if next < len(metas) {
+		return found, r.skip(segment, corrupt(segment, fmt.Errorf("it has no line %d", metas[next].Line)))
 	}
 	return found, nil
 }

@@ -4,6 +4,7 @@ package archive
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -60,3 +61,6 @@ type Meta struct {
 	Result   Result    `json:"-"` // Find sets it
 	ResultAt time.Time `json:"-"` // no later than this; zero without a result
 }
+
+// IsEncrypted reports whether the record is in an encrypted segment.
+func (m Meta) IsEncrypted() bool { return strings.HasSuffix(m.Segment, encryptedSuffix) }

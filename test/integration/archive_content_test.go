@@ -233,7 +233,14 @@ func TestDefinitionAndItsObjectsComeBackTogether(t *testing.T) {
 	}
 	segment, err := b.Seal(time.Now())
 	expect.NoError(t, err)
-	expect.NoError(t, w.bucket(s, "").Bucket.(archive.Writer).Write(t.Context(), segment.Name, segment.Data))
+	bucket := w.bucket(s, "").Bucket
+	expect.NoError(t, bucket.Write(t.Context(), segment.Name, segment.Data))
+	index := archive.NewIndexer(bucket)
+	index.Add(segment)
+	for line := range segment.Meta {
+		index.Finish(segment.Name, line, archive.Deleted, time.Now())
+	}
+	expect.NoError(t, index.Flush(t.Context(), time.Now()))
 	expect.NoError(t, w.Delete(t.Context(), definition))
 	w.gone(definition)
 

@@ -164,4 +164,39 @@ var archiveTable = map[string]Mutant{
 		Old: "result := archive.Kept\n\tif gone {",
 		New: "result := archive.Kept\n\tif !gone {",
 	},
+	"archive: a restore takes any object of the name for what it restored before": {
+		File: "cmd/kubectl-sunset/archive/restore/restore.go", Test: "./cmd/kubectl-sunset/command TestArchiveRestoreRepeated",
+		Old: "s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From &&",
+		New: "s.Before = len(origin) > 0 &&",
+	},
+	"archive: a dependent is restored although its manager is not": {
+		File: "cmd/kubectl-sunset/archive/restore/owners.go", Test: "./cmd/kubectl-sunset/archive/restore TestPlanWithoutManager",
+		Old: "case owner.Why != \"\":",
+		New: "case owner.Why != \"\" && owner.Before:",
+	},
+	"archive: a dependent of a suspended owner runs": {
+		File: "cmd/kubectl-sunset/archive/restore/owners.go", Test: "./cmd/kubectl-sunset/archive/restore TestPlanWithoutManager",
+		Old: "owner.RunsToCompletion() && !s.RunsToCompletion():",
+		New: "owner.RunsToCompletion() && owner.Before:",
+	},
+	"archive: a record brings objects along that it does not own": {
+		File: "cmd/kubectl-sunset/archive/content.go", Test: "./cmd/kubectl-sunset/archive TestToRestoreForeign",
+		Old: "case !owned[o]:",
+		New: "case !owned[o] && namespace != nil && *namespace == \"\":",
+	},
+	"archive: a record is restored for metadata of another object": {
+		File: "policy/archive/reader.go", Test: "./policy/archive TestEach",
+		Old: "if same(m.Object, f.Object) && slices.Equal(",
+		New: "if m.UID == f.UID && slices.Equal(",
+	},
+	"archive: a selection restores what another client deleted": {
+		File: "cmd/kubectl-sunset/archive/selection.go", Test: "./cmd/kubectl-sunset/command TestArchiveRestoreResults",
+		Old: "if isDone || isNamed {",
+		New: "if isDone || isNamed || e.Result != \"\" {",
+	},
+	"archive: a damaged index object hides its segments": {
+		File: "policy/archive/find.go", Test: "./policy/archive TestSkip",
+		Old: "return indexPart{}, r.skip(object, err)",
+		New: "return part, r.skip(object, err)",
+	},
 }

@@ -14,10 +14,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 )
@@ -28,7 +30,7 @@ type Content struct {
 	Record archive.Record
 }
 
-// Read reads the records of entries, in the order of the bucket, and each segment once. After an error it ends.
+// Read reads the records of entries, in the order of the bucket, and each segment once. It leaves out what r skips. After an error it ends.
 func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Content) error) error {
 	entries = slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { // as Each
 		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Line, b.Line))
@@ -39,6 +41,9 @@ func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Co
 	}
 	next := 0
 	for found, err := range r.Each(ctx, metas) {
+		for err == nil && (entries[next].Segment != found.Segment || entries[next].Line != found.Line) { // it skips what it cannot read
+			next++
+		}
 		if err == nil {
 			err = yield(Content{entries[next], found.Record})
 		}
@@ -94,13 +99,13 @@ func (c Content) Logs(container string) []archive.Log {
 }
 
 // WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. notes gets a
-// line for each missing log.
+// line for each missing log. Control characters of logs do not reach a terminal.
 func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 	for _, l := range logs {
-		prefix := fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container)
+		prefix := text.EscapeLine(fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container))
 		switch {
 		case l.Missing != "":
-			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, l.Missing)
+			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, text.EscapeLine(l.Missing))
 		case l.Truncated:
 			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", prefix)
 		}
@@ -108,7 +113,7 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 			prefix = ""
 		}
 		for line := range strings.Lines(l.Text) {
-			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, strings.TrimSuffix(line, "\n")); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, text.ForTerminal(w, strings.TrimSuffix(line, "\n"))); err != nil {
 				return err
 			}
 		}
@@ -117,25 +122,86 @@ func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
 }
 
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
-// archive is its name. A restored object needs none of redact.Copies, so it does not lack them.
-func (c Content) ToRestore(archive string) ([]restore.Record, error) {
-	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt}
-	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
-	var err error
-	if r.Archived, err = c.Manifest(); err != nil || c.Dependent != "" {
-		return []restore.Record{r}, err
+// archive is its name. Dependents are foreign if the object of the record does not own them or, with a namespace, if they are outside of
+// it: who can write to the bucket could add them to a record. A restored object needs none of redact.Copies, so it does not lack them.
+func (c Content) ToRestore(archive string, namespace *string) ([]restore.Record, error) {
+	if _, err := c.Manifest(); err != nil {
+		return nil, err
 	}
-	all := []restore.Record{r}
-	all[0].Outcome = c.Record.Outcome
-	for _, document := range c.Record.Dependents {
+	all, err := c.objects(archive)
+	c.setForeign(all, namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Dependent != "":
+		one := all[c.Position+1]
+		one.Others = slices.Delete(all, c.Position+1, c.Position+2)
+		return []restore.Record{one}, nil
+	}
+	var others []restore.Record
+	restorable := []restore.Record{all[0]}
+	for _, r := range all[1:] {
+		if restore.IsViewOnly(r.Archived) {
+			others = append(others, r)
+		} else {
+			restorable = append(restorable, r)
+		}
+	}
+	restorable[0].Left = len(others)
+	if len(restorable) > 1 { // they can be owners of these
+		restorable[0].Others = others
+	}
+	return restorable, nil
+}
+
+// objects returns the object of the record, and its dependents.
+func (c Content) objects(archive string) (all []restore.Record, err error) {
+	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt, Outcome: c.Record.Outcome}
+	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
+	for _, document := range slices.Concat([]json.RawMessage{c.Record.Object}, c.Record.Dependents) {
 		if r.Archived, err = c.decode(document); err != nil {
 			return nil, err
 		}
-		if restore.IsViewOnly(r.Archived) {
-			all[0].Left++
-		} else {
-			all = append(all, r)
-		}
+		all = append(all, r)
+		r.Outcome = "" // it is that of the object
 	}
 	return all, nil
+}
+
+// setForeign sets Foreign of the dependents.
+func (c Content) setForeign(all []restore.Record, namespace *string) {
+	owned := ownedByFirst(all)
+	for i := range all {
+		switch o := all[i].Archived; {
+		case i == 0:
+		case !owned[o]:
+			all[i].Foreign = fmt.Sprintf("it is in the record of %s, which did not own it; Sunset does not write such a record: find out who can write to the bucket", c.Object)
+		case namespace != nil && o.GetNamespace() != *namespace:
+			all[i].Foreign = fmt.Sprintf("it is not in namespace %s; to restore it with its owner, use -A", *namespace)
+		}
+	}
+}
+
+// ownedByFirst returns the objects that the first one owns, perhaps through others of them. As for garbage collection, an owner with a
+// namespace has dependents only there.
+func ownedByFirst(all []restore.Record) map[*unstructured.Unstructured]bool {
+	found, by := map[*unstructured.Unstructured]bool{}, map[types.UID][]*unstructured.Unstructured{}
+	for _, r := range all {
+		for _, owner := range r.Archived.GetOwnerReferences() {
+			by[owner.UID] = append(by[owner.UID], r.Archived)
+		}
+	}
+	var add func(*unstructured.Unstructured)
+	add = func(owner *unstructured.Unstructured) {
+		found[owner] = true
+		for _, o := range by[owner.GetUID()] {
+			if !found[o] && (owner.GetNamespace() == "" || owner.GetNamespace() == o.GetNamespace()) {
+				add(o)
+			}
+		}
+	}
+	if len(all) > 0 {
+		add(all[0].Archived)
+	}
+	return found
 }

@@ -176,10 +176,7 @@ func (s *Selection) inNamespace(m archive.Meta) bool {
 
 // entries returns the entries of a record that Objects selects: the object itself, or dependents.
 func (s *Selection) entries(m archive.Meta) (found []Entry) {
-	names := func(e Entry) bool {
-		kind, name := e.Kind()
-		return slices.ContainsFunc(s.Objects, func(o Object) bool { return (o.Name == "" || o.Name == name) && o.Is(kind) })
-	}
+	names := func(e Entry) bool { return slices.ContainsFunc(s.Objects, e.is) }
 	e := NewEntry(m)
 	if len(s.Objects) == 0 || names(e) {
 		return []Entry{e}
@@ -193,6 +190,27 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 		}
 	}
 	return found
+}
+
+// is reports whether o names the object.
+func (e Entry) is(o Object) bool {
+	kind, name := e.Kind()
+	return (o.Name == "" || o.Name == name) && o.Is(kind)
+}
+
+// LeaveOut separates the records whose objects Sunset deleted, as a ledger counts, and those that Kept selects, from others: another
+// client deleted these objects, or it is not known what happened. Those that the user names, by name or UID, are not left out.
+func (s *Selection) LeaveOut(all []Entry) (chosen, leftOut []Entry) {
+	for _, e := range all {
+		isDone := slices.Contains([]archive.Result{archive.Deleted, archive.Gone, archive.Kept}, e.Meta.Result)
+		isNamed := s.UID != "" || slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Name != "" && e.is(o) })
+		if isDone || isNamed {
+			chosen = append(chosen, e)
+		} else {
+			leftOut = append(leftOut, e)
+		}
+	}
+	return chosen, leftOut
 }
 
 // filter returns the entries that the Filter matches. It reads the records only if the Filter reads their objects.

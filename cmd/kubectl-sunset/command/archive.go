@@ -62,13 +62,15 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	flags.Var(&a.until, "until", "only deletions before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
 	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
-		if err := a.find(ctx, from, args); err != nil {
-			return err
-		}
-		if len(from.entries) == 0 {
+		from.Skip = from.unread.add
+		err := a.find(ctx, from, args)
+		if err == nil && len(from.entries) == 0 {
 			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
 		}
-		return run(ctx, from)
+		if err == nil {
+			err = run(ctx, from)
+		}
+		return from.unread.warn(a.streams.ErrOut, from.Name, err)
 	})
 	c.ValidArgsFunction = completeKinds(&a.connection)
 	return c
@@ -103,6 +105,9 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 		defer s.Evaluator.Close()
 	}
 	from.entries, err = s.Find(ctx, from.Reader)
+	if err == nil && len(from.entries) == 0 {
+		err = from.unread.encrypted()
+	}
 	return err
 }
 

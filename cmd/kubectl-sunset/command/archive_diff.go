@@ -78,7 +78,7 @@ func newest(entries []archive.Entry) []archive.Entry {
 
 // writeDifference writes how an object differs from an archived one, and whether it does. It masks the values of Secrets.
 func writeDifference(w io.Writer, side string, archived, object *unstructured.Unstructured) (differs bool, err error) {
-	name := text.Escape(archived.GetKind() + "/" + archived.GetName())
+	name := text.EscapeLine(archived.GetKind() + "/" + archived.GetName())
 	archived, object = archived.DeepCopy(), object.DeepCopy()
 	if archived.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		maskSecret(archived, object)

@@ -4,15 +4,18 @@ package command
 
 const archiveExitCodes = `
 
-Exit codes: 0 success; 1 the command found a problem, a difference, or nothing to print or restore; 2 wrong usage, or an
-archive or cluster that cannot be read.`
+Exit codes: 0 success; 1 the command found a problem, a difference, or nothing to print or restore, or it could not read
+all of the archive; 2 wrong usage, or an archive or cluster that cannot be read.`
 
 const archiveHelp = `Find the objects that policies have archived before they deleted them, print them and their logs, and restore them.
 
 The commands read the archive of a RetentionArchive of the cluster, or the one at --url. They use the credentials for
 the store that your environment has, as the programs of its provider do, such as AWS_PROFILE. If the RetentionArchive
 names a Secret with credentials and you have permission to get it, they use those. To read an encrypted archive, give
-the file with your private key of age with --identity.` + archiveExitCodes
+the file with your private key of age with --identity.
+
+If objects of the bucket are damaged, or encrypted for others, ls, get, logs, diff and restore leave them out, name them
+on standard error, and go on; the exit code is 1.` + archiveExitCodes
 
 const archiveExamples = `  # What was deleted in this namespace in the last week?
   kubectl sunset archive ls -n team-a --since 7d
@@ -90,12 +93,15 @@ It never replaces an object. It leaves out fields that the API server sets and, 
 It keeps references to owners that exist, and sets references between objects that it restores together; it removes all
 others, because garbage collection would delete the objects. Jobs, and similar kinds of other projects, come back
 suspended, so that they do not run again. Custom resources that ran to completion in another way are not restored,
-unless you use --finished. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every
+unless you use --finished. What a controller managed is not restored if its controller is not, or comes back suspended:
+it could run on its own. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every
 restored object has a hold, and annotations that name its record. The text names what differs, and why an object is not
-restored.
+restored. If objects could not be restored, you can repeat the command after you have removed the cause: it continues
+with what it has not restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
-archived; or everything that a policy deleted, with --policy, --since and --until. With --url, it restores nothing
+archived; or everything that a policy deleted, with --policy, --since and --until. Without names of objects or --uid, it
+restores only objects with the results deleted and gone, and with --kept also kept. With --url, it restores nothing
 without a selection; -A selects the whole archive. Namespaces, CustomResourceDefinitions and owners come first. The
 cluster must serve the kinds of the objects, unless the command restores their CustomResourceDefinitions too. You need
 permission to create the objects, also for a dry run, and to get their owners. If you interrupt the command with Ctrl-C,

@@ -3,9 +3,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
@@ -55,14 +60,41 @@ func (r *archiveRestore) requireSelection(args []string) error {
 	return nil
 }
 
+// run restores the selected objects, and says which records it leaves out.
 func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
+	var leftOut []archive.Entry
+	from.entries, leftOut = r.selection.LeaveOut(from.entries)
+	err := r.restoreEntries(ctx, from)
+	if n := len(leftOut); n > 0 {
+		_, writeErr := fmt.Fprintf(r.streams.Out, "%s left out, since it is not known that Sunset deleted the object (%s). To list: kubectl sunset archive ls; to restore one, name it, such as job/report.\n",
+			preview.Count(n, "record"), results(leftOut))
+		err = cmp.Or(err, writeErr)
+	}
+	return err
+}
+
+// results returns the number of entries with each result, such as "2 absent, 1 none".
+func results(entries []archive.Entry) string {
+	n := map[string]int{}
+	for _, e := range entries {
+		n[e.Result]++
+	}
+	var all []string
+	for _, result := range slices.Sorted(maps.Keys(n)) {
+		all = append(all, fmt.Sprintf("%d %s", n[result], result))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) error {
 	c, err := r.connection.connect()
 	if err != nil {
 		return err
 	}
+	r.warnPlain(from.entries)
 	var records []restore.Record
 	if err := r.read(ctx, from, func(c archive.Content) error {
-		found, err := c.ToRestore(from.Name)
+		found, err := c.ToRestore(from.Name, r.selection.Namespace)
 		records = append(records, found...)
 		return err
 	}); err != nil {
@@ -86,4 +118,18 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 		return err
 	}
 	return r.restore(ctx, c, steps)
+}
+
+// warnPlain warns about records that are not encrypted, although the user decrypts the archive.
+func (r *archiveRestore) warnPlain(entries []archive.Entry) {
+	n := 0
+	for _, e := range entries {
+		if !e.IsEncrypted() {
+			n++
+		}
+	}
+	if r.identity != "" && n > 0 {
+		notes{r.streams.ErrOut}.note("records that are not encrypted: %d of %d. They are older than the encryption of the archive, or another client wrote them. Check these objects before you use --yes",
+			n, len(entries))
+	}
 }

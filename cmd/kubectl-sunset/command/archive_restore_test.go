@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -60,6 +62,133 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 	wants(t, s.run(t, "", "archive", "restore", "-n", "new"), command.ExitOK, "Namespace/new would be", "Secret/new/owner would be", "Secret/new/owned would be")
 	wants(t, s.run(t, "", "archive", "restore", "-n", "new", "--yes"), command.ExitFindings, "Namespace/new restored",
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
+}
+
+// TestArchiveRestoreRepeated: after a failure, the same command restores the rest, with references to what it restored before. An object
+// that another client created is no owner.
+func TestArchiveRestoreRepeated(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u3","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"u2"}]}}`},
+	}))
+	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
+	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/dev/secrets": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/owner restored\n", "Secret/dev/owned not restored: ", "1 object restored, 1 not")
+	s.proxied = nil
+	created := s.object(t, owner)
+	for change, isSame := range map[string]bool{
+		"": true, "sunset-k8s.io/restored-uid": false, "sunset-k8s.io/restored-from": false, "deletionTimestamp": false,
+	} {
+		live := created.DeepCopy()
+		live.SetUID("u-new")
+		if annotations := live.GetAnnotations(); annotations[change] != "" {
+			annotations[change] += "x"
+			live.SetAnnotations(annotations)
+		}
+		if change == "deletionTimestamp" {
+			live.Object["metadata"].(map[string]any)[change] = "2026-03-01T00:00:00Z"
+		}
+		text, err := live.MarshalJSON()
+		expect.NoError(t, err)
+		s.store(owner, string(text))
+		got := s.run(t, "", "archive", "restore", "-A")
+		if !isSame {
+			wants(t, got, command.ExitFindings, "Job.batch/dev/owner not restored: an object of this name exists", "Secret/dev/owned not restored: its owner Job owner was not created")
+			continue
+		}
+		wants(t, got, command.ExitOK, "Job.batch/dev/owner was restored before\n", "Secret/dev/owned would be restored\n", "1 object would be restored, 1 before (dry run)")
+		wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Secret/dev/owned restored\n", "1 object restored, 1 before")
+		const owned = "/api/v1/namespaces/dev/secrets/owned"
+		expect.Equal(t, "UID of the owner", "u-new", s.object(t, owned).GetOwnerReferences()[0].UID)
+		delete(s.pages, owned)
+	}
+}
+
+// TestArchiveRestoreForeign: a record cannot bring objects along that its object did not own, and no dependent of another namespace than -n.
+func TestArchiveRestoreForeign(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`,
+			dependent: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"evil","namespace":"prod","uid":"u3","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"report","uid":"u2"}]}}`},
+	}))
+	for _, object := range []string{"job/report", "secret/evil"} {
+		wants(t, s.run(t, "", "archive", "restore", object, "-n", "dev", "--yes"), command.ExitFindings,
+			"Secret/prod/evil not restored: it is in the record of Job.batch/dev/report, which did not own it")
+	}
+	for _, path := range s.created {
+		if strings.Contains(path, "evil") {
+			t.Errorf("created %s", path)
+		}
+	}
+}
+
+// TestArchiveRestorePlain: the command warns about records that are not encrypted if the user decrypts the archive.
+func TestArchiveRestorePlain(t *testing.T) {
+	key, err := age.GenerateX25519Identity()
+	expect.NoError(t, err)
+	file := write(t, t.TempDir(), "key.txt", key.String()+"\n")
+	const warning = "note: records that are not encrypted: 1 of 1"
+	wants(t, newArchiveServer(t, newArchived(t)).run(t, "", "archive", "restore", "job/report", "--identity", file), command.ExitOK, warning)
+	got := newArchiveServer(t, newArchived(t, key.Recipient())).run(t, "", "archive", "restore", "job/report", "--identity", file)
+	wants(t, got, command.ExitOK, "would be restored")
+	expect.Equal(t, "notes", "", got.err)
+}
+
+// TestArchiveRestoreResults: a selection restores only what Sunset deleted; the user can name the other objects.
+func TestArchiveRestoreResults(t *testing.T) {
+	var objects []archivedObject
+	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Absent, none, archive.Unknown} {
+		objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"dev","uid":"u%d","resourceVersion":"5"},"spec":{}}`, result, i)})
+	}
+	s := newArchiveServer(t, newArchivedOf(t, objects))
+	const note = "3 records left out, since it is not known that Sunset deleted the object (1 absent, 1 none, 1 unknown). To list: kubectl sunset archive ls; to restore one, name it"
+	for args, want := range map[string]string{
+		"-A --policy batch --since 3d": "deleted gone", "jobs": "deleted gone", "-n dev": "deleted gone", `--cel record.name!="gone"`: "deleted",
+		"job absent none": "absent none", "job/unknown jobs/gone": "gone unknown", "--uid u2": "absent",
+	} {
+		got := s.run(t, "", "archive", append([]string{"restore"}, strings.Fields(args)...)...)
+		var names []string
+		for line := range strings.Lines(got.out) {
+			if name, ok := strings.CutSuffix(line, " would be restored\n"); ok && strings.Contains(name, "/") {
+				names = append(names, strings.TrimPrefix(name, "Job.batch/dev/"))
+			}
+		}
+		expect.Equal(t, args, want, strings.Join(names, " "))
+		expect.Equal(t, "note of "+args, strings.HasPrefix(want, "deleted"), strings.Contains(got.out, note))
+		expect.Equal(t, "exit code of "+args, command.ExitOK, got.code)
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--cel", `record.result == "absent"`), command.ExitFindings, "1 record left out")
+}
+
+// TestArchiveRestoreStatus: the exit code is 1 if the status of an object was not written, and the same command writes it later.
+func TestArchiveRestoreStatus(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"},"status":{"ready":1}}`},
+	}))
+	s.serve("example.com", "widgets", "Widget")
+	const widgets, widget = "/apis/example.com/v1/widgets", "/apis/example.com/v1/widgets/w"
+	s.proxied = map[string]http.HandlerFunc{
+		widget + "/status": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") },
+		widgets: func(w http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{"uid":"u-new",`).Replace(string(sent))))
+			w.Header().Set("Content-Type", "application/json")
+			s.create(w, r)
+		},
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "Widget.example.com/w would be restored")
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w restored\n", "  its status was not written: ")
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w was restored before\n", "  its status was not written: ")
+	var patched string
+	s.proxied[widget+"/status"] = func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		patched = string(sent)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, s.pages[widget][0])
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "0 objects restored, 1 before")
+	expect.Equal(t, "status", `{"metadata":{"uid":"u-new"},"status":{"ready":1}}`, patched)
 }
 
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
@@ -146,6 +275,22 @@ func TestEscapedNames(t *testing.T) {
 	} {
 		if all := got.out + got.err; strings.Contains(all, "\x1b") || !strings.Contains(all, "a^[[2K") {
 			t.Errorf("%q", all)
+		}
+	}
+}
+
+// TestNamesWithLineBreaks: a name cannot begin a line of the plan or of a table.
+func TestNamesWithLineBreaks(t *testing.T) {
+	const line = `\nSecret token restored`
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a` + line + `","namespace":"dev","uid":"u1","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b` + line + `","uid":"u2"}]},"spec":{}}`},
+	}))
+	for _, args := range []string{"archive ls -A", "archive diff jobs", "archive restore -A", "archive restore -A --yes", "archive restore -A --yes"} {
+		command, rest, _ := strings.Cut(args, " ")
+		got := s.run(t, "", command, strings.Fields(rest)...)
+		if !strings.Contains(got.out, `a\nSecret token`) || strings.Contains(got.out, "\nSecret token") {
+			t.Errorf("%s: %s", args, got.out)
 		}
 	}
 }

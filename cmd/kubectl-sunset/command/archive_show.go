@@ -72,8 +72,11 @@ func newArchiveGet(streams genericiooptions.IOStreams, now time.Time) *cobra.Com
 			}
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case len(documents) == 0: // none could be read
+			return errFindings
 		}
 		if output.printer == nil {
 			output.printer = &printers.YAMLPrinter{}

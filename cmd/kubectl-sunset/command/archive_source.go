@@ -42,6 +42,7 @@ type openArchive struct {
 	retention records.Retention // of the RetentionArchive; zero with a URL
 	cluster   *cluster.Cluster  // nil with a URL
 	entries   []archive.Entry   // that the arguments and flags select
+	unread    unread
 }
 
 // addSource adds the flags of the archive and of the connection, and lets the command run with the archive. The command must have its

@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"time"
 
 	"filippo.io/age"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -28,18 +29,24 @@ import (
 // archivedAt is when the records of the tests were archived.
 var archivedAt = now.Add(-50 * time.Hour)
 
-type archivedObject struct{ object, policy, outcome, dependent, log string }
+type archivedObject struct {
+	object, policy, outcome, dependent, log string
+	result                                  archive.Result // empty: deleted
+}
 
 // archived are the objects of the archive of the tests.
 var archived = []archivedObject{
 	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u1","resourceVersion":"5","labels":{"team":"a"},
 		"creationTimestamp":"2026-02-20T00:00:00Z"},"spec":{"parallelism":2,"selector":{"matchLabels":{"controller-uid":"u1"}}},"status":{"failed":1}}`,
-		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n"},
-	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", ""},
-	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", ""},
-	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", ""},
-	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", ""},
+		"batch", "Failed", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"report-x","namespace":"dev"},"spec":{"nodeName":"n1"}}`, "one\ntwo\n", archive.Deleted},
+	{`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mail","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`, "batch", "Succeeded", "", "", archive.Gone},
+	{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"5"},"type":"Opaque"}`, "unused", "", "", "", archive.Deleted},
+	{`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u4","resourceVersion":"5"}}`, "widgets", "", "", "", archive.Deleted},
+	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"dev","uid":"u5","resourceVersion":"5"}}`, "maps", "", "", "", archive.Kept},
 }
+
+// none stands for no result.
+const none archive.Result = "none"
 
 // newArchived writes an archive into a directory, and returns its URL.
 func newArchived(t *testing.T, recipients ...age.Recipient) string {
@@ -72,8 +79,10 @@ func newArchivedOf(t *testing.T, objects []archivedObject, recipients ...age.Rec
 	expect.NoError(t, err)
 	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
 	index.Add(segment)
-	for i, result := range []archive.Result{archive.Deleted, archive.Gone, archive.Deleted, archive.Deleted, archive.Kept}[:len(objects)] {
-		index.Finish(segment.Name, i, result, archivedAt.Add(time.Minute))
+	for i, a := range objects {
+		if a.result != none {
+			index.Finish(segment.Name, i, cmp.Or(a.result, archive.Deleted), archivedAt.Add(time.Minute))
+		}
 	}
 	expect.NoError(t, index.Flush(t.Context(), archivedAt.Add(time.Minute)))
 	expect.NoError(t, to.Close())
@@ -144,11 +153,11 @@ func TestArchiveGet(t *testing.T) {
 func TestArchiveLogs(t *testing.T) {
 	url := newArchived(t)
 	got := run(t, "", "archive", "logs", "job/report", "-c", "main", "--url", url)
-	expect.Equal(t, "one log", ran{out: "one\ntwo\n"}, got, cmp.AllowUnexported(ran{}))
+	expect.Equal(t, "one log", ran{out: "one\ntwo\n"}, got, gocmp.AllowUnexported(ran{}))
 	got = run(t, "", "archive", "logs", "pod/report-x", "--url", url)
 	expect.Equal(t, "two logs", ran{
 		out: "[pod/report-x/main] one\n[pod/report-x/main] two\n", err: "[pod/report-x/proxy] the archive has no log: forbidden\n",
-	}, got, cmp.AllowUnexported(ran{}))
+	}, got, gocmp.AllowUnexported(ran{}))
 	wants(t, run(t, "", "archive", "logs", "job/mail", "--url", url), command.ExitFindings, "the records have no such logs")
 }
 
@@ -188,6 +197,50 @@ func damage(t *testing.T, url string) {
 	expect.NoError(t, os.WriteFile(found[0], data, 0o600))
 }
 
+// TestArchiveUnread: damaged and foreign objects are named, the command goes on without them, and its exit code is 1.
+func TestArchiveUnread(t *testing.T) {
+	url := newArchived(t)
+	dir := strings.TrimPrefix(url, "file://")
+	key, err := age.GenerateX25519Identity()
+	expect.NoError(t, err)
+	intact, err := filepath.Glob(dir + "/segments/*/*/*/*")
+	expect.NoError(t, err)
+	other := strings.TrimPrefix(newArchived(t, key.Recipient()), "file://")
+	const incomplete = "was not read completely: 2 segments, whose records are missing here, and 2 index objects, whose results are missing"
+	for _, folder := range []string{"segments", "index"} {
+		for _, from := range []string{other, strings.TrimPrefix(newArchived(t), "file://")} {
+			found, err := filepath.Glob(from + "/" + folder + "/*/*/*/*")
+			expect.NoError(t, err)
+			data, err := os.ReadFile(found[0])
+			expect.NoError(t, err)
+			name := strings.Replace(strings.TrimPrefix(found[0], from), "T", "T1", 1) // as if written later
+			name = strings.Replace(name, "T110", "T11", 1)
+			if from != other {
+				data = append(data, 0)
+			}
+			expect.NoError(t, os.WriteFile(dir+name, data, 0o600))
+		}
+	}
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "name"), command.ExitFindings, "job.batch/report\n", "warning: object \"segments/", "not what was written",
+		"encrypted for other recipients", incomplete)
+	wants(t, run(t, "", "archive", "ls", "--url", url, "--cel", `object.kind == "Job"`, "-o", "name"), command.ExitFindings, "job.batch/report\n", incomplete)
+	wants(t, run(t, "", "archive", "get", "job/report", "--url", url), command.ExitFindings, "name: report\n", incomplete)
+	wants(t, run(t, "", "archive", "logs", "job/report", "-c", "main", "--url", url), command.ExitFindings, "one\ntwo\n", incomplete)
+	wants(t, run(t, "", "who", "job/report", "-n", "dev", "--url", url), command.ExitFindings, "Sunset", incomplete)
+	s := newArchiveServer(t, url)
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/report restored\n", "Job.batch/dev/mail restored\n", incomplete)
+	s.list("/apis/events.k8s.io/v1/namespaces/dev/events", "events.k8s.io/v1", "Event", nil)
+	s.store("/apis/sunset-k8s.io/v1alpha1/retentionarchives/history", fmt.Sprintf(`{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionArchive","metadata":{"name":"history"},"spec":{"url":%q}}`, url))
+	wants(t, s.run(t, "", "who", "job/report", "-n", "dev"), command.ExitFindings, "Sunset", incomplete)
+
+	for i := range 12 {
+		write(t, filepath.Join(dir, "segments/2026/02/27"), fmt.Sprintf("20260227T10%02d00Z-%064d.jsonl.zst", i, 0), "x")
+	}
+	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "name"), command.ExitFindings, "warning: 6 more\n", "14 segments, whose records")
+	expect.NoError(t, os.WriteFile(intact[0], []byte("x"), 0o600))
+	wants(t, run(t, "", "archive", "get", "job/report", "--url", url), command.ExitFindings, "15 segments, whose records are missing here")
+}
+
 func TestArchiveEncrypted(t *testing.T) {
 	key, err := age.GenerateX25519Identity()
 	expect.NoError(t, err)
@@ -222,7 +275,7 @@ func TestArchiveDiff(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  uid: u1\n")
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", archived[0].object)
-	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), cmp.AllowUnexported(ran{}))
+	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), gocmp.AllowUnexported(ran{}))
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
 	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-type: Opaque\n")

@@ -76,6 +76,9 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		uid, err := r.create(ctx, c, s)
+		if apierrors.IsAlreadyExists(err) {
+			uid, err = r.existing(ctx, c, s)
+		}
 		if err != nil && ctx.Err() != nil {
 			err = errInterrupted
 		}
@@ -84,7 +87,7 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		r.created[s.Archived.GetUID()] = uid
-		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace"
+		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace" && !s.Before
 		r.definitions[s.Defines()] = true
 		progress.Set(i + 1)
 	}
@@ -109,8 +112,6 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 		answer.Object, err = c.Create(ctx, kind, object.Object, false)
 	}
 	switch {
-	case apierrors.IsAlreadyExists(err):
-		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
 	case !r.yes && apierrors.IsNotFound(err) && r.namespaces[object.GetNamespace()],
 		!r.yes && isUnserved(err) && r.definitions[object.GroupVersionKind().GroupKind()]:
 		return s.Archived.GetUID(), nil // the API server can check it only when the namespace and the kind exist
@@ -120,12 +121,40 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 		return answer.GetUID(), nil
 	}
 	s.Object = answer
-	if s.Status != nil {
-		if err := c.SetStatus(ctx, kind, answer, s.Status); err != nil {
-			s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v", err))
-		}
-	}
+	r.setStatus(ctx, c, s, answer)
 	return answer.GetUID(), nil
+}
+
+// setStatus writes the status of an object that was created.
+func (r *restorer) setStatus(ctx context.Context, c *cluster.Cluster, s *restore.Step, object *unstructured.Unstructured) {
+	if s.Status == nil {
+		return
+	}
+	kind, err := c.Serving(object.GroupVersionKind())
+	if err == nil {
+		err = c.SetStatus(ctx, kind, object, s.Status)
+	}
+	if err != nil {
+		s.Failed = true
+		s.Notes = append(s.Notes, fmt.Sprintf("its status was not written: %v; to write it, run the command again", err))
+	}
+}
+
+// existing returns the UID of an object that exists, if an earlier restore of the same record created it: its dependents can then refer
+// to it. The object stays as it is; only a status that the earlier restore could not write is written.
+func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+	ctx = context.WithoutCancel(ctx)
+	live, err := c.Live(ctx, s.Name)
+	if err != nil {
+		return "", fmt.Errorf("an object of this name exists, and it is not known whether it was restored before: %w", err)
+	}
+	if !s.SetRestored(live) {
+		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
+	}
+	if live.Object["status"] == nil && r.yes {
+		r.setStatus(ctx, c, s, live)
+	}
+	return live.GetUID(), nil
 }
 
 // check has the API server check an object. If the CustomResourceDefinition of its kind was created before, it waits until the API
@@ -163,7 +192,7 @@ func (r *restorer) print(steps []*restore.Step) error {
 	}
 	isWhole := true
 	for _, s := range steps {
-		isWhole = isWhole && s.Object != nil
+		isWhole = isWhole && s.Why == "" && !s.Failed
 		if !r.diff || s.Object == nil {
 			continue
 		}

@@ -21,9 +21,10 @@ import (
 // whoCommand is the command who.
 type whoCommand struct {
 	archiveSource
-	files    []string
-	output   outputFlags
-	progress *terminal.Progress
+	files     []string
+	output    outputFlags
+	progress  *terminal.Progress
+	isPartial bool // an archive was not read completely
 }
 
 func newWho(streams genericiooptions.IOStreams) *cobra.Command {
@@ -62,6 +63,9 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 	}
 	if len(report.Deletions) == 0 {
 		fmt.Fprint(w.streams.ErrOut, w.hint())
+		return errFindings
+	}
+	if w.isPartial {
 		return errFindings
 	}
 	return nil
@@ -144,7 +148,8 @@ whether an object of that name exists now, if the cluster serves its kind. You n
 namespace; without permission to list RetentionLedgers or RetentionArchives, or to read their buckets, the command leaves
 them out. In archives, it also finds objects that garbage collection deleted, if a record includes them.
 
-Exit codes: 0 the command found a deletion; 1 it found none; 2 wrong usage, or a file or cluster that cannot be read.`
+Exit codes: 0 the command found a deletion; 1 it found none, or could not read all of an archive; 2 wrong usage, or a
+file or cluster that cannot be read.`
 
 const whoExamples = `  # Which rule deleted this Job? Search the logs of all replicas
   kubectl logs -n sunset-system deploy/sunset-controller --all-pods | kubectl sunset who job/report -n shop -f -

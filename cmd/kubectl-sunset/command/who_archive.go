@@ -52,10 +52,15 @@ func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, r
 		if report.Object.Namespace != "" {
 			selection.Namespace = &report.Object.Namespace
 		}
+		from.Skip = from.unread.add
 		found, err := selection.Find(ctx, from.Reader)
+		if err == nil && len(found) == 0 {
+			err = from.unread.encrypted()
+		}
 		if err != nil {
 			return fmt.Errorf("search archive %s: %w", from.Name, err)
 		}
+		w.isPartial = from.unread.warn(w.streams.ErrOut, from.Name, nil) != nil || w.isPartial
 		for _, e := range found {
 			report.AddArchived(e, from.Name)
 		}

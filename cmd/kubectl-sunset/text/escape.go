@@ -10,7 +10,12 @@ import (
 
 // Escape makes control characters visible, so that the names and messages of objects do not control the terminal. ESC becomes ^[, as in
 // kubectl. Line breaks and tabs stay.
-func Escape(text string) string {
+func Escape(text string) string { return escape(text, isControl) }
+
+// EscapeLine is Escape for text that is part of a line: it makes line breaks and tabs visible too, so that a name cannot begin a line.
+func EscapeLine(text string) string { return escape(text, unicode.IsControl) }
+
+func escape(text string, isControl func(rune) bool) string {
 	if !strings.ContainsFunc(text, isControl) {
 		return text
 	}

@@ -39,6 +39,14 @@ const (
 	reset  = "\x1b[0m"
 )
 
+// ForTerminal returns text as it may be written to w: escaped if w is a terminal, and as it is otherwise.
+func ForTerminal(w io.Writer, text string) string {
+	if _, ok := w.(Writer); ok {
+		return Escape(text)
+	}
+	return text
+}
+
 // Good returns text in the color of what works, or of an addition.
 func (s Style) Good(text string) string { return s.paint(green, text) }
 

@@ -57,7 +57,7 @@ func (t *Table) Append(w io.Writer, cells []string) error {
 
 func (t *Table) measure(cells []string) {
 	for c, cell := range cells {
-		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(Escape(cell)))
+		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(EscapeLine(cell)))
 	}
 }
 
@@ -68,7 +68,7 @@ func (t *Table) aligned(cells []string, paint func(int, string) string) string {
 		if c > 0 {
 			line.WriteString(gap)
 		}
-		cell = Escape(cell)
+		cell = EscapeLine(cell)
 		pad := strings.Repeat(" ", t.widths[c]-utf8.RuneCountInString(cell))
 		if paint != nil && cell != "" {
 			cell = paint(c, cell)

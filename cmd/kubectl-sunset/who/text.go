@@ -25,12 +25,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	if len(r.Deletions) == 0 {
 		b.WriteString("No deletion found.\n")
 	}
-	_, err := io.WriteString(w, text.Escape(b.String()))
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (d Deletion) write(w io.Writer) {
-	what, at := d.Object.String(), d.Time.UTC().Format(time.RFC3339)
+	d.By = text.EscapeLine(d.By)
+	what, at := text.EscapeLine(d.Object.String()), d.Time.UTC().Format(time.RFC3339)
 	switch {
 	case d.Time.IsZero():
 		fmt.Fprintf(w, "%s deletes %s now, or has just deleted it.\n", d.By, what)
@@ -49,7 +50,7 @@ func (d Deletion) write(w io.Writer) {
 	}
 	field := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "  %-12s%s\n", name, value)
+			fmt.Fprintf(w, "  %-12s%s\n", name, text.EscapeLine(value))
 		}
 	}
 	field("uid", string(d.Object.UID))

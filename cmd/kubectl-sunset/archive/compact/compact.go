@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -93,8 +92,7 @@ func (c *Compactor) day(ctx context.Context, day time.Time) (string, error) {
 	if err != nil || len(metas) == 0 {
 		return "", err
 	}
-	isEncrypted := func(m archive.Meta) bool { return strings.HasSuffix(m.Segment, ".age") }
-	if i := slices.IndexFunc(metas, isEncrypted); i >= 0 {
+	if i := slices.IndexFunc(metas, archive.Meta.IsEncrypted); i >= 0 {
 		for _, err := range c.To.List(ctx, metas[i].Segment) { // it is the archive, perhaps by another URL
 			return "", cmp.Or(err, errors.New("the archive is encrypted, and Parquet files are not: choose another place for them, with --to URL"))
 		}

@@ -16,12 +16,13 @@ import (
 
 // viewOnly says why objects of these kinds are not restored.
 var viewOnly = map[schema.GroupKind]string{
-	{Kind: "Pod"}:                                "a Pod would run again; to view it: kubectl sunset archive get",
-	{Group: "tekton.dev", Kind: "TaskRun"}:       "a TaskRun would run again; to view it: kubectl sunset archive get",
-	{Group: "tekton.dev", Kind: "CustomRun"}:     "a CustomRun would run again; to view it: kubectl sunset archive get",
-	{Kind: "Event"}:                              "an Event reports the past; to view it: kubectl sunset archive get",
-	{Group: "events.k8s.io", Kind: "Event"}:      "an Event reports the past; to view it: kubectl sunset archive get",
-	{Group: "node.sunset-k8s.io", Kind: "Image"}: "a kubelet pulls an image again when a Pod needs it",
+	{Kind: "Pod"}:                                                     "a Pod would run again; to view it: kubectl sunset archive get",
+	{Group: "tekton.dev", Kind: "TaskRun"}:                            "a TaskRun would run again; to view it: kubectl sunset archive get",
+	{Group: "tekton.dev", Kind: "CustomRun"}:                          "a CustomRun would run again; to view it: kubectl sunset archive get",
+	{Kind: "Event"}:                                                   "an Event reports the past; to view it: kubectl sunset archive get",
+	{Group: "events.k8s.io", Kind: "Event"}:                           "an Event reports the past; to view it: kubectl sunset archive get",
+	{Group: "node.sunset-k8s.io", Kind: "Image"}:                      "a kubelet pulls an image again when a Pod needs it",
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: "the API server would make you its requester, and a controller could sign it for you; to view it: kubectl sunset archive get",
 }
 
 // field is a field of an object, and a value for it.
@@ -54,6 +55,7 @@ const queueName = "kueue.x-k8s.io/queue-name"
 
 var (
 	jobs        = schema.GroupKind{Group: "batch", Kind: "Job"}
+	secrets     = schema.GroupKind{Kind: "Secret"}
 	claims      = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	volumes     = schema.GroupKind{Kind: "PersistentVolume"}
 	namespaces  = schema.GroupKind{Kind: "Namespace"}
@@ -163,6 +165,21 @@ func (s *Step) unbind(live Live) {
 		s.remove("spec", "clusterIPs")
 		s.note("it gets a new cluster IP")
 	}
+}
+
+// tokenType is the type of Secrets with the token of a ServiceAccount.
+const tokenType = "kubernetes.io/service-account-token"
+
+// renewToken removes from a Secret what the token controller writes: it would delete a Secret with the UID of a former ServiceAccount.
+func (s *Step) renewToken() {
+	if kind, _, _ := unstructured.NestedString(s.Object.Object, "type"); s.Name.GroupKind() != secrets || kind != tokenType {
+		return
+	}
+	s.remove("metadata", "annotations", "kubernetes.io/service-account.uid")
+	for _, key := range []string{"token", "ca.crt", "namespace"} {
+		s.remove("data", key)
+	}
+	s.note("it gets a new token of the ServiceAccount; the archived one is not restored")
 }
 
 // The fields of a status that say that an object of an unknown kind ran to completion. Phases and conditions are in lower case.

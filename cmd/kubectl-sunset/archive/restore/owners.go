@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,16 +17,70 @@ func nameOf(o *unstructured.Unstructured) audit.Object {
 	return audit.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
+// addOthers adds the objects of records that are not to be restored, so that their dependents know about them.
+func (p *planner) addOthers(records []Record) {
+	p.others = map[types.UID]*Step{}
+	for _, r := range records {
+		for _, other := range r.Others {
+			s := &Step{Record: other, Name: nameOf(other.Archived)}
+			s.Why = p.refuseOver(s)
+			p.others[other.Archived.GetUID()] = s
+		}
+	}
+}
+
+// managerOf returns the reference to the owner that manages an object: its controller, or its only owner; nil if there is none.
+func managerOf(o *unstructured.Unstructured) *metav1.OwnerReference {
+	if controller := metav1.GetControllerOf(o); controller != nil {
+		return controller
+	}
+	if owners := o.GetOwnerReferences(); len(owners) == 1 {
+		return &owners[0]
+	}
+	return nil
+}
+
+// settle refuses an object whose manager must not run again or is not restored: the object could run without it, and garbage collection
+// would never delete it. It settles the manager first.
+func (p *planner) settle(s *Step) {
+	if p.settled[s] {
+		return
+	}
+	p.settled[s] = true
+	manager := managerOf(s.Archived)
+	if s.Why != "" || manager == nil {
+		return
+	}
+	owner := cmp.Or(p.byUID[manager.UID], p.refused[manager.UID], p.others[manager.UID])
+	if owner == nil || p.isLive(s, *manager) {
+		return
+	}
+	p.settle(owner)
+	switch {
+	case owner.Why != "":
+		s.Why = fmt.Sprintf("its owner %s %s is not restored, and nothing else would manage or delete it; to view it: kubectl sunset archive get", manager.Kind, manager.Name)
+	case metav1.GetControllerOf(s.Archived) != nil && owner.RunsToCompletion() && !s.RunsToCompletion():
+		s.Why = fmt.Sprintf("its controller %s %s must not run again, and no field keeps this %s from running; to view it: kubectl sunset archive get",
+			manager.Kind, manager.Name, s.Name.Kind)
+	}
+}
+
+// isLive reports whether an owner of an object exists.
+func (p *planner) isLive(s *Step, o metav1.OwnerReference) bool {
+	return p.live(audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: s.Name.Namespace, Name: o.Name}) == o.UID
+}
+
 // setOwners keeps references to owners that live, prepares references to owners that are restored too, and removes all others:
 // garbage collection would delete an object whose owners do not exist.
 func (p *planner) setOwners(s *Step) {
 	var kept []metav1.OwnerReference
 	s.restored = map[int]types.UID{}
 	for _, o := range s.Archived.GetOwnerReferences() {
+		owner := p.byUID[o.UID]
 		switch {
-		case p.live(audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: s.Name.Namespace, Name: o.Name}) == o.UID:
+		case p.isLive(s, o):
 			kept = append(kept, o)
-		case p.byUID[o.UID] != nil:
+		case owner != nil && owner.Why == "":
 			s.restored[len(kept)] = o.UID
 			o.UID = ""
 			kept = append(kept, o)

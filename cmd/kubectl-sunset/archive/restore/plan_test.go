@@ -3,6 +3,7 @@
 package restore_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,21 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, uid: u1}, spec: {clusterIP: None, clusterIPs: [None]}}`,
 			want:   `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {clusterIP: None, clusterIPs: [None]}}`,
 		},
+		"a Secret with the token of a ServiceAccount gets a new token": {
+			object: `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a, namespace: shop, uid: u1, annotations: {kubernetes.io/service-account.name: sa,
+				kubernetes.io/service-account.uid: u8}}, data: {token: dA==, ca.crt: Yw==, namespace: bg==, own: bw==}}`,
+			want: `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a, namespace: shop, annotations: {kubernetes.io/service-account.name: sa, ` + origin + `}},
+				data: {own: bw==}}`,
+			notes: []string{"it gets a new token of the ServiceAccount"},
+		},
+		"other Secrets keep their data": {
+			object: `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, namespace: shop, uid: u1}, data: {token: dA==}}`,
+			want:   `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, data: {token: dA==}}`,
+		},
+		"a CertificateSigningRequest is not restored": {
+			object: `{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: a, uid: u1}, spec: {username: alice}}`,
+			why:    "the API server would make you its requester",
+		},
 		"the mark of Sunset is dropped": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {sunset-k8s.io/eligible-since: x, team: a}}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {team: a, ` + origin + `}}}`,
@@ -300,6 +316,61 @@ func TestPlanTogether(t *testing.T) {
 	linked, err := c.Linked(map[types.UID]types.UID{"u-job": "u-new"})
 	expect.NoError(t, err)
 	expect.Equal(t, "UID of the owner", "u-new", linked.GetOwnerReferences()[0].UID)
+}
+
+// TestPlanWithoutManager: what an owner managed is not restored if the owner is not, or comes back stopped: it could run on its own, and
+// nothing would delete it. This also applies if the owner is only in the same record.
+func TestPlanWithoutManager(t *testing.T) {
+	const (
+		finished = `{apiVersion: example.com/v1, kind: Run, metadata: {name: o, namespace: shop, uid: u-o}, status: {phase: Succeeded}}`
+		serving  = `{apiVersion: example.com/v1, kind: Run, metadata: {name: o, namespace: shop, uid: u-o}}`
+		rayJob   = `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: o, namespace: shop, uid: u-o}}`
+		pod      = `{apiVersion: v1, kind: Pod, metadata: {name: o, namespace: shop, uid: u-o}}`
+		refused  = "its owner Run o is not restored"
+		stopped  = "its controller RayJob o must not run again, and no field keeps this Deployment from running"
+	)
+	owned := func(apiVersion, kind, name, owner, controller string) string {
+		return fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: %s, namespace: shop, uid: u-%[3]s, ownerReferences: [%s]}}`, apiVersion, kind, name,
+			fmt.Sprintf(`{apiVersion: x/v1, kind: %s, name: %s, uid: u-%[2]s%[3]s}`, strings.Split(owner, "/")[0], strings.Split(owner, "/")[1], controller))
+	}
+	const isController = ", controller: true"
+	workers := owned("apps/v1", "Deployment", "d", "Run/o", isController)
+	for behaviour, c := range map[string]struct {
+		owner, dependent string
+		options          restore.Options
+		live             map[string]types.UID
+		why              string // of the dependent
+	}{
+		"a finished owner": {finished, workers, restore.Options{}, nil, refused},
+		"a finished owner that is not its controller":  {finished, owned("apps/v1", "Deployment", "d", "Run/o", ""), restore.Options{}, nil, refused},
+		"a finished owner that is restored":            {finished, workers, restore.Options{Finished: true}, nil, ""},
+		"a finished owner that exists":                 {finished, workers, restore.Options{}, map[string]types.UID{"x/v1/Run/shop/o": "u-o"}, ""},
+		"an owner that serves":                         {serving, workers, restore.Options{}, nil, ""},
+		"a Pod":                                        {pod, owned("v1", "PersistentVolumeClaim", "d", "Pod/o", isController), restore.Options{}, nil, "its owner Pod o is not restored"},
+		"a suspended owner":                            {rayJob, owned("apps/v1", "Deployment", "d", "RayJob/o", isController), restore.Options{}, nil, stopped},
+		"a suspended owner of a suspended object":      {rayJob, owned("batch/v1", "Job", "d", "RayJob/o", isController), restore.Options{}, nil, ""},
+		"a suspended owner that is not its controller": {rayJob, owned("v1", "ConfigMap", "d", "RayJob/o", ""), restore.Options{}, nil, ""},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			c.options.BuiltIn = isBuiltIn
+			owner, dependent := record(t, c.owner), record(t, c.dependent)
+			alone := dependent
+			alone.Others = []restore.Record{owner}
+			for _, records := range [][]restore.Record{{owner, dependent}, {dependent, owner}, {alone}} {
+				for _, s := range restore.Plan(records, live(c.live), c.options) {
+					if s.Name.Name == "d" && ((c.why == "") != (s.Why == "") || !strings.Contains(s.Why, c.why)) {
+						t.Errorf("%d records: %q, want %q", len(records), s.Why, c.why)
+					}
+				}
+			}
+		})
+	}
+	last := owned("v1", "Service", "last", "Deployment/d", isController)
+	for _, s := range restore.Plan([]restore.Record{record(t, last), record(t, workers), record(t, finished)}, live(nil), restore.Options{BuiltIn: isBuiltIn}) {
+		if s.Name.Name == "last" && !strings.Contains(s.Why, "its owner Deployment d is not restored") {
+			t.Errorf("a dependent of a dependent: %q", s.Why)
+		}
+	}
 }
 
 // TestPlanNewest: of several records of one name, the newest is restored.

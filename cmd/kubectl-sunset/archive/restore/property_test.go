@@ -5,10 +5,12 @@ package restore_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,6 +57,10 @@ func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) 
 			t.Fatalf("seed %d: %s has UID %q, twice %v, annotations %v", seed, s.Name, o.GetUID(), names[s.Name], o.GetAnnotations())
 		}
 		names[s.Name] = true
+		if controller := metav1.GetControllerOf(s.Archived); controller != nil && isRefused(steps, controller.UID) &&
+			live(audit.Object{APIVersion: controller.APIVersion, Kind: controller.Kind, Namespace: s.Name.Namespace, Name: controller.Name}) != controller.UID {
+			t.Fatalf("seed %d: %s is restored without its controller %s", seed, s.Name, controller.UID)
+		}
 		for _, owner := range o.GetOwnerReferences() {
 			ref := audit.Object{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Name.Namespace, Name: owner.Name}
 			if live(ref) != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
@@ -63,6 +69,11 @@ func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) 
 		}
 		created[s.Archived.GetUID()] = "new-" + s.Archived.GetUID()
 	}
+}
+
+// isRefused reports whether the object with a UID is refused.
+func isRefused(steps []*restore.Step, uid types.UID) bool {
+	return slices.ContainsFunc(steps, func(s *restore.Step) bool { return s.Archived.GetUID() == uid && s.Why != "" })
 }
 
 // randomRecords returns records of few names and UIDs, so that they meet, with owners among each other, in any order. No objects own
@@ -86,6 +97,7 @@ func randomRecords(r *rand.Rand) []restore.Record {
 			owner := ref(kinds[r.IntN(3)] + "//")
 			owners = append(owners, map[string]any{
 				"apiVersion": owner.APIVersion, "kind": owner.Kind, "name": fmt.Sprint("n", r.IntN(4)), "uid": fmt.Sprint("u", []int{r.IntN(i+1) - 1, 8 + r.IntN(2)}[r.IntN(2)]),
+				"controller": len(owners) == 0,
 			})
 		}
 		if owners != nil {

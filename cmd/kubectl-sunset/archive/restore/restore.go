@@ -28,6 +28,8 @@ type Record struct {
 	Left       int                        // number of dependents that only the record has, since they are never restored
 	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
+	Foreign    string   // why the object is not one that the record can have, or that the user has selected; empty if it is
+	Others     []Record // further objects of the same record of the archive, which are not to be restored: owners may be among them
 }
 
 // Options says how to restore.
@@ -46,6 +48,8 @@ type Step struct {
 	Object *unstructured.Unstructured // to create; nil if the object is not restored
 	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
 	Why    string                     // why the object is not restored; empty if it is
+	Failed bool                       // the object was created, but its status was not written
+	Before bool                       // an earlier restore of the same record created it; Object is nil then
 	Notes  []string                   // what differs from the archived object, and what else the user must know
 
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
@@ -58,12 +62,18 @@ type Live func(name audit.Object) types.UID
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions, other
 // cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}}
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}}
 	steps := sorted(records)
 	for _, s := range steps {
 		if s.Why = p.refuse(s); s.Why == "" {
 			p.byUID[s.Archived.GetUID()] = s
+		} else {
+			p.refused[s.Archived.GetUID()] = s
 		}
+	}
+	p.addOthers(records)
+	for _, s := range steps {
+		p.settle(s)
 	}
 	for _, s := range steps {
 		if s.Why == "" {
@@ -100,20 +110,34 @@ type planner struct {
 	live    Live
 	options Options
 	seen    map[string]bool     // names, without versions
-	byUID   map[types.UID]*Step // that are restored, by their former UIDs
+	byUID   map[types.UID]*Step // that nothing but their owners can refuse, by their former UIDs
+	refused map[types.UID]*Step // the same of others
+	others  map[types.UID]*Step // that are not to be restored
+	settled map[*Step]bool
 }
 
 // refuse returns why an object cannot be restored; empty if it can.
 func (p *planner) refuse(s *Step) string {
 	hasNewer := p.seen[s.Name.String()]
-	p.seen[s.Name.String()] = true
+	p.seen[s.Name.String()] = hasNewer || s.Foreign == ""
 	switch {
 	case IsViewOnly(s.Archived):
 		return viewOnly[s.Name.GroupKind()]
+	case s.Foreign != "":
+		return s.Foreign
 	case hasNewer:
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
+	}
+	return p.refuseOver(s)
+}
+
+// refuseOver returns why an object would run again, or report the past; empty if it would not.
+func (p *planner) refuseOver(s *Step) string {
+	switch {
+	case IsViewOnly(s.Archived):
+		return viewOnly[s.Name.GroupKind()]
 	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && s.finishedBy() != "":
 		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", s.finishedBy())
 	}
@@ -140,6 +164,7 @@ func (p *planner) prepare(s *Step) {
 	p.setStatus(s)
 	s.setOrigin()
 	s.unbind(p.live)
+	s.renewToken()
 	s.stop()
 	if s.Left > 0 {
 		s.note("%d of its dependents are only in the record; to view them: kubectl sunset archive get --record", s.Left)
@@ -199,6 +224,17 @@ func (s *Step) source() string {
 // Refuse says that an object is not restored after all.
 func (s *Step) Refuse(why string) { s.Object, s.Status, s.Why = nil, nil, why }
 
+// SetRestored reports whether a live object was restored from this record before. If so, the step has nothing to create.
+func (s *Step) SetRestored(live *unstructured.Unstructured) bool {
+	origin := live.GetAnnotations()
+	s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From && origin[v1alpha1.RestoredUIDAnnotation] == string(s.Archived.GetUID()) &&
+		live.GetUID() != "" && live.GetDeletionTimestamp() == nil
+	if s.Before {
+		s.Object, s.Notes = nil, nil
+	}
+	return s.Before
+}
+
 // Write writes a paragraph about each object in the order of the steps, and the numbers. Without created, the steps are a plan.
 func Write(w io.Writer, steps []*Step, created bool) error {
 	style := text.StyleOf(w)
@@ -207,20 +243,29 @@ func Write(w io.Writer, steps []*Step, created bool) error {
 		verb = "restored"
 	}
 	var b strings.Builder
-	n := 0
+	n, before := 0, 0
 	for _, s := range steps {
-		if s.Object == nil {
-			fmt.Fprintf(&b, "%s %s: %s\n", text.Escape(s.Name.String()), style.Warning("not restored"), text.Escape(s.Why))
+		name := text.EscapeLine(s.Name.String())
+		switch {
+		case s.Before:
+			before++
+			fmt.Fprintf(&b, "%s %s\n", name, style.Good("was restored before"))
+		case s.Object == nil:
+			fmt.Fprintf(&b, "%s %s: %s\n", name, style.Warning("not restored"), text.EscapeLine(s.Why))
 			continue
+		default:
+			n++
+			fmt.Fprintf(&b, "%s %s\n", name, style.Good(verb))
 		}
-		n++
-		fmt.Fprintf(&b, "%s %s\n", text.Escape(s.Name.String()), style.Good(verb))
 		for _, note := range s.Notes {
-			fmt.Fprintf(&b, "  %s\n", text.Escape(note))
+			fmt.Fprintf(&b, "  %s\n", text.EscapeLine(note))
 		}
 	}
 	fmt.Fprintf(&b, "\n%s %s", preview.Count(n, "object"), verb)
-	if refused := len(steps) - n; refused > 0 {
+	if before > 0 {
+		fmt.Fprintf(&b, ", %d before", before)
+	}
+	if refused := len(steps) - n - before; refused > 0 {
 		fmt.Fprintf(&b, ", %d not", refused)
 	}
 	switch {

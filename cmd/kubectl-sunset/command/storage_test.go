@@ -45,7 +45,7 @@ func TestStatusShowsSizes(t *testing.T) {
 // TestPreviewShowsSizes in the tables, on the page, and in JSON and YAML.
 func TestPreviewShowsSizes(t *testing.T) {
 	args := append([]string{"preview", "-f", samples + "/volume-snapshots"}, priced...)
-	wants(t, run(t, "", args...), command.ExitOK, "db-january          21.5GB, 1.00 EUR", "2 (21.5GB, 1.00 EUR)", "5 (37.6GB, 1.75 EUR)",
+	wants(t, run(t, "", args...), command.ExitOK, "db-january          21.5GB, 1.00 EUR", "2 (21.5GB, 1.00 EUR)", "8 (37.6GB, 1.75 EUR)",
 		"\nEstimated: sizes that rules compute with bytes, costs for a month\n")
 	wants(t, run(t, "", append(args, "-o", "html")...), command.ExitOK, "<dt>Due now</dt><dd>2 (21.5GB, 1.00 EUR)</dd>",
 		"<dt>Storage</dt><dd>Estimated: sizes that rules compute with bytes, costs for a month</dd>", "21.5GB, 1.00 EUR")

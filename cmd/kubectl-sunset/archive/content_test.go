@@ -89,7 +89,7 @@ func TestToRestoreForeign(t *testing.T) {
 		"owned by another one":               {shop, []string{dependent(shop, "u2", "u1"), dependent(shop, "u1", "u0"), dependent(shop, "u3", "u2")}, nil, ""},
 		"of no owner":                        {shop, []string{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"shop","uid":"u1"}}`}, nil, foreign},
 		"of an owner that is not in it":      {shop, []string{dependent(shop, "u1", "u9")}, nil, foreign},
-		"owned by itself":                    {shop, []string{dependent(shop, "u1", "u1")}, nil, foreign},
+		"its own owner":                      {shop, []string{dependent(shop, "u1", "u1")}, nil, foreign},
 		"of another namespace":               {shop, []string{dependent("prod", "u1", "u0")}, nil, foreign},
 		"of another namespace, and indirect": {"", []string{dependent(shop, "u1", "u0"), dependent("prod", "u2", "u1")}, nil, foreign},
 		"of a cluster-scoped owner":          {"", []string{dependent("prod", "u1", "u0")}, nil, ""},

@@ -64,8 +64,8 @@ func TestArchiveRestoreNamespace(t *testing.T) {
 		"Secret/new/owner not restored: the server could not find", "Secret/new/owned not restored: its owner Secret owner was not created")
 }
 
-// TestArchiveRestoreRepeated: after a failure, the same command restores the rest, with references to what it restored before. An object
-// that another client created is no owner.
+// TestArchiveRestoreRepeated: after a failure, the same command restores the rest, with references to what it restored before. It does
+// not use an object that another client created as an owner.
 func TestArchiveRestoreRepeated(t *testing.T) {
 	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
 		{object: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"owner","namespace":"dev","uid":"u2","resourceVersion":"5"},"spec":{}}`},

@@ -330,7 +330,7 @@ func TestPageShowsHostileInputAsText(t *testing.T) {
 	b.waitFor(`document.getElementById("status").textContent.startsWith("The link is damaged")`)
 	b.run(`(() => { const menu = document.getElementById("samples"); menu.value = "finished-jobs"; menu.dispatchEvent(new Event("change")); })()`)
 	b.settle()
-	if got := value[string](b, `document.getElementById("status").textContent`); got != "1 policy, 9 objects, 8 verdicts" {
+	if got := value[string](b, `document.getElementById("status").textContent`); got != "1 policy, 10 objects, 9 verdicts" {
 		t.Errorf("after hostile input: %s", got)
 	}
 }

@@ -247,7 +247,6 @@ func (u *rollout) isGone(held proxy.Entry) {
 // settles waits until the final state is reached and counted.
 func (u *rollout) settles() {
 	u.Helper()
-	u.Quiet()
 	u.counts(u.previews, int64(u.made))
 	u.counts(u.bounded, bound)
 	tells(u.Scenario, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
@@ -269,6 +268,7 @@ func (u *rollout) settles() {
 	}
 	u.Logf("%d terms; %d previews, %d of %d within an hour, %d of %d by 6 in 20 s", u.terms, u.made, bound, stock,
 		stock-u.Left(&corev1.ConfigMapList{}, env("steady")), stock)
+	u.Calm()
 }
 
 // counts waits until ledger and status of a policy have counted n deletions.

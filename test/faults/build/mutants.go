@@ -248,9 +248,9 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A new leader accepts the VolumeSnapshots of the previous one.
 	"snapshot-of-other-leader": {{
-		File: "controllers/retention/snapshot.go",
-		Old:  "d = dueClaim{start: i.Start, since: now}",
-		New:  "d = dueClaim{start: i.Start, since: i.Start}",
+		File: "controllers/retention/snapshot_slots.go",
+		Old:  "d = dueClaim{start: i.Start, since: now, needs: needs}",
+		New:  "d = dueClaim{start: i.Start, since: i.Start, needs: needs}",
 	}},
 	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {

@@ -32,8 +32,8 @@ func parse(o *unstructured.Unstructured) reading {
 	return reading{RetentionArchive: a, place: settings.PlaceOf(url), invalid: err}
 }
 
-// parseAll reads all RetentionArchives. Of those with objects in one place, the oldest can be used. None of them deletes by
-// spec.retain: otherwise the shortest one, without the holds of the others, would apply to the records of all.
+// parseAll reads all RetentionArchives. If several have objects in one place, only the oldest can be used, and none of them deletes by
+// spec.retain: the shortest one, without the holds of the others, would apply to the records of all.
 func parseAll(list []unstructured.Unstructured) (all []reading) {
 	for i := range list {
 		all = append(all, parse(&list[i]))

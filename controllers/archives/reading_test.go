@@ -28,7 +28,7 @@ func TestArchivesThatShareAURL(t *testing.T) {
 		s := h.add(rule, "one")[0]
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted", nil, h.names())
-		expect.Equal(t, "problem", `RetentionArchive "also": spec.url: RetentionArchive "history" has the same bucket, and one prefix includes the other, `+
+		expect.Equal(t, "problem", `RetentionArchive "also": spec.url: RetentionArchive "history" has the same bucket and prefix, `+
 			`so each would delete records of the other (delete this RetentionArchive, and create it with another prefix or bucket)`, s.problem())
 		h.set(func() { h.archives = h.archives[:1] })
 		bubble.Pass(10 * time.Second)

@@ -48,21 +48,17 @@ func endpointOf(text string) string {
 	return host + " " + port // only to compare
 }
 
-// Overlaps reports whether archives at both would have objects of each other below their prefix. It may be true in doubt: the account
-// of azblob can be unknown.
-func (p Place) Overlaps(o Place) bool {
+// Same reports whether both are one place, or may be: the account of azblob can be unknown. A prefix that begins with another one is
+// another place, because the names of all objects begin with the prefix and a fixed word.
+func (p Place) Same(o Place) bool {
 	known := p.account != "" && o.account != ""
-	return p.store == o.store && (!known || p.account == o.account) && (p.includes(o) || o.includes(p))
+	return p.store == o.store && p.prefix == o.prefix && (!known || p.account == o.account)
 }
 
-func (p Place) includes(o Place) bool {
-	return p.prefix == "" || strings.HasPrefix(o.prefix+"/", p.prefix+"/")
-}
-
-// Shared is the problem of a RetentionArchive whose Place overlaps that of an older one.
+// Shared is the problem of a RetentionArchive whose Place is that of an older one.
 func Shared(older string) policy.Problem {
 	return policy.Problem{
-		Path: "spec.url", Message: fmt.Sprintf("RetentionArchive %q has the same bucket, and one prefix includes the other, so each would delete records of the other", older),
+		Path: "spec.url", Message: fmt.Sprintf("RetentionArchive %q has the same bucket and prefix, so each would delete records of the other", older),
 		Hint: "delete this RetentionArchive, and create it with another prefix or bucket",
 	}
 }

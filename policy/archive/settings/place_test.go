@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive/settings"
 )
 
-func TestPlacesThatOverlap(t *testing.T) {
+func TestSamePlaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		a, b string
 		want bool
@@ -18,8 +18,8 @@ func TestPlacesThatOverlap(t *testing.T) {
 		"another spelling":            {"s3://b?endpoint=https://Minio.example.com/", "s3://b?endpoint=https://minio.example.com:443", true},
 		"another endpoint":            {"s3://b?endpoint=https://one.example.com", "s3://b?endpoint=https://two.example.com", false},
 		"another port":                {"s3://b?endpoint=http://minio:9000", "s3://b?endpoint=http://minio:9001", false},
-		"one prefix in the other":     {"s3://b", "s3://b/cluster-1", true},
-		"deeper":                      {"gs://b/x/y", "gs://b/x", true},
+		"one prefix in the other":     {"s3://b", "s3://b/cluster-1", false},
+		"deeper":                      {"gs://b/x/y", "gs://b/x", false},
 		"a name that begins the same": {"gs://b/cluster-1", "gs://b/cluster-10", false},
 		"another bucket":              {"s3://b/p", "s3://c/p", false},
 		"another scheme":              {"s3://b/p", "gs://b/p", false},
@@ -32,7 +32,7 @@ func TestPlacesThatOverlap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := settings.PlaceOf(test.a), settings.PlaceOf(test.b)
-			if a.Overlaps(b) != test.want || b.Overlaps(a) != test.want {
+			if a.Same(b) != test.want || b.Same(a) != test.want {
 				t.Errorf("%s and %s: want %t", test.a, test.b, test.want)
 			}
 		})

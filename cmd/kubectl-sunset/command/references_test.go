@@ -68,7 +68,7 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 }
 
 func TestReferencesInFiles(t *testing.T) {
-	wants(t, run(t, "", "test", "../policytest/testdata"), command.ExitOK, "4 passed, 0 failed")
+	wants(t, run(t, "", "test", "../policytest/testdata"), command.ExitOK, "5 passed, 0 failed")
 	wants(t, run(t, "", "preview", "-f", "../policytest/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
 		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: the references of this App are unknown: names: no such key: config")
 }

@@ -24,7 +24,7 @@ func TestArchiveRestore(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
 	const job = "/apis/batch/v1/namespaces/dev/jobs/report"
 	wants(t, s.run(t, "", "archive", "restore", "job/report"), command.ExitOK, "Job.batch/dev/report would be restored\n", "  spec.suspend is true",
-		"1 of its dependents are only in the record", "1 object would be restored (dry run)")
+		"dependents only in the record: 1", "1 object would be restored (dry run)")
 	for _, path := range s.created {
 		if !strings.HasPrefix(path, "/apis/batch/v1/namespaces/dev/jobs?All ") {
 			t.Errorf("a dry run created %s", path)

@@ -225,7 +225,7 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`,
 			change: func(r *restore.Record) { r.Left = 2 },
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}}`,
-			notes:  []string{"2 of its dependents are only in the record; to view them"},
+			notes:  []string{"dependents only in the record: 2; to view them"},
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {

@@ -167,7 +167,7 @@ func (p *planner) prepare(s *Step) {
 	s.renewToken()
 	s.stop()
 	if s.Left > 0 {
-		s.note("%d of its dependents are only in the record; to view them: kubectl sunset archive get --record", s.Left)
+		s.note("dependents only in the record: %d; to view them: kubectl sunset archive get --record", s.Left)
 	}
 }
 

@@ -2,8 +2,8 @@
 
 package policy
 
-// backup ranks what the rule backs up before it deletes: the data of a claim counts more than the object.
-func (r *Rule) backup() (n int) {
+// backupRank says how much the rule backs up before it deletes: the data of a claim counts more than the object.
+func (r *Rule) backupRank() (n int) {
 	if r.Snapshot != nil {
 		n += 2
 	}
@@ -13,18 +13,26 @@ func (r *Rule) backup() (n int) {
 	return n
 }
 
-// by is the vote of the rule that decides about a due subject and deletes it: the latest, unless another one that deletes the same
-// object backs up more. So a rule that is added never skips a VolumeSnapshot or an archive.
-func (all *votes) by() vote {
-	by := all.due
-	for _, v := range all.backups {
-		switch more := v.rule.backup() - by.rule.backup(); {
-		case v.rule.Owner != by.rule.Owner:
+// backsUpAll reports whether the rule backs up everything that another one does, in the same way.
+func (r *Rule) backsUpAll(o *Rule) bool {
+	return (o.Snapshot == nil || r.Snapshot.Equal(o.Snapshot)) && (o.Archive == nil || r.Archive.Equal(o.Archive))
+}
+
+// deciding is the vote of the rule that decides about a due subject and deletes it: the latest, unless another one that deletes the same
+// object backs up everything that the latest does, and more. So a rule without a backup does not skip the VolumeSnapshot or the archive
+// of another.
+func (all *votes) deciding() vote {
+	v := all.due
+	for _, other := range all.backups {
+		if other.rule.Owner != all.due.rule.Owner || !other.rule.backsUpAll(all.due.rule) {
+			continue
+		}
+		switch more := other.rule.backupRank() - v.rule.backupRank(); {
 		case more > 0:
-			by = v
+			v = other
 		case more == 0:
-			by = later(by, v)
+			v = later(v, other)
 		}
 	}
-	return by
+	return v
 }

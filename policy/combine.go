@@ -27,7 +27,7 @@ func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, Delete
 	if v.Action != Delete {
 		return v, DeletePermit{}
 	}
-	return v, DeletePermit{intent: intentOf(s, evaluations, c.by().rule, v), evaluations: voting(evaluations)}
+	return v, DeletePermit{intent: intentOf(s, evaluations, c.deciding().rule, v), evaluations: voting(evaluations)}
 }
 
 // voting are the evaluations of rules in force that select the subject. If a verdict deletes, all of them are known.
@@ -49,7 +49,7 @@ func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent,
 	if v.Action != Delete {
 		return Intent{}, false
 	}
-	return intentOf(s, evaluations, c.by().rule, v), true
+	return intentOf(s, evaluations, c.deciding().rule, v), true
 }
 
 // intentOf is the deletion of a subject by one of the rules, with the verdict to delete it.
@@ -160,7 +160,7 @@ func (all *votes) add(v vote) {
 		if v.rule.defers() {
 			all.deferring = append(slices.Clip(all.deferring), v.rule)
 		}
-		if v.rule.backup() > 0 {
+		if v.rule.backupRank() > 0 {
 			all.backups = append(slices.Clip(all.backups), v)
 		}
 	case rank(v.reason) < rank(Waiting):
@@ -266,7 +266,7 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	case all.keep.rule != nil:
 		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}, all.keep.rule
 	case all.due.rule != nil:
-		return all.whenDue(now), all.by().rule
+		return all.whenDue(now), all.deciding().rule
 	case all.nothing.rule != nil:
 		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}, all.nothing.rule
 	default:
@@ -276,7 +276,7 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 
 // whenDue is the verdict of the due votes, at the time that all of them allow. If there is no such time, it keeps.
 func (all *votes) whenDue(now time.Time) Verdict {
-	v, moved := all.by(), all.moved()
+	v, moved := all.deciding(), all.moved()
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: moved, Owner: v.owner}
 	if len(all.deferring) > 0 {
 		at := Latest(now, moved)
@@ -289,7 +289,7 @@ func (all *votes) whenDue(now time.Time) Verdict {
 		}
 	}
 	switch {
-	case !now.Before(due.Due) && all.due.excess:
+	case !now.Before(due.Due) && v.excess:
 		due.Reason = OverCapacity
 	case !now.Before(due.Due):
 	case now.Before(all.expires):

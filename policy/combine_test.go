@@ -327,10 +327,11 @@ func TestDueTimeAfterQuietPeriod(t *testing.T) {
 	}
 }
 
-// TestBackupOfAnyDueRule: the latest due rule gives the time. If another due rule that deletes the same object backs up more, it
-// deletes, so that a rule never skips the archive or the VolumeSnapshot of another.
+// TestBackupOfAnyDueRule: the latest due rule gives the time. If another due rule that deletes the same object backs up the same
+// and more, it deletes, so that a rule without a backup does not skip that of another.
 func TestBackupOfAnyDueRule(t *testing.T) {
 	archive := func(e *policy.Evaluation) { e.Rule.Archive = &policy.Archive{} }
+	other := func(e *policy.Evaluation) { e.Rule.Archive = &policy.Archive{To: "other"} }
 	snapshot := snapshotting(&policy.ClaimSnapshot{})
 	early := start(started.Add(-time.Hour))
 	for name, test := range map[string]struct {
@@ -341,7 +342,9 @@ func TestBackupOfAnyDueRule(t *testing.T) {
 		"the latest archives":                 {evaluations(says("a", early), says("b", archive)), "p/b"},
 		"an earlier one archives":             {evaluations(says("a", early, archive), says("b")), "p/a"},
 		"an earlier one makes a snapshot":     {evaluations(says("a", early, snapshot), says("b")), "p/a"},
-		"a snapshot counts more":              {evaluations(says("a", early, snapshot), says("b", archive)), "p/a"},
+		"a snapshot does not skip an archive": {evaluations(says("a", early, snapshot), says("b", archive)), "p/b"},
+		"nor an archive another one":          {evaluations(says("a", early, snapshot, archive), says("b", other)), "p/b"},
+		"a snapshot counts more":              {evaluations(says("a", early, snapshot), says("b", early, archive), says("c")), "p/a"},
 		"both count most":                     {evaluations(says("a", early, snapshot, archive), says("b", snapshot)), "p/a"},
 		"two archive":                         {evaluations(says("a", early, archive), says("b", archive), says("c")), "p/b"},
 		"the archive is of a dry run":         {evaluations(says("a", early, archive, dryRun), says("b")), "p/b"},

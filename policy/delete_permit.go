@@ -88,7 +88,7 @@ func (w DeletePermit) names(t Target) bool {
 	return t.Is(TargetOf(w.Rule().Kind, w.Subject()))
 }
 
-// Upheld reports whether the decision is still to delete the subject, without more backup. For each rule that took part, facts gives the current
+// Upheld reports whether the decision is still to delete the subject. For each rule that took part, facts gives the current
 // facts, or false if they have not changed.
 func (w DeletePermit) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
 	again := slices.Clone(w.evaluations)
@@ -97,8 +97,8 @@ func (w DeletePermit) Upheld(facts func(*Rule) (Facts, bool), now time.Time) boo
 			again[i].Facts = by
 		}
 	}
-	v, permit := Decide(w.Subject(), again, now)
-	return w.Valid() && v.Action == Delete && permit.intent.Rule.backup() <= w.intent.Rule.backup()
+	v, _ := Decide(w.Subject(), again, now)
+	return w.Valid() && v.Action == Delete
 }
 
 // Same reports whether both permits permit the deletion of the same version of a subject, by the same rule and in the same way.

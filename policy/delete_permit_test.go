@@ -93,16 +93,6 @@ func TestDeletePermitUpheld(t *testing.T) {
 	}
 }
 
-// TestDeletePermitNeedsNoMoreBackup: a permit without an archive does not hold once a rule with an archive finds the subject due too.
-func TestDeletePermitNeedsNoMoreBackup(t *testing.T) {
-	plain, archives := says("a"), says("b", notEligible)
-	archives.Rule.Archive = &policy.Archive{}
-	_, w := policy.Decide(policy.Subject{}, evaluations(plain, archives), now)
-	expect.Equal(t, "rule", "p/a", w.Rule().ID.String())
-	expect.Equal(t, "upheld", true, w.Upheld(func(*policy.Rule) (policy.Facts, bool) { return policy.Facts{}, false }, now))
-	expect.Equal(t, "upheld when the archive is needed", false, w.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return plain.Facts, r == archives.Rule }, now))
-}
-
 func TestDeletePermitOnlyForADeletion(t *testing.T) {
 	tests := map[string]policy.Evaluation{
 		"a dry run":        says("a", dryRun),

@@ -63,7 +63,7 @@ func failure(err error, other string) string {
 		return "its certificate is valid for other names"
 	case errors.As(err, &untrusted):
 		return "its certificate is not valid"
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closes the connection"

@@ -182,6 +182,7 @@ func (p *pipeline) readSnapshot(ctx context.Context, it item, i policy.Intent) (
 		p.snapshots.add(it, openSnapshot{i.Rule.ID.Policy, now, false})
 		p.noteSnapshot(it, i)
 	case errors.Is(err, policy.ErrSnapshotFailed):
+		p.snapshots.fail(it)
 		p.noteSnapshot(it, i)
 	}
 	return r, err

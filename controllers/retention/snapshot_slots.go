@@ -124,6 +124,16 @@ func (s *snapshots) others(it item, by string, now time.Time, isDue func(item) b
 	return n
 }
 
+// fail counts a VolumeSnapshot that was ready, and is not any more, like one in progress.
+func (s *snapshots) fail(it item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, open := s.open[it]; open {
+		o.ready = false
+		s.open[it] = o
+	}
+}
+
 // release no longer counts the VolumeSnapshot of a subject as in progress.
 func (s *snapshots) release(it item) {
 	s.mu.Lock()

@@ -29,10 +29,10 @@ var policyTable = map[string]Mutant{
 		Old: "case more > 0:\n",
 		New: "case more > 3:\n",
 	},
-	"a permit holds although an archive is needed": {
-		File: "policy/delete_permit.go", Test: "./policy TestDeletePermitNeedsNoMoreBackup",
-		Old: " && permit.intent.Rule.backup() <= w.intent.Rule.backup()",
-		New: " && permit.Valid()",
+	"another backup skips that of the latest rule": {
+		File: "policy/backup.go", Test: "./policy TestBackupOfAnyDueRule",
+		Old: " || !other.rule.backsUpAll(all.due.rule)",
+		New: "",
 	},
 	"a forecast waits for a mark": {
 		File: "policy/combine.go", Test: "./policy TestForecast",

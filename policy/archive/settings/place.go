@@ -48,11 +48,10 @@ func endpointOf(text string) string {
 	return host + " " + port // only to compare
 }
 
-// Same reports whether both are one place, or may be: the account of azblob can be unknown. A prefix that begins with another one is
+// Same reports whether both are one place. Two URLs of azblob without an account count as the same. A prefix that begins with another one is
 // another place, because the names of all objects begin with the prefix and a fixed word.
 func (p Place) Same(o Place) bool {
-	known := p.account != "" && o.account != ""
-	return p.store == o.store && p.prefix == o.prefix && (!known || p.account == o.account)
+	return p == o
 }
 
 // Shared is the problem of a RetentionArchive whose Place is that of an older one.

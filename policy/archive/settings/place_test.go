@@ -26,7 +26,7 @@ func TestSamePlaces(t *testing.T) {
 		"a directory":                 {"file:///var/archive", "file:///var//x/../archive/", true},
 		"another directory":           {"file:///var/archive", "file:///var/archives", false},
 		"another account":             {"azblob://c/p?storage_account=a", "azblob://c/p?storage_account=b", false},
-		"an account in the Secret":    {"azblob://c/p?storage_account=a", "azblob://c/p", true},
+		"an account in the Secret":    {"azblob://c/p?storage_account=a", "azblob://c/p", false},
 		"not valid, the same":         {"ftp://b", "ftp://b", true},
 		"not valid":                   {"ftp://b", "ftp://c", false},
 	} {

@@ -95,8 +95,11 @@ func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) 
 	var records []restore.Record
 	if err := r.read(ctx, from, func(c archive.Content) error {
 		found, err := c.ToRestore(from.Name, r.selection.Namespace)
+		if err != nil {
+			from.unread.add(c.Place(), err)
+		}
 		records = append(records, found...)
-		return err
+		return nil
 	}); err != nil {
 		return err
 	}

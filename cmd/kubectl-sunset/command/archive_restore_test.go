@@ -75,8 +75,15 @@ func TestArchiveRestoreRepeated(t *testing.T) {
 	const owner = "/apis/batch/v1/namespaces/dev/jobs/owner"
 	s.proxied = map[string]http.HandlerFunc{"/api/v1/namespaces/dev/secrets": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Job.batch/dev/owner restored\n", "Secret/dev/owned not restored: ", "1 object restored, 1 not")
-	s.proxied = nil
 	created := s.object(t, owner)
+	s.proxied = map[string]http.HandlerFunc{"/apis/batch/v1/namespaces/dev/jobs": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
+	refused := created.DeepCopy()
+	refused.SetUID("u-new")
+	text, err := refused.MarshalJSON()
+	expect.NoError(t, err)
+	s.store(owner, string(text))
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "Job.batch/dev/owner was restored before\n") // a quota is full, for example
+	s.proxied = nil
 	for change, isSame := range map[string]bool{
 		"": true, "sunset-k8s.io/restored-uid": false, "sunset-k8s.io/restored-from": false, "deletionTimestamp": false,
 	} {
@@ -180,6 +187,7 @@ func TestArchiveRestoreStatus(t *testing.T) {
 	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "Widget.example.com/w would be restored")
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w restored\n", "  its status was not written: ")
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w was restored before\n", "  its status was not written: ")
+	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "  its status would be written\n")
 	var patched string
 	s.proxied[widget+"/status"] = func(w http.ResponseWriter, r *http.Request) {
 		sent, _ := io.ReadAll(r.Body)
@@ -189,6 +197,14 @@ func TestArchiveRestoreStatus(t *testing.T) {
 	}
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "0 objects restored, 1 before")
 	expect.Equal(t, "status", `{"metadata":{"uid":"u-new"},"status":{"ready":1}}`, patched)
+	live := s.object(t, widget)
+	live.Object["status"] = map[string]any{"ready": int64(0)}
+	text, err := live.MarshalJSON()
+	expect.NoError(t, err)
+	s.store(widget, string(text))
+	patched = ""
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "  its status is not that of the record: ")
+	expect.Equal(t, "status that was written", "", patched)
 }
 
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the

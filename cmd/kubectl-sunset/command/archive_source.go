@@ -114,7 +114,10 @@ func (s *archiveSource) find(ctx context.Context, o *openArchive) (url string, c
 	if err != nil {
 		return "", nil, fmt.Errorf("%w; to read an archive without the cluster, use --url", err)
 	}
-	read, _ := settings.Load(found.Spec) // zero if it is not valid
+	read, problems := settings.Load(found.Spec)
+	for _, p := range problems {
+		notes{s.streams.ErrOut}.note("RetentionArchive %s is not valid: %s", found.Name, p)
+	}
 	o.Name, o.retention = found.Name, records.Retention{Retain: read.Retain, Holds: found.Spec.LegalHolds}
 	if secret := found.Spec.Credentials; secret != nil {
 		credentials, err = o.cluster.SecretData(ctx, secret.Namespace, secret.Name)

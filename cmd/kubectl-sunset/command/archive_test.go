@@ -186,6 +186,16 @@ func TestArchiveVerifyKnowsRetain(t *testing.T) {
 	}
 }
 
+// TestArchiveVerifyWithoutRetain: if the oldest segment is gone and retain is not known, the archive is not said to be intact.
+func TestArchiveVerifyWithoutRetain(t *testing.T) {
+	url := newArchived(t)
+	dir := strings.TrimPrefix(url, "file://")
+	found, err := filepath.Glob(dir + "/segments/*/*/*/*")
+	expect.NoError(t, err)
+	expect.NoError(t, os.Rename(found[0], filepath.Join(filepath.Dir(found[0]), strings.Replace(filepath.Base(found[0]), "T10", "T11", 1))))
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment expired, or older than all others", ": no damage found; ")
+}
+
 // damage changes a byte of the segment.
 func damage(t *testing.T, url string) {
 	t.Helper()

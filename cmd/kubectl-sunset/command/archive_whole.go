@@ -34,15 +34,16 @@ func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.
 		if err != nil {
 			return err
 		}
-		if err := writeVerification(streams.Out, from.Name, found); err != nil || found.OK() {
+		if err := writeVerification(streams.Out, from.Name, found, from.retention); err != nil || found.OK() {
 			return err
 		}
 		return errFindings
 	})
 }
 
-// writeVerification writes the result of verify: the numbers, and what is wrong. name names the archive.
-func writeVerification(w io.Writer, name string, v records.Verification) error {
+// writeVerification writes the result of verify: the numbers, and what is wrong. name names the archive, and keep is what
+// Verify got.
+func writeVerification(w io.Writer, name string, v records.Verification, keep records.Retention) error {
 	style := text.StyleOf(w)
 	fmt.Fprintf(w, "%s, %s, %s, %d bytes\n", preview.Count(v.Segments, "segment"), preview.Count(v.Records, "record"), preview.Count(v.IndexObjects, "index object"), v.Bytes)
 	for _, problem := range v.Damaged {
@@ -52,7 +53,7 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 		fmt.Fprintf(w, "%s segment %q: the index has its records, but the store does not have it; restore it from a copy of the bucket\n", style.Bad("missing:"), segment)
 	}
 	if v.Expired > 0 {
-		fmt.Fprintf(w, "%s expired and no longer in the store; the index still has their records\n", preview.Count(v.Expired, "segment"))
+		fmt.Fprintf(w, "%s expired, or older than all others, and not in the store; the index still has their records\n", preview.Count(v.Expired, "segment"))
 	}
 	if n := len(v.NotIndexed); n > 0 {
 		fmt.Fprintf(w, "%s not in the index, as after a crash; searches read them whole\n", preview.Count(n, "segment"))
@@ -61,7 +62,10 @@ func writeVerification(w io.Writer, name string, v records.Verification) error {
 		fmt.Fprintf(w, "%s not part of the archive, such as %q\n", preview.Count(n, "object"), v.Unrelated[0])
 	}
 	verdict := style.Good("intact")
-	if !v.OK() {
+	switch {
+	case v.OK() && v.Expired > 0 && keep.Retain == 0:
+		verdict = style.Good("no damage found") + "; without spec.retain, it is not known whether segments that are older than all others have expired or are lost"
+	case !v.OK():
 		verdict = style.Bad(fmt.Sprintf("%d damaged, %d missing", len(v.Damaged), len(v.Missing)))
 	}
 	_, err := fmt.Fprintf(w, "archive %s: %s\n", name, verdict)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,8 +77,8 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		uid, err := r.create(ctx, c, s)
-		if apierrors.IsAlreadyExists(err) {
-			uid, err = r.existing(ctx, c, s)
+		if err != nil && ctx.Err() == nil {
+			uid, err = r.existing(ctx, c, s, err)
 		}
 		if err != nil && ctx.Err() != nil {
 			err = errInterrupted
@@ -140,19 +141,30 @@ func (r *restorer) setStatus(ctx context.Context, c *cluster.Cluster, s *restore
 	}
 }
 
-// existing returns the UID of an object that exists, if an earlier restore of the same record created it: its dependents can then refer
-// to it. The object stays as it is; only a status that the earlier restore could not write is written.
-func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.Step) (types.UID, error) {
+// existing returns the UID of an object that cannot be created, if an earlier restore of the same record created it: its dependents can
+// then refer to it. The object stays as it is; only a status that it lacks is written. Otherwise it returns why the object cannot be
+// created: the API server can refuse for another reason first, such as a quota, although the object exists.
+func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.Step, failed error) (types.UID, error) {
 	ctx = context.WithoutCancel(ctx)
 	live, err := c.Live(ctx, s.Name)
-	if err != nil {
+	switch {
+	case err == nil && s.SetRestored(live):
+	case !apierrors.IsAlreadyExists(failed):
+		return "", failed
+	case err != nil:
 		return "", fmt.Errorf("an object of this name exists, and it is not known whether it was restored before: %w", err)
-	}
-	if !s.SetRestored(live) {
+	default:
 		return "", errors.New("an object of this name exists, and restore never replaces an object; delete or rename that one first")
 	}
-	if live.Object["status"] == nil && r.yes {
+	status := live.Object["status"]
+	switch {
+	case s.Status == nil || equality.Semantic.DeepEqual(status, any(s.Status)):
+	case status != nil:
+		s.Notes = append(s.Notes, "its status is not that of the record: a controller has changed it, or the earlier restore could not write it")
+	case r.yes:
 		r.setStatus(ctx, c, s, live)
+	default:
+		s.Notes = append(s.Notes, "its status would be written")
 	}
 	return live.GetUID(), nil
 }

@@ -32,8 +32,8 @@ type Images struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	LowThresholdPercent *int32 `json:"lowThresholdPercent,omitempty"`
-	// allowUnpullable lets the rule remove images without a digest, or with digests in localhost/ only. They were loaded onto the
-	// node, and may not exist in any registry.
+	// allowUnpullable lets the rule remove images without a digest, or with digests in localhost/ or import-YYYY-MM-DD only. They
+	// were loaded onto the node, and may not exist in any registry.
 	// +optional
 	AllowUnpullable bool `json:"allowUnpullable,omitempty"`
 }

@@ -93,8 +93,8 @@ It never replaces an object. It leaves out fields that the API server sets and, 
 It keeps references to owners that exist, and sets references between objects that it restores together; it removes all
 others, because garbage collection would delete the objects. Jobs, and similar kinds of other projects, come back
 suspended, so that they do not run again. Custom resources that ran to completion in another way are not restored,
-unless you use --finished. Dependents are not restored if their controller is not, or comes back suspended: they could
-run alone. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every
+unless you use --finished. Dependents are not restored if their controller, or only owner, is not, or comes back
+suspended: they could run alone. Pods are not restored; "archive get" prints them. Volumes have no data in the archive. Every
 restored object has a hold, and annotations that name its record. The text names what differs, and why an object is not
 restored. If objects could not be restored, you can repeat the command after you have removed the cause: it continues
 with what it has not restored.

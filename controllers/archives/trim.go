@@ -42,7 +42,7 @@ type trimmer struct {
 	listed     time.Time
 	unlisted   error                // why the last listing failed
 	days       []archive.Expiry     // to delete
-	more       bool                 // the listing has left something out
+	truncated  bool                 // the listing has left something out
 	failures   int                  // ticks in a row in which all requests failed
 	failed     archive.Expiry       // the oldest day of the listing that waits for the next one, because requests failed; zero for none
 	cause      error                // why requests failed
@@ -60,7 +60,7 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 	if s.retention.Retain == 0 || !t.isCurrent() {
 		return
 	}
-	if due := now.Sub(t.listed) >= trimEvery || t.more && len(t.days) == 0; due || len(t.days) > 0 {
+	if due := now.Sub(t.listed) >= trimEvery || t.truncated && len(t.days) == 0; due || len(t.days) > 0 {
 		t.work(ctx, s.retention, due)
 	}
 	t.reportExpired(t.manager.Clock.Now())
@@ -100,7 +100,7 @@ func (t *trimmer) reportExpired(now time.Time) {
 		t.oldest = t.failed
 	case len(t.days) > 0:
 		t.oldest = t.days[0]
-	case !t.more && t.unlisted == nil: // otherwise the next listing says it
+	case !t.truncated && t.unlisted == nil: // otherwise the next listing says it
 		t.oldest = archive.Expiry{}
 	}
 	late := time.Duration(0)
@@ -142,7 +142,7 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 			delete(t.refused, hold)
 		}
 	}
-	t.days, t.more, t.failures, t.failed, t.cause = nil, false, 0, archive.Expiry{}, nil
+	t.days, t.truncated, t.failures, t.failed, t.cause = nil, false, 0, archive.Expiry{}, nil
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	bucket, err := t.open(ctx)
@@ -155,7 +155,7 @@ func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Tim
 	for _, day := range t.days {
 		n += len(day.Names)
 	}
-	t.more = n == trimMost
+	t.truncated = n == trimMost
 	return err
 }
 
@@ -212,7 +212,7 @@ func (t *trimmer) giveUp(ctx context.Context, err error) bool {
 		if t.failures < trimFailures {
 			return false
 		}
-		t.more = false // it is not listed again at once
+		t.truncated = false // it is not listed again at once
 		if t.cause = err; t.failed.Day == "" {
 			t.failed = archive.Expiry{Day: day.Day, Over: day.Over}
 		}

@@ -19,7 +19,7 @@ import (
 func (l *Reconciler) ObserveDates(next http.RoundTripper) http.RoundTripper {
 	return &skew.Observer{
 		Next: next, Clocks: &l.live.clocks, Now: func() time.Time { return l.Clock.Now() }, Timeout: readTimeout,
-		Found: func(worst time.Duration) { metrics.Skew.Set(worst.Seconds()) },
+		OnSkew: func(worst time.Duration) { metrics.Skew.Set(worst.Seconds()) },
 	}
 }
 

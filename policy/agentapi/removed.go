@@ -43,8 +43,8 @@ func sumOf(a, b int64) int64 {
 	return a + b
 }
 
-// carryOver keeps the removed images of a node when it reports again. Policies and rules missing from the new report keep their
-// numbers. If the node lost its state and counts from zero, its old numbers are added to gone.
+// carryOver keeps the removed images of a node when it reports again. Policies missing from the new report keep their numbers, and
+// so do missing rules that the policy still has. If the node lost its state and counts from zero, its old numbers are added to gone.
 func (r *Reports) carryOver(before, after *report) {
 	for i := range before.policies {
 		was := &before.policies[i]

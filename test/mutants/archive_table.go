@@ -116,8 +116,8 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: retain deletes only the objects of one listing an hour": {
 		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRetainKeepsUp",
-		Old: "t.more = n == trimMost",
-		New: "t.more = n > trimMost",
+		Old: "t.truncated = n == trimMost",
+		New: "t.truncated = n > trimMost",
 	},
 	"archive: an archive with the url of an older one is used": {
 		File: "controllers/archives/reading.go", Test: "./controllers/archives TestArchivesThatShareAURL",

@@ -50,17 +50,17 @@ var snapshotTable = map[string]Mutant{
 		New: "failed != nil && it.uid == \"\" {\n\t\t\tp.retryAfterPreflight",
 	},
 	"snapshot: those of claims that cannot be deleted pile up": {
-		File: "controllers/retention/snapshot_slots.go", Test: "./controllers/retention TestRefusedClaimsDoNotPileUpSnapshots",
+		File: "controllers/retention/snapshots.go", Test: "./controllers/retention TestRefusedClaimsDoNotPileUpSnapshots",
 		Old: "case o.ready && !isDue(other), ",
 		New: "case o.ready, ",
 	},
 	"snapshot: any number is in progress": {
-		File: "controllers/retention/snapshot_slots.go", Test: "./controllers/retention TestSnapshotsInProgressAreBounded",
+		File: "controllers/retention/snapshots.go", Test: "./controllers/retention TestSnapshotsInProgressAreBounded",
 		Old: "\t\t\tn++\n",
 		New: "\t\t\tn += 0\n",
 	},
 	"snapshot: one that has failed waits for those in progress": {
-		File: "controllers/retention/snapshot_slots.go", Test: "./controllers/retention TestFailureIsReportedWhileOthersAreInProgress",
+		File: "controllers/retention/snapshots.go", Test: "./controllers/retention TestFailureIsReportedWhileOthersAreInProgress",
 		Old: "!open && s.due[it].made.IsZero() && s.others",
 		New: "!open && s.others",
 	},
@@ -70,12 +70,12 @@ var snapshotTable = map[string]Mutant{
 		New: "\t\tp.snapshots.add(it, openSnapshot{i.Rule.ID.Policy, now, false})\n",
 	},
 	"snapshot: one of an earlier process counts": {
-		File: "controllers/retention/snapshot_slots.go", Test: "./controllers/retention TestSnapshotOfAnotherProcessDoesNotCount",
+		File: "controllers/retention/snapshots.go", Test: "./controllers/retention TestSnapshotOfAnotherProcessDoesNotCount",
 		Old: "d = dueClaim{start: i.Start, since: now, needs: needs}",
 		New: "d = dueClaim{start: i.Start, since: i.Start, needs: needs}",
 	},
 	"snapshot: one that a rule may delete soon counts": {
-		File: "controllers/retention/snapshot_slots.go", Test: "./controllers/retention TestSnapshotThatIsOldIsMadeAgain",
+		File: "controllers/retention/snapshots.go", Test: "./controllers/retention TestSnapshotThatIsOldIsMadeAgain",
 		Old: "needs.Retain > 0 && now.Sub(d.since) > needs.Retain/2",
 		New: "needs.Retain < 0",
 	},

@@ -121,9 +121,9 @@ func (n *Node) receivedByRules() map[string]string {
 	return n.received
 }
 
-// hasLost reports whether another client has removed or changed images that the rules have received. An image that has lost a tag
+// hasChanged reports whether another client has removed or changed images that the rules have received. An image that has lost a tag
 // may no longer be eligible, for example.
-func (n *Node) hasLost(received map[string]string, l *snapshot) bool {
+func (n *Node) hasChanged(received map[string]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, content := range received {

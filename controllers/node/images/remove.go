@@ -42,7 +42,7 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 		round.leave()
 		return retention.Prepared{}, blocked
 	}
-	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(received, l)}
+	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasChanged(received, l)}
 	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, cleared policy.Clearance, since time.Time) retention.Outcome {
 		return n.send(ctx, cleared, t, found, since)
 	}}, nil

@@ -2,8 +2,8 @@
 
 // Package skew compares the clock of this process with the clock of the API server, by the Date header of its responses.
 //
-// The responses of a client pass through an Observer, and Clocks remembers if the clocks may differ by too much. Slow responses do not
-// count, because they say little about the clocks. The package sends no requests.
+// The responses of a client pass through an Observer, and Clocks remembers if the clocks may differ by too much. The Date of a
+// slow response does not count, because it says little about the clocks. The package sends no requests.
 package skew
 
 import (
@@ -57,7 +57,7 @@ type Observer struct {
 	Clocks  *Clocks
 	Now     func() time.Time
 	Timeout time.Duration             // nothing relies on slower responses
-	Found   func(worst time.Duration) // called with the upper bound of the difference; may be nil
+	OnSkew  func(worst time.Duration) // called with the upper bound of the difference; may be nil
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -75,8 +75,8 @@ func (o *Observer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if received.Sub(sent) <= o.Timeout {
 		worst := skew(date, sent, received)
-		if o.Found != nil {
-			o.Found(worst)
+		if o.OnSkew != nil {
+			o.OnSkew(worst)
 		}
 		o.Clocks.note(check(worst), received)
 	}

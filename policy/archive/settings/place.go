@@ -54,8 +54,8 @@ func (p Place) Same(o Place) bool {
 	return p == o
 }
 
-// Shared is the problem of a RetentionArchive whose Place is that of an older one.
-func Shared(older string) policy.Problem {
+// SharedPlaceProblem is the problem of a RetentionArchive whose Place is that of an older one.
+func SharedPlaceProblem(older string) policy.Problem {
 	return policy.Problem{
 		Path: "spec.url", Message: fmt.Sprintf("RetentionArchive %q has the same bucket and prefix, so each would delete records of the other", older),
 		Hint: "delete this RetentionArchive, and create it with another prefix or bucket",

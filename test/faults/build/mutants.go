@@ -248,7 +248,7 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A new leader accepts the VolumeSnapshots of the previous one.
 	"snapshot-of-other-leader": {{
-		File: "controllers/retention/snapshot_slots.go",
+		File: "controllers/retention/snapshots.go",
 		Old:  "d = dueClaim{start: i.Start, since: now, needs: needs}",
 		New:  "d = dueClaim{start: i.Start, since: i.Start, needs: needs}",
 	}},

@@ -174,7 +174,7 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 	defer n.save(at)
 	if _, there, err := n.Runtime.Image(ctx, i.ID); there && err == nil {
 		n.History.Forget(i.ID) // it may have been pulled again
-		return retention.Outcome{Result: retention.Refused, Err: errKept}
+		return retention.Outcome{Result: retention.Refused, Unsure: true, Err: errKept}
 	}
 	n.History.Removed(i.ID, at)
 	return retention.Outcome{Result: retention.Removed}

@@ -44,6 +44,7 @@ type Compactor struct {
 }
 
 // Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error.
+// It goes on after a day with a damaged object, which it does not copy.
 func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err error) {
 	segments, err := days(ctx, c.From.Bucket, archive.SegmentPrefix, segmentLayout)
 	if err != nil {
@@ -57,19 +58,23 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 	for day := range segments { // a segment may have records of the day before it was written
 		wanted[day.AddDate(0, 0, -1)] = true
 	}
+	var failed []error
 	for _, day := range slices.SortedFunc(maps.Keys(wanted), time.Time.Compare) {
 		if copied[day] || day.AddDate(0, 0, 1).Add(settled).After(now) {
 			continue
 		}
 		name, err := c.day(ctx, day)
-		if err != nil {
-			return files, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err)
-		}
 		if name != "" {
 			files = append(files, name)
 		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err))
+		}
+		if err != nil && !errors.Is(err, archive.ErrCorrupt) {
+			break
+		}
 	}
-	return files, nil
+	return files, errors.Join(failed...)
 }
 
 // days returns the days in the names of objects.

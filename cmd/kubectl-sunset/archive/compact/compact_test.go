@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +130,32 @@ func TestRunAfterFailure(t *testing.T) {
 	expect.NoError(t, err)
 	expect.Equal(t, "files of the day", 1, len(files))
 	expect.Equal(t, "rows", 3, count(t, bucket))
+}
+
+// TestRunGoesOnAfterDamage: a day with a damaged segment is an error and is not copied, and the days after it are.
+func TestRunGoesOnAfterDamage(t *testing.T) {
+	dir := t.TempDir()
+	bucket := openIn(t, dir)
+	day := fixture.Now.Truncate(24 * time.Hour)
+	write(t, bucket, day, "a")
+	damaged := filepath.Join(dir, filepath.FromSlash(onlyObject(t, bucket)))
+	write(t, bucket, day.Add(24*time.Hour), "b")
+	expect.NoError(t, os.Truncate(damaged, 20))
+	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}
+	files, err := c.Run(t.Context(), day.Add(72*time.Hour))
+	if !errors.Is(err, archive.ErrCorrupt) || !strings.Contains(err.Error(), "day 2026-03-01: ") || len(files) != 1 || count(t, bucket) != 1 {
+		t.Fatal(files, err)
+	}
+}
+
+// onlyObject returns the name of the only object in a bucket.
+func onlyObject(t *testing.T, bucket archive.Bucket) (name string) {
+	t.Helper()
+	for e, err := range bucket.List(t.Context(), "") {
+		expect.NoError(t, err)
+		name = e.Name
+	}
+	return name
 }
 
 // TestRunEncrypted: records of an encrypted segment are never written into the archive itself, also if older segments are not encrypted.

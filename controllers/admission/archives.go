@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,10 +40,12 @@ func (r *Reviewer) reviewArchive(ctx context.Context, req admission.Request) adm
 
 // archives returns warnings about rules that no longer archive, and about those that cannot archive to their RetentionArchive as it is.
 func (r *Reviewer) archives(ctx context.Context, v *review) (warnings []string) {
+	before := v.before.rules()
+	mayArchive := sync.OnceValue(func() func(*policy.Rule) error { return r.mayArchive(ctx, v.Namespace) })
 	for _, rule := range v.Rules {
 		path := fmt.Sprintf("spec.rules[%d].archive: ", rule.Index)
 		if rule.Archive == nil {
-			if v.before.archives(rule.ID.Rule) {
+			if before[rule.ID.Rule]["archive"] != nil {
 				warnings = append(warnings, path+"the rule no longer archives the objects that it deletes")
 			}
 			continue
@@ -50,7 +53,7 @@ func (r *Reviewer) archives(ctx context.Context, v *review) (warnings []string) 
 		if missing := unredactedPods(rule.Archive); len(missing) > 0 {
 			warnings = append(warnings, path+"the Pods among the dependents keep the values that redact removes from spec.template; to remove these too, add "+strings.Join(missing, ", "))
 		}
-		if err := r.mayArchive(ctx, rule); err != nil {
+		if err := mayArchive()(rule); err != nil {
 			warnings = append(warnings, path+err.Error()+"; until then the rule deletes nothing")
 		}
 	}
@@ -71,21 +74,23 @@ func unredactedPods(a *policy.Archive) (missing []string) {
 	return missing
 }
 
-// mayArchive returns why a rule may not archive; nil if it may, or if that cannot be found out.
-func (r *Reviewer) mayArchive(ctx context.Context, rule *policy.Rule) error {
-	all, namespace := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
-	if err := r.Live.List(ctx, all); err != nil { // the controller has no permission to get them
-		return nil
+// mayArchive returns a function that returns why a rule of a policy in a namespace, or of a ClusterRetentionPolicy if it is empty, may not
+// archive; nil if it may, or if that cannot be found out.
+func (r *Reviewer) mayArchive(ctx context.Context, namespace string) func(*policy.Rule) error {
+	all, in := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
+	in.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.Live.List(ctx, all) // the controller has no permission to get them
+	if err == nil && namespace != "" {
+		err = r.Live.Get(ctx, client.ObjectKey{Name: namespace}, in)
 	}
-	i := slices.IndexFunc(all.Items, func(a v1alpha1.RetentionArchive) bool { return a.Name == rule.Archive.To })
-	if i < 0 {
-		return policy.NoArchive(rule.Archive.To)
-	}
-	if rule.Namespace != "" {
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		if err := r.Live.Get(ctx, client.ObjectKey{Name: rule.Namespace}, namespace); err != nil {
+	return func(rule *policy.Rule) error {
+		i := slices.IndexFunc(all.Items, func(a v1alpha1.RetentionArchive) bool { return a.Name == rule.Archive.To })
+		switch {
+		case err != nil:
 			return nil
+		case i < 0:
+			return policy.NoArchive(rule.Archive.To)
 		}
+		return policy.MayArchive(rule, &all.Items[i], policy.NamespaceOf(in.Labels, in.Annotations))
 	}
-	return policy.MayArchive(rule, &all.Items[i], policy.NamespaceOf(namespace.Labels, namespace.Annotations))
 }

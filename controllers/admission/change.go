@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -52,17 +54,17 @@ func (c change) removesSomeRules() bool {
 	return false
 }
 
-// changed reports whether the author needs the permissions for a rule: it is new or changed, or the request empowers all rules.
-func (c change) changed(rule string) bool {
-	return c.empowers() || c.before.rules()[rule] != c.after.rules()[rule]
-}
-
-// actsAs reports whether the author needs the permission to act as the policy's ServiceAccount.
-func (c change) actsAs() bool {
-	for rule := range c.after.rules() {
-		if c.changed(rule) {
-			return true
+// changedRules returns the names of the rules for which the author needs the permissions: those that are new or changed, or all if the
+// request empowers all rules.
+func (c change) changedRules() sets.Set[string] {
+	if c.empowers() {
+		return sets.KeySet(c.after.rules())
+	}
+	changed, before := sets.Set[string]{}, c.before.rules()
+	for name, rule := range c.after.rules() {
+		if !reflect.DeepEqual(rule, before[name]) {
+			changed.Insert(name)
 		}
 	}
-	return false
+	return changed
 }

@@ -19,7 +19,8 @@ import (
 // ServiceAccount of the rules, and to list and delete each kind that a new or changed rule targets.
 func (r *Reviewer) missingPermissions(ctx context.Context, v *review) ([]policy.Problem, error) {
 	var missing []policy.Problem
-	if v.actsAs() {
+	changed := v.changedRules()
+	if len(changed) > 0 {
 		allowed, err := r.mayActAs(ctx, v)
 		if err != nil {
 			return nil, err
@@ -35,7 +36,7 @@ func (r *Reviewer) missingPermissions(ctx context.Context, v *review) ([]policy.
 	asked := map[schema.GroupResource]*policy.Problem{}
 	for _, rule := range v.Rules {
 		target := v.targets[rule.Index]
-		if target == nil || !v.changed(rule.ID.Rule) {
+		if target == nil || !changed.Has(rule.ID.Rule) {
 			continue
 		}
 		resource := target.Resource.GroupResource()

@@ -149,10 +149,10 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 		warnings = append(warnings, r.referrers(v)...)
 	} else {
 		missing, err := r.missingPermissions(ctx, v)
-		if wrong = append(wrong, missing...); err != nil {
+		if err != nil {
 			return nil, nil, err
 		}
-		if len(wrong) > 0 { // rules are compiled only for authors with the permissions of the rules
+		if wrong = append(wrong, missing...); len(wrong) > 0 { // rules are compiled only for authors with the permissions of the rules
 			return append(slices.Clone(v.Problems), wrong...), warnings, nil
 		}
 	}

@@ -3,7 +3,6 @@
 package admission
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,31 +32,19 @@ func (w *written) mode() string {
 	return mode
 }
 
-// rules returns the rules by name, each as JSON.
-func (w *written) rules() map[string]string {
-	byName := map[string]string{}
+// rules returns the rules by name; none for a policy that does not exist.
+func (w *written) rules() map[string]map[string]any {
+	byName := map[string]map[string]any{}
+	if w == nil {
+		return byName
+	}
 	list, _ := w.Spec["rules"].([]any)
 	for _, rule := range list {
 		fields, _ := rule.(map[string]any)
 		name, _ := fields["name"].(string)
-		text, err := json.Marshal(rule) // sorts the keys
-		if err == nil {
-			byName[name] = string(text)
-		}
+		byName[name] = fields
 	}
 	return byName
-}
-
-// archives reports whether a rule archives; false for a policy that does not exist.
-func (w *written) archives(name string) bool {
-	if w == nil {
-		return false
-	}
-	list, _ := w.Spec["rules"].([]any)
-	return slices.ContainsFunc(list, func(rule any) bool {
-		fields, _ := rule.(map[string]any)
-		return fields["name"] == name && fields["archive"] != nil
-	})
 }
 
 // differs reports whether any of these fields of the spec differs.

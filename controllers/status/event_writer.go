@@ -32,9 +32,9 @@ const (
 	eventAgain    = 2 * time.Second
 )
 
-// EventWriter writes Events, one at a time in each namespace, so that a slow namespace does not delay others. The recorder of
-// client-go combines Events about the same object with the same reason, and drops the note of the later ones. EventWriter does
-// not combine Events, and does not cache them. Create it with NewEventWriter.
+// EventWriter writes Events, one at a time in each namespace, so that fewer than eventsAtOnce slow namespaces do not delay others. The
+// recorder of client-go combines Events about the same object with the same reason, and drops the note of the later ones. EventWriter
+// does not combine Events, and does not cache them: Events that wait when the process ends are lost. Create it with NewEventWriter.
 type EventWriter struct {
 	client client.Client
 	clock  clock.WithTicker
@@ -123,10 +123,8 @@ func (s *EventWriter) write(ctx context.Context, e *eventsv1.Event) {
 			log.FromContext(ctx).V(1).Info("Event not written", "namespace", e.Namespace, "about", e.Regarding.Name, "err", err.Error())
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, s.clock, eventAgain); ctx.Err() != nil {
 			return
-		case <-s.clock.After(eventAgain):
 		}
 	}
 }

@@ -90,12 +90,14 @@ func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 	return s.NodeImages.Removed.Images
 }
 
-// keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images.
+// keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images. It adds
+// them once, also if the status without them is written later.
 func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
-	if before, ok := r.histories[p.UID]; ok && !agentapi.OnNodes(p) && written.NodeImages != nil {
-		before.total += written.NodeImages.Removed.Images
+	if before, ok := r.histories[p.UID]; ok && !agentapi.OnNodes(p) {
+		images := imagesOf(&written)
+		before.total += max(0, images-before.images)
+		before.images = images
 		r.histories[p.UID] = before
-		written.NodeImages.Removed.Images = 0 // count them once, even if this status is not written
 	}
 }
 

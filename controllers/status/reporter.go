@@ -172,13 +172,15 @@ func (r *Reporter) Start(ctx context.Context) error {
 	}
 }
 
-// reportLast waits for the deletions in flight, so that the counts contain them.
+// reportLast waits for the deletions in flight, for deletionsEnd at most, so that the counts contain them.
 func (r *Reporter) reportLast(ctx context.Context) {
 	end := r.Clock.After(deletionsEnd)
+wait:
 	for _, done := range []<-chan struct{}{r.State.Done(), r.Ledgers.Done()} {
 		select {
 		case <-done:
 		case <-end:
+			break wait
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLast)

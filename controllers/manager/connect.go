@@ -38,13 +38,8 @@ func (c *Config) optionalCache(mgr manager.Manager) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return optional, mgr.Add(anyReplica{optional.Start})
+	return optional, mgr.Add(onEveryReplica{optional.Start})
 }
-
-// anyReplica is a Runnable of all replicas, whether they lead or not.
-type anyReplica struct{ manager.RunnableFunc }
-
-func (anyReplica) NeedLeaderElection() bool { return false }
 
 // archives creates the loop that records objects in archives before they are deleted.
 func (c *Config) archives(mgr manager.Manager, optional client.Reader, lock *lease.TrackedLock) (*archives.Manager, error) {

@@ -188,9 +188,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	policies := &policyset.Reconciler{
-		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock, Permissions: permissionChecker,
+	newPolicies := func(onStandby bool) *policyset.Reconciler {
+		return &policyset.Reconciler{
+			Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
+			Permissions: permissionChecker, OnStandby: onStandby,
+		}
 	}
+	policies := newPolicies(false)
 	if policies.Live, err = c.liveClient(policies); err != nil {
 		return err
 	}
@@ -254,10 +258,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	}
 	permissionLoop := &permissions.Refresher{Checker: permissionChecker, Rules: policies.OwnRules, Discover: discover, Changed: policies.Republish}
 	if c.warm() {
-		policies.Standby = &policyset.Reconciler{
-			Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock, Permissions: permissionChecker,
-			OnStandby: true,
-		}
+		policies.Standby = newPolicies(true)
 		if err := c.addStandby(mgr, policies, reconciler, referring, permissionLoop); err != nil {
 			return err
 		}

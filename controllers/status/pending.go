@@ -145,7 +145,12 @@ func changeIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum pol
 
 // leastFirst sorts namespaces by the number of objects that wait there.
 func leastFirst(all policy.PendingStats, namespaces policy.ApprovalScope) []string {
-	week := func(namespace string) int64 { return changeIn(all, policy.ApprovalScope{namespace: time.Time{}}).Week }
+	week := func(namespace string) int64 {
+		if count := all.Namespaces[namespace]; count != nil {
+			return count.Week
+		}
+		return 0
+	}
 	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(week(a), week(b)), cmp.Compare(a, b))
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -25,8 +26,8 @@ func TestLeading(t *testing.T) {
 	}{
 		"renewed now":                         {"a", 0, Pass},
 		"renewed by a clock that is ahead":    {"a", -3 * time.Second, Pass},
-		"the longest age":                     {"a", 15*time.Second + maxSkew, Pass},
-		"one second longer":                   {"a", 16*time.Second + maxSkew, Fail},
+		"the longest age":                     {"a", 15*time.Second + skew.Max, Pass},
+		"one second longer":                   {"a", 16*time.Second + skew.Max, Fail},
 		"released by a leader that shut down": {"", 0, Fail},
 	} {
 		t.Run(name, func(t *testing.T) {

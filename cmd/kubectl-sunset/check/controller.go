@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/controllers/process/skew"
 )
 
 // The Lease of the controller, and the namespace of the chart.
@@ -24,20 +25,17 @@ const (
 	defaultNamespace = "sunset-system"
 )
 
-// maxSkew is how far clocks may differ. The controller has the same limit.
-const maxSkew = 5 * time.Second
-
 // clock compares the clock of this computer with that of the API server, which sends whole seconds.
 func (i *installation) clock() Check {
-	skew := i.Now.Sub(i.at)
-	if skew.Abs() <= maxSkew {
-		return Check{Name: "clock", Result: Pass, Message: fmt.Sprintf("the clocks of this computer and of the API server differ by %s at most", maxSkew)}
+	ahead := i.Now.Sub(i.at)
+	if ahead.Abs() <= skew.Max {
+		return Check{Name: "clock", Result: Pass, Message: fmt.Sprintf("the clocks of this computer and of the API server differ by %s at most", skew.Max)}
 	}
 	direction := "ahead of"
-	if skew < 0 {
+	if ahead < 0 {
 		direction = "behind"
 	}
-	return Check{"clock", Warn, fmt.Sprintf("the clock of this computer is %s %s that of the API server", duration.HumanDuration(skew.Abs()), direction),
+	return Check{"clock", Warn, fmt.Sprintf("the clock of this computer is %s %s that of the API server", duration.HumanDuration(ahead.Abs()), direction),
 		"correct it: the command line computes due times and ages with it"}
 }
 
@@ -120,8 +118,8 @@ func leading(lease *coordinationv1.Lease, at time.Time) Check {
 	}
 	age := max(0, at.Sub(lease.Spec.RenewTime.Time))
 	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	if age > lasts+maxSkew {
+	if age > lasts+skew.Max {
 		return Check{name, Fail, fmt.Sprintf("no replica leads: %s renewed %s %s ago, and it lasts %s", holder, where, duration.HumanDuration(age), lasts), next}
 	}
-	return Check{Name: name, Result: Pass, Message: fmt.Sprintf("%s leads, and renewed %s less than %s ago", holder, where, lasts+maxSkew)}
+	return Check{Name: name, Result: Pass, Message: fmt.Sprintf("%s leads, and renewed %s less than %s ago", holder, where, lasts+skew.Max)}
 }

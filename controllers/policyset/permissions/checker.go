@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/utils/clock"
 
@@ -231,10 +233,9 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 }
 
 func (c *Checker) review(ctx context.Context, q question, r schema.GroupVersionResource, verb string) (allowed bool, err error) {
-	const prefix = "system:serviceaccount"
 	review, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   prefix + ":" + q.namespace + ":" + q.account,
-		Groups: []string{prefix + "s", prefix + "s:" + q.namespace, "system:authenticated"},
+		User:   serviceaccount.MakeUsername(q.namespace, q.account),
+		Groups: append(serviceaccount.MakeGroupNames(q.namespace), user.AllAuthenticated),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: q.namespace, Verb: verb, Group: r.Group, Version: r.Version, Resource: r.Resource,
 		},

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -102,10 +103,7 @@ func (l *Refresher) askAgain(ctx context.Context) {
 		}
 		l.prune(began)
 		l.Refresh()
-		select {
-		case <-ctx.Done():
-		case <-l.clock.After(refreshEvery):
-		}
+		wake.Sleep(ctx, l.clock, refreshEvery)
 	}
 }
 

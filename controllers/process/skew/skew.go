@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// maxSkew is how far our clock and the API server's clock may differ.
-const maxSkew = 5 * time.Second
+// Max is how far the clocks of Sunset's processes and the API server's clock may differ.
+const Max = 5 * time.Second
 
 var errNoDate = errors.New("clock skew is unknown: the API server's response has no Date header")
 
@@ -89,10 +89,10 @@ func skew(date, sent, received time.Time) time.Duration {
 	return max(received.Sub(date), date.Add(time.Second).Sub(sent))
 }
 
-// check returns an error if the server's clock may differ from ours by more than maxSkew.
+// check returns an error if the server's clock may differ from ours by more than Max.
 func check(worst time.Duration) error {
-	if worst > maxSkew {
-		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both clocks, for example with NTP", maxSkew)
+	if worst > Max {
+		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both clocks, for example with NTP", Max)
 	}
 	return nil
 }

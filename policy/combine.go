@@ -119,7 +119,7 @@ type votes struct {
 	expires   time.Time // when all due votes are due, without windows and freezes
 	lasts     time.Time // the latest of the times at which the TTLs of due votes end
 	deferring []*Rule   // the rules of due votes with windows or freezes
-	backups   []vote    // the due votes whose rules back up what they delete
+	backups   []vote    // the other due votes whose rules back up what they delete
 }
 
 type vote struct {
@@ -156,12 +156,16 @@ func (all *votes) add(v vote) {
 	switch {
 	case v.rule == nil:
 	case v.isDue():
-		all.due, all.expires, all.lasts = later(all.due, v), Latest(all.expires, v.expires), Latest(all.lasts, v.lasts)
+		other := all.due
+		if all.due = later(other, v); all.due.rule != v.rule {
+			other = v
+		}
+		all.expires, all.lasts = Latest(all.expires, v.expires), Latest(all.lasts, v.lasts)
 		if v.rule.defers() {
 			all.deferring = append(slices.Clip(all.deferring), v.rule)
 		}
-		if v.rule.backupRank() > 0 {
-			all.backups = append(slices.Clip(all.backups), v)
+		if other.rule != nil && other.rule.backupRank() > 0 { // none for most objects: only one rule finds them due
+			all.backups = append(all.backups, other)
 		}
 	case rank(v.reason) < rank(Waiting):
 		all.keep = earlierReason(all.keep, v)

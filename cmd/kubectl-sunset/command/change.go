@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -95,10 +96,11 @@ func (o *changeCommand) run(ctx context.Context, find genericclioptions.Resource
 	return err
 }
 
-// change patches an object. If the patch depends on its version, and the object changes in the meantime, it starts again.
+// change patches an object. If the patch depends on its version, and the object changes in the meantime, it starts again. It does not
+// change another object of the same name, which may have replaced it: that is an error.
 func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePrinter) error {
 	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(program).DryRun(o.dryRun.value == "server")
-	isAgain := false
+	found, isAgain := info.Object.(*unstructured.Unstructured).GetUID(), false
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if isAgain {
 			if err := info.Get(); err != nil {
@@ -107,6 +109,9 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 		}
 		isAgain = true
 		object := info.Object.(*unstructured.Unstructured)
+		if object.GetUID() != found { // the UID in the patch does not match, which is a Conflict too
+			return apierrors.NewNotFound(info.Mapping.Resource.GroupResource(), info.Name)
+		}
 		patch, err := o.patch(object)
 		if err != nil {
 			return err
@@ -114,7 +119,7 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 		if patch == nil {
 			return (&printers.NamePrinter{Operation: o.unchanged}).PrintObj(object, o.streams.ErrOut)
 		}
-		patch["metadata"].(map[string]any)["uid"] = object.GetUID()
+		patch["metadata"].(map[string]any)["uid"] = found
 		data, err := json.Marshal(patch)
 		if err != nil {
 			return err

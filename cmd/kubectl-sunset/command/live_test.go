@@ -154,7 +154,7 @@ func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, string(sent))
 }
 
-// patch merges a patch into the object, unless the patch has another resource version.
+// patch merges a patch into the object, unless the patch has another resource version or UID.
 func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,8 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "Forbidden")
 		return
 	}
-	if version := patch.GetResourceVersion(); version != "" && version != object.GetResourceVersion() {
+	version, uid := patch.GetResourceVersion(), patch.GetUID()
+	if version != "" && version != object.GetResourceVersion() || uid != "" && uid != object.GetUID() {
 		fail(w, http.StatusConflict, "Conflict")
 		return
 	}

@@ -125,6 +125,18 @@ func TestSuspendWhatChangesMeanwhile(t *testing.T) {
 	expect.Equal(t, "modes", "Suspend<DryRun DryRun Suspend<Enforce Suspend<Enforce Enforce", s.modes(t))
 }
 
+// TestChangeOfAReplacedObject: another object of the same name has taken the place of the one that the command found.
+func TestChangeOfAReplacedObject(t *testing.T) {
+	for name, object := range map[string]string{"suspend": "batch", "hold": "clusterretentionpolicy/batch"} {
+		s := newModed(t)
+		path := policiesPath + "/batch"
+		other := strings.Replace(s.pages[path][0], "u-batch", "u-other", 1)
+		s.before[path] = []func(){func() { s.store(path, other) }}
+		wants(t, s.run(t, "", name, object), command.ExitFindings, `clusterretentionpolicies.sunset-k8s.io "batch" not found`)
+		expect.Equal(t, name+" changes the other object", false, s.pages[path][0] != other)
+	}
+}
+
 func TestHoldAndUnhold(t *testing.T) {
 	held := func(value string) string {
 		return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"dev","uid":"u-a","resourceVersion":"5","annotations":{"own":"x",%q:%q}}}`, v1alpha1.HoldAnnotation, value)

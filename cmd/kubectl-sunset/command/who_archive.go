@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -14,7 +16,7 @@ import (
 )
 
 // searchArchives searches the archive of the flags. Without these flags it searches all of the cluster, unless it reads files, and
-// says which of them it cannot read.
+// says which of them it cannot read. The search is then partial, unless the user has no permission to read the archive.
 func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) error {
 	switch {
 	case w.url != "" || w.name != "":
@@ -40,9 +42,19 @@ func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) err
 			return err
 		} else if err != nil {
 			notes{w.streams.ErrOut}.note("RetentionArchive %q not searched: %v", from.name, explainArchive(err))
+			w.isPartial = w.isPartial || !isDenied(err)
 		}
 	}
 	return nil
+}
+
+// isDenied reports whether the user has no permission to read an archive: its RetentionArchive, its bucket in S3, or its directory.
+func isDenied(err error) bool {
+	var answer interface{ HTTPStatusCode() int } // of S3
+	if errors.As(err, &answer) {
+		return answer.HTTPStatusCode() == http.StatusForbidden || answer.HTTPStatusCode() == http.StatusUnauthorized
+	}
+	return apierrors.IsForbidden(err) || errors.Is(err, fs.ErrPermission)
 }
 
 func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, report *who.Report) error {

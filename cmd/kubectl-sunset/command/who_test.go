@@ -4,6 +4,7 @@ package command_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -112,7 +113,8 @@ func TestWhoWithoutResult(t *testing.T) {
 	wants(t, run(t, "", "who", "job/report", "--url", url), command.ExitOK, "Sunset archived Job.batch/dev/report at 2026-02-27T10:00:00Z, to delete it. The archive has no result.")
 }
 
-// TestWhoInArchivesOfTheCluster: all RetentionArchives, or the named one. One that cannot be read does not hide the others.
+// TestWhoInArchivesOfTheCluster: all RetentionArchives, or the named one. One that cannot be read does not hide the others,
+// but the exit code tells of it.
 // The cluster need not serve the kind of the object.
 func TestWhoInArchivesOfTheCluster(t *testing.T) {
 	const path = "/apis/sunset-k8s.io/v1alpha1/retentionarchives"
@@ -125,10 +127,16 @@ func TestWhoInArchivesOfTheCluster(t *testing.T) {
 		s.store(path+"/"+name, archive)
 	}
 	s.list(path, "sunset-k8s.io/v1alpha1", "RetentionArchive", all)
-	wants(t, s.run(t, "", "who", "job/report"), command.ExitOK, "Sunset deleted Job.batch/dev/report", "source      archive history", `note: RetentionArchive "broken" not searched: `)
-	wants(t, s.run(t, "", "who", "widgets/w"), command.ExitOK, "rule        r of policy widgets", `note: find kind widgets: the server doesn't have a resource type "widgets"; the command does not say`)
+	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "Sunset deleted Job.batch/dev/report", "source      archive history", `note: RetentionArchive "broken" not searched: `)
+	wants(t, s.run(t, "", "who", "widgets/w"), command.ExitFindings, "rule        r of policy widgets", `note: find kind widgets: the server doesn't have a resource type "widgets"; the command does not say`)
 	wants(t, s.run(t, "", "who", "job/report", "--archive", "broken"), command.ExitError, "open archive broken")
 	wants(t, s.run(t, logOf(deletionLine("other", "deleted", "")), "who", "job/report", "-f", "-", "--archive", "history"), command.ExitOK, "source      archive history")
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	s.proxied = map[string]http.HandlerFunc{"/denied": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }}
+	denied := strings.Replace(s.pages[path+"/broken"][0], "file:///none", "s3://denied?region=eu&use_path_style=true&endpoint="+s.URL, 1)
+	s.store(path+"/broken", denied)
+	wants(t, s.run(t, "", "who", "job/report"), command.ExitOK, "Sunset deleted Job.batch/dev/report", `note: RetentionArchive "broken" not searched: `, "403")
 	s.store(path, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "No deletion found.")
 	s.Close()

@@ -25,10 +25,14 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], time.Now(), os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "error: %v\n", err)
-		os.Exit(1)
+	err := run(context.Background(), os.Args[1:], time.Now(), os.Stdout, os.Stderr)
+	if err == nil {
+		return
 	}
+	if !errors.Is(err, errFindings) {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+	}
+	os.Exit(1)
 }
 
 func run(ctx context.Context, args []string, now time.Time, out, problems io.Writer) error {
@@ -41,7 +45,9 @@ func run(ctx context.Context, args []string, now time.Time, out, problems io.Wri
 		at = at.UTC()
 		return err
 	})
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
@@ -53,6 +59,9 @@ func run(ctx context.Context, args []string, now time.Time, out, problems io.Wri
 	}
 	return forecast(ctx, files, load.NewLoader(compiler, policy.DefaultProtection("sunset-system")), at, out, problems)
 }
+
+// errFindings ends a forecast that has printed what is wrong with policies or objects.
+var errFindings = errors.New("findings")
 
 // forecast does what preview does for files with policies and objects.
 func forecast(ctx context.Context, files *load.Files, loader *load.Loader, at time.Time, out, problems io.Writer) error {
@@ -75,7 +84,13 @@ func forecast(ctx context.Context, files *load.Files, loader *load.Loader, at ti
 	}
 	load.WriteProblems(problems, in.Documents())
 	load.WriteWarnings(problems, in.Policies)
-	return preview.WriteTable(out, result, false)
+	if err := preview.WriteTable(out, result, false); err != nil {
+		return err
+	}
+	if in.Problems() > 0 || len(result.Failures) > 0 {
+		return errFindings
+	}
+	return nil
 }
 
 // add adds a file, or the manifests of a directory.

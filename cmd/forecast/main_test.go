@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestForecastIsThatOfPreview: for the same files, both programs print the same.
+// TestForecastIsThatOfPreview: for the same files, both programs print the same, and find the same.
 func TestForecastIsThatOfPreview(t *testing.T) {
 	const samples = "../../samples/"
 	for name, args := range map[string][]string{
@@ -32,9 +33,10 @@ func TestForecastIsThatOfPreview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, problems, wantOut, wantProblems bytes.Buffer
-			expect.NoError(t, run(t.Context(), args, now, &out, &problems))
+			err := run(t.Context(), args, now, &out, &problems)
 			streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &wantOut, ErrOut: &wantProblems}
-			command.Run(t.Context(), append([]string{"preview"}, args...), streams, now)
+			code := command.Run(t.Context(), append([]string{"preview"}, args...), streams, now)
+			expect.Equal(t, "findings", code == command.ExitFindings, errors.Is(err, errFindings))
 			expect.Equal(t, "output", wantOut.String(), out.String())
 			_, want, _ := strings.Cut(wantProblems.String(), "so the command does not read the cluster\n")
 			expect.Equal(t, "problems", want, problems.String())
@@ -55,4 +57,10 @@ func TestForecastRefuses(t *testing.T) {
 			t.Errorf("%v: error %v, want %s", args, err, want)
 		}
 	}
+}
+
+func TestForecastHelp(t *testing.T) {
+	var out, problems bytes.Buffer
+	expect.NoError(t, run(t.Context(), []string{"-h"}, now, &out, &problems))
+	expect.Equal(t, "shows the flags", true, strings.Contains(problems.String(), "file or directory with policies and objects"))
 }

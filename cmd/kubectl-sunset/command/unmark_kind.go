@@ -35,10 +35,9 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 			}
 			group.Go(func() error {
 				err := c.RemoveAnnotation(ctx, kind, &page[i], v1alpha1.EligibleSinceAnnotation)
-				if apierrors.IsNotFound(err) {
-					err = nil
+				if !apierrors.IsNotFound(err) {
+					count.done(err)
 				}
-				count.done(err)
 				return ctx.Err()
 			})
 		}

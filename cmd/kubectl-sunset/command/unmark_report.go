@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -29,20 +30,21 @@ type UnmarkedKind struct {
 	Marked   int    `json:"marked"`   // objects that had a mark
 	Unmarked int    `json:"unmarked"` // objects from which the command removed the mark
 
-	mu     sync.Mutex
-	failed error // the first error
+	mu       sync.Mutex
+	failures int
+	failed   error // the first error
 }
 
 // done records the result for one object. It is safe for concurrent use.
 func (k *UnmarkedKind) done(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		k.Unmarked++
-	case k.failed == nil:
-		k.failed = err
+		return
 	}
+	k.failures++
+	k.failed = cmp.Or(k.failed, err)
 }
 
 // add adds a kind.
@@ -50,8 +52,8 @@ func (u *UnmarkReport) add(kind *UnmarkedKind) {
 	if kind.Marked > 0 {
 		u.Kinds = append(u.Kinds, kind)
 	}
-	if left := kind.Marked - kind.Unmarked; left > 0 && kind.failed != nil {
-		u.Errors = append(u.Errors, fmt.Sprintf("cannot unmark %s of %s: %v", preview.Count(left, "object"), kind.Kind, kind.failed))
+	if kind.failures > 0 {
+		u.Errors = append(u.Errors, fmt.Sprintf("cannot unmark %s of %s: %v", preview.Count(kind.failures, "object"), kind.Kind, kind.failed))
 	}
 }
 

@@ -104,7 +104,7 @@ func TestUnmarkWhatChangesMeanwhile(t *testing.T) {
 	unmarked := strings.Replace(marked("b", "dev", "6"), v1alpha1.EligibleSinceAnnotation, "another", 1)
 	s.before[podPath("b")] = []func(){func() { s.store(podPath("b"), unmarked) }}
 	s.before[podPath("c")] = []func(){func() { delete(s.pages, podPath("c")) }}
-	wants(t, s.run(t, "", "unmark", "pods"), command.ExitOK, "3 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "pods"), command.ExitOK, "Pod         3          2", "2 objects unmarked") // c was deleted
 	if got := s.annotations(t, podPath("a")); len(got) != 1 {
 		t.Errorf("a has %v", got)
 	}

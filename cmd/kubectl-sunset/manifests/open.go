@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -24,33 +25,40 @@ const Stdin = "-"
 // stdinName is the file name of standard input in messages.
 const stdinName = "stdin"
 
-// Open finds the files. In a directory it takes the files that end in .yaml, .yml or .json. It copies standard input to a
-// temporary file, and the content of URLs and the output of kustomize to memory, so that they can be read again. The caller must
-// close the files.
+// Open finds the files. In a directory it takes the files that end in .yaml, .yml or .json. It copies standard input
+// and the content of URLs to a temporary file, and the output of kustomize to memory, so that they can be read again. The caller
+// must close the files.
 func Open(o resource.FilenameOptions, stdin io.Reader) (*load.Files, error) {
 	f := &load.Files{}
-	var err error
+	if err := addAll(f, o, stdin); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func addAll(f *load.Files, o resource.FilenameOptions, stdin io.Reader) (err error) {
+	isStdinRead := false
 	for _, name := range o.Filenames {
 		switch {
+		case name == Stdin && isStdinRead:
+			return fmt.Errorf("%q is given twice, but standard input can be read only once", Stdin)
 		case name == Stdin:
-			err = addStdin(f, stdin)
+			isStdinRead = true
+			err = addCopy(f, stdinName, stdin)
 		case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
-			err = addText(f, name, download)
+			err = addDownload(f, name)
 		default:
 			err = addPath(f, name, o.Recursive)
 		}
 		if err != nil {
-			_ = f.Close()
-			return nil, err
+			return err
 		}
 	}
 	if o.Kustomize != "" {
-		if err := addText(f, o.Kustomize, kustomize); err != nil {
-			_ = f.Close()
-			return nil, err
-		}
+		return addKustomize(f, o.Kustomize)
 	}
-	return f, nil
+	return nil
 }
 
 // addPath adds a file, the files of a directory, or what a pattern matches.
@@ -74,36 +82,34 @@ func addPath(f *load.Files, pattern string, recursive bool) error {
 	return nil
 }
 
-// addText adds text that read returns for a name.
-func addText(f *load.Files, name string, read func(string) ([]byte, error)) error {
-	text, err := read(name)
-	if err != nil {
-		return err
-	}
-	addReader(f, name, func() io.Reader { return bytes.NewReader(text) })
-	return nil
-}
-
 func addReader(f *load.Files, name string, open func() io.Reader) {
 	f.Add(name, load.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(open()), nil }})
 }
 
-func download(url string) ([]byte, error) {
-	response, err := http.Get(url)
+// downloadWithin bounds a download, so that a server that does not answer ends the command.
+const downloadWithin = 5 * time.Minute
+
+func addDownload(f *load.Files, url string) error {
+	response, err := (&http.Client{Timeout: downloadWithin}).Get(url)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read %s: the server answered %s", url, response.Status)
+		return fmt.Errorf("read %s: the server answered %s", url, response.Status)
 	}
-	return io.ReadAll(response.Body)
+	return addCopy(f, url, response.Body)
 }
 
-func kustomize(dir string) ([]byte, error) {
+func addKustomize(f *load.Files, dir string) error {
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return objects.AsYaml()
+	text, err := objects.AsYaml()
+	if err != nil {
+		return err
+	}
+	addReader(f, dir, func() io.Reader { return bytes.NewReader(text) })
+	return nil
 }

@@ -127,6 +127,12 @@ func TestOpenOtherSources(t *testing.T) {
 		}))
 		expect.Equal(t, "files", 1, files.Len())
 	}
+	several, err := manifests.Open(resource.FilenameOptions{Filenames: []string{server.URL + "/a.yaml", "-", server.URL + "/b.yml"}}, strings.NewReader(object))
+	expect.NoError(t, err)
+	for range 2 {
+		expect.Equal(t, "files", []string{server.URL + "/a.yaml", "stdin", server.URL + "/b.yml"}, seen(t, several))
+	}
+	expect.NoError(t, several.Close())
 	if _, err := manifests.Open(resource.FilenameOptions{Filenames: []string{server.URL + "/missing.yaml"}}, nil); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("error %v", err)
 	}

@@ -79,4 +79,8 @@ func (p *Progress) Add(n int) {
 }
 
 // Stop erases the line. It may be called more than once.
-func (p *Progress) Stop() { p.stop() }
+func (p *Progress) Stop() {
+	if p != nil {
+		p.stop()
+	}
+}

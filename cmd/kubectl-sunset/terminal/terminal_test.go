@@ -47,4 +47,8 @@ func TestProgress(t *testing.T) {
 	var b strings.Builder
 	StartProgress(&b, "objects read").Stop()
 	expect.Equal(t, "without a terminal", "", b.String())
+	var none *Progress
+	none.Set(1)
+	none.Add(1)
+	none.Stop()
 }

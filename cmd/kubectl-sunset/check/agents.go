@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
-
-// stale is the age from which a report does not count.
-const stale = 30 * time.Minute
 
 // agents checks that each Linux node has an agent that reports and is ready.
 func (i *installation) agents(ctx context.Context) Check {
@@ -43,7 +41,7 @@ func covered(nodes []string, reports []v1alpha1.NodeImageReport, at time.Time) C
 		switch age := at.Sub(report.ObservedTime.Time); {
 		case !reports:
 			wrong = append(wrong, node+" does not report")
-		case age > stale:
+		case age > agentapi.StaleAfter:
 			wrong = append(wrong, fmt.Sprintf("%s reported %s ago", node, duration.HumanDuration(age)))
 		case reason != "":
 			wrong = append(wrong, fmt.Sprintf("%s is not ready (%s)", node, reason))

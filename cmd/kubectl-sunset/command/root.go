@@ -31,7 +31,8 @@ var errFindings = errors.New("findings")
 // errInterrupted ends a command that a signal has interrupted. The command has printed what it did.
 var errInterrupted = errors.New("the command was interrupted before")
 
-// Run runs the command line and returns the exit code. Commands use now as the present time.
+// Run runs the command line and returns the exit code. Commands use now as the present time, except approve: it may wait for an answer,
+// and reads the clock after it.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, now time.Time) int {
 	root := New(streams, now)
 	root.SetArgs(args)

@@ -164,6 +164,23 @@ func (r Permission) And(verbs ...string) Permission {
 	return r
 }
 
+// Merge adds the verbs of a permission to the one in the list that the same policy needs for the same account and purpose, or else
+// adds the permission to the list. A permission without resources or verbs adds nothing. All permissions for one purpose must have
+// the same resources. Merge may change the list.
+func Merge(all []Permission, p Permission) []Permission {
+	known := slices.IndexFunc(all, func(q Permission) bool {
+		return q.Policy == p.Policy && q.Namespace == p.Namespace && q.Account == p.Account && q.For == p.For
+	})
+	switch {
+	case len(p.Resources) == 0 || len(p.Verbs) == 0:
+	case known >= 0:
+		all[known] = all[known].And(p.Verbs...)
+	default:
+		all = append(all, p)
+	}
+	return all
+}
+
 // Status is the permission as the status of the policy shows it, one entry for each resource.
 func (r Permission) Status() (all []v1alpha1.MissingPermission) {
 	for _, of := range r.Resources {

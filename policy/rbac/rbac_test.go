@@ -137,6 +137,30 @@ func TestOfReferences(t *testing.T) {
 	}
 }
 
+func TestMerge(t *testing.T) {
+	p, other := of("team-a/own", policy.Rule{Kind: job}), of("team-b/own", policy.Rule{Kind: job})
+	need := rbac.OfSunset(p, job.GroupKind(), jobs)
+	for name, test := range map[string]struct {
+		add  rbac.Permission
+		want []string // the verbs of each permission
+	}{
+		"more verbs":      {rbac.OfOwners(p, jobs), []string{"list watch get delete"}},
+		"another account": {rbac.OfAccount(p, job.GroupKind(), jobs), []string{"list watch delete", "list delete"}},
+		"another purpose": {rbac.OfReferences(p, jobs), []string{"list watch delete", "list watch"}},
+		"another policy":  {rbac.OfOwners(other, jobs), []string{"list watch delete", "get delete"}},
+		"no verbs":        {rbac.OfSunset(p, pod.GroupKind(), jobs), []string{"list watch delete"}},
+		"no resources":    {rbac.OfReferences(p), []string{"list watch delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, merged := range rbac.Merge(rbac.Merge(nil, need), test.add) {
+				got = append(got, strings.Join(merged.Verbs, " "))
+			}
+			expect.Equal(t, "verbs", test.want, got)
+		})
+	}
+}
+
 func TestMissingString(t *testing.T) {
 	p := of("team-a/own", policy.Rule{Kind: job})
 	for want, permission := range map[string]rbac.Permission{

@@ -73,23 +73,23 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 			continue
 		}
 		kind := policy.StoredAs(r.Kind)
-		all = addRight(all, rbac.OfSunset(p, kind, resource))
+		all = rbac.Merge(all, rbac.OfSunset(p, kind, resource))
 		if p.Namespace != "" {
-			all = addRight(all, rbac.OfAccount(p, kind, resource))
+			all = rbac.Merge(all, rbac.OfAccount(p, kind, resource))
 		}
 	}
 	if deletesOwners(p) {
 		for _, owner := range f.owners {
-			all = join(all, rbac.OfOwners(p, owner))
+			all = rbac.Merge(all, rbac.OfOwners(p, owner))
 		}
 	}
 	for _, resource := range f.archived(p) {
-		all = join(all, rbac.OfArchive(p, resource))
+		all = rbac.Merge(all, rbac.OfArchive(p, resource))
 	}
-	for _, right := range rbac.OfSnapshots(p) {
-		all = join(all, right)
+	for _, needed := range rbac.OfSnapshots(p) {
+		all = rbac.Merge(all, needed)
 	}
-	return addRight(all, rbac.OfReferences(p, f.referrers(p)...))
+	return rbac.Merge(all, rbac.OfReferences(p, f.referrers(p)...))
 }
 
 func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
@@ -129,17 +129,6 @@ func (f *roleFinder) archived(p *policy.Policy) (all []schema.GroupResource) {
 	return all
 }
 
-// join adds the verbs to the existing permission of the same account for the same resource, or a new permission.
-func join(all []rbac.Permission, right rbac.Permission) []rbac.Permission {
-	for i, known := range all {
-		if known.Account == right.Account && known.For == right.For {
-			all[i] = known.And(right.Verbs...)
-			return all
-		}
-	}
-	return append(all, right)
-}
-
 // deletesOwners reports whether a rule of a policy deletes the owners of objects.
 func deletesOwners(p *policy.Policy) bool {
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner && !r.Invalid() })
@@ -161,13 +150,4 @@ func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 		}
 	}
 	return all
-}
-
-// addRight adds a permission, unless it is empty or in the list already.
-func addRight(all []rbac.Permission, right rbac.Permission) []rbac.Permission {
-	known := slices.ContainsFunc(all, func(r rbac.Permission) bool { return r.For == right.For && r.Account == right.Account })
-	if known || len(right.Resources) == 0 || len(right.Verbs) == 0 {
-		return all
-	}
-	return append(all, right)
 }

@@ -14,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/net"
 
@@ -56,17 +54,7 @@ func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debu
 
 // NodeReports returns the reports of all agents.
 func (c *Cluster) NodeReports(ctx context.Context) (reports []v1alpha1.NodeImageReport, err error) {
-	resource := v1alpha1.GroupVersion.WithResource("nodeimagereports")
-	err = c.eachObject(ctx, resource, "", metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
-		for _, item := range items {
-			var report v1alpha1.NodeImageReport
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &report); err != nil {
-				return err
-			}
-			reports = append(reports, report)
-		}
-		return nil
-	})
+	err = c.eachObject(ctx, v1alpha1.GroupVersion.WithResource("nodeimagereports"), "", metav1.ListOptions{}, decoded(&reports))
 	return reports, err
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
@@ -157,18 +156,12 @@ var (
 
 // AddQuotas adds the limits of ResourceQuotas to namespaces: of one, or of all if only is empty.
 func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespace, only string) error {
-	err := c.eachObject(ctx, resourceQuotas, only, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
-		for _, item := range items {
-			quota := &corev1.ResourceQuota{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, quota); err != nil {
-				return err
-			}
-			addQuota(known, quota)
-		}
-		return nil
-	})
-	if err != nil {
+	var quotas []corev1.ResourceQuota
+	if err := c.eachObject(ctx, resourceQuotas, only, metav1.ListOptions{}, decoded(&quotas)); err != nil {
 		return fmt.Errorf("list ResourceQuotas, which percentOfQuota needs: %w", err)
+	}
+	for i := range quotas {
+		addQuota(known, &quotas[i])
 	}
 	return nil
 }

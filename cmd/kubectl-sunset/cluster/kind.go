@@ -34,6 +34,16 @@ func kindOf(m *meta.RESTMapping) Kind {
 	return Kind{m.GroupVersionKind, m.Resource, m.Scope.Name() == meta.RESTScopeNameNamespace}
 }
 
+// served returns a kind as the cluster serves it: in a version, or without one in the version that the cluster prefers. If it does not
+// serve the kind, the error is one of meta.IsNoMatchError.
+func (c *Cluster) served(kind schema.GroupKind, version ...string) (Kind, error) {
+	m, err := c.mapper.RESTMapping(kind, version...)
+	if err != nil {
+		return Kind{}, err
+	}
+	return kindOf(m), nil
+}
+
 // Kind finds a kind as kubectl does: by resource, singular or short name, with or without group and version, or by kind.
 func (c *Cluster) Kind(name string) (Kind, error) {
 	m, err := resource.NewBuilder(c.flags).Unstructured().ResourceTypes(name).SelectAllParam(true).Do().ResourceMapping()
@@ -45,21 +55,17 @@ func (c *Cluster) Kind(name string) (Kind, error) {
 
 // Preferred returns the version of a kind that the cluster prefers; zero if it does not serve the kind, or cannot be asked.
 func (c *Cluster) Preferred(kind schema.GroupKind) schema.GroupVersionKind {
-	m, err := c.mapper.RESTMapping(kind)
-	if err != nil {
-		return schema.GroupVersionKind{}
-	}
-	return m.GroupVersionKind
+	preferred, _ := c.served(kind)
+	return preferred.GroupVersionKind
 }
 
 // At returns the same kind at another version, or under another name for the same objects. It returns kind if the cluster does
 // not serve that version.
 func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
-	m, err := c.mapper.RESTMapping(version.GroupKind(), version.Version)
-	if err != nil {
-		return kind
+	if at, err := c.served(version.GroupKind(), version.Version); err == nil {
+		return at
 	}
-	return kindOf(m)
+	return kind
 }
 
 // Changeable returns the kinds whose objects can be listed and patched, each once, by name and group. If discovery fails for
@@ -101,11 +107,11 @@ func canChange(r metav1.APIResource) bool {
 
 // Serving returns a kind as the cluster serves it in exactly this version.
 func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
-	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	served, err := c.served(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return Kind{}, fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
+		err = fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
 	}
-	return kindOf(m), nil
+	return served, err
 }
 
 // Rediscover finds out again which kinds the cluster serves.
@@ -128,11 +134,10 @@ func (c *Cluster) Live(ctx context.Context, name audit.Object) (*unstructured.Un
 
 // Owner gets the owner of an object in a namespace. It returns nil if the owner does not exist.
 func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (map[string]any, error) {
-	m, err := c.mapper.RESTMapping(o.Kind.GroupKind(), o.Kind.Version)
+	kind, err := c.served(o.Kind.GroupKind(), o.Kind.Version)
 	if err != nil {
 		return nil, err
 	}
-	kind := kindOf(m)
 	if !kind.Namespaced {
 		namespace = ""
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,11 +49,11 @@ func (e *ListError) Unwrap() error { return e.Err }
 
 // Each yields the objects page by page. It stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) error {
-	mapping, err := c.mapper.RESTMapping(q.Kind.GroupKind(), q.Kind.Version)
+	kind, err := c.served(q.Kind.GroupKind(), q.Kind.Version)
 	if err != nil {
 		return &ListError{q.Kind, err}
 	}
-	if q.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+	if q.Namespace != "" && !kind.Namespaced {
 		return nil
 	}
 	options := metav1.ListOptions{LabelSelector: q.Selector}
@@ -62,7 +61,7 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 		options.FieldSelector = engine.UnheldSecrets
 	}
 	if !q.MetadataOnly {
-		return listError(ctx, q.Kind, c.eachObject(ctx, mapping.Resource, q.Namespace, options, func(items []unstructured.Unstructured) error {
+		return listError(ctx, q.Kind, c.eachObject(ctx, kind.Resource, q.Namespace, options, func(items []unstructured.Unstructured) error {
 			page := make(Page, len(items))
 			for i := range items {
 				page[i] = items[i].Object
@@ -70,7 +69,7 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 			return yielded(yield(page))
 		}))
 	}
-	return listError(ctx, q.Kind, c.eachMetadata(ctx, mapping.Resource, q.Namespace, options, func(items []Metadata) error {
+	return listError(ctx, q.Kind, c.eachMetadata(ctx, kind.Resource, q.Namespace, options, func(items []Metadata) error {
 		page := make(Page, len(items))
 		for i := range items {
 			if page[i], err = withoutContent(&items[i], q.Kind); err != nil {

@@ -30,9 +30,9 @@ func (c *Cluster) May(ctx context.Context, who types.NamespacedName, verb string
 
 // Resource returns the resource of a kind. If the cluster does not serve the kind, the error is one of meta.IsNoMatchError.
 func (c *Cluster) Resource(kind schema.GroupVersionKind) (schema.GroupResource, error) {
-	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	served, err := c.served(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return schema.GroupResource{}, fmt.Errorf("find the resource of kind %s: %w", kind.Kind, err)
+		err = fmt.Errorf("find the resource of kind %s: %w", kind.Kind, err)
 	}
-	return m.Resource.GroupResource(), nil
+	return served.Resource.GroupResource(), err
 }

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -35,7 +36,7 @@ func (c *Cluster) Time(ctx context.Context) (time.Time, error) {
 // Document returns the OpenAPI document of a group and version. It returns nil if the cluster does not serve the version.
 func (c *Cluster) Document(version schema.GroupVersion) (*spec3.OpenAPI, error) {
 	document, err := openapi3.NewRoot(openapi.NewClient(c.raw)).GVSpec(version) // not cached
-	if _, unknown := err.(*openapi3.GroupVersionNotFoundError); unknown {
+	if unknown := (*openapi3.GroupVersionNotFoundError)(nil); errors.As(err, &unknown) {
 		return nil, nil
 	}
 	return document, err

@@ -34,14 +34,14 @@ type approveCommand struct {
 	hash       string
 	yes        bool
 	expiresIn  time.Duration
-	dryRun     choice
+	dryRun     dryRunFlag
 	output     outputFlags
 	text       io.Writer // standard error, if standard output has the approval
 	connection connection
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
-	a := &approveCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client", "server"}}}
+	a := &approveCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "approve POLICY [-n NAMESPACE]",
 		Short:   "Approve what a policy would delete",
@@ -59,7 +59,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 		}
 		return err
 	})
-	flags.Var(&a.dryRun, "dry-run", "client: show what would be approved; server: also have the API server check the approval")
+	a.dryRun.add(c, "client: show what would be approved; server: also have the API server check the approval", "client", "server")
 	a.output.add(c, asNames)
 	a.connection.add(c, &a.namespace, "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	c.ValidArgsFunction = completePolicies(&a.connection)
@@ -99,7 +99,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 		}
 	}
 	approval, isNew := p.approval("", a.expiresIn), true // without a user, because another user may create it
-	if a.dryRun.value != "client" {
+	if !a.dryRun.isClient() {
 		user, err := c.Username(ctx)
 		if err != nil {
 			return err
@@ -115,8 +115,7 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 		return a.output.printer.PrintObj(&unstructured.Unstructured{Object: approval}, a.streams.Out)
 	}
 	if isNew {
-		suffix := map[string]string{"client": " (dry run)", "server": " (server dry run)"}[a.dryRun.value]
-		fmt.Fprintf(a.text, "%s approved%s\n", p, suffix)
+		fmt.Fprintf(a.text, "%s approved%s\n", p, a.dryRun.suffix())
 	}
 	return nil
 }
@@ -128,7 +127,7 @@ func (a *approveCommand) create(ctx context.Context, c *cluster.Cluster, p *chan
 	meta := object["metadata"].(map[string]any)
 	name := meta["name"].(string)
 	for i := 2; ; i++ {
-		created, err := c.Create(ctx, kind, object, a.dryRun.value == "server")
+		created, err := c.Create(ctx, kind, object, a.dryRun.isServer())
 		if !apierrors.IsAlreadyExists(err) {
 			return created, true, err
 		}

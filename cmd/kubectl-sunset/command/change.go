@@ -30,7 +30,7 @@ type changeCommand struct {
 	namespace  string
 	print      *genericclioptions.PrintFlags
 	formats    []string
-	dryRun     choice
+	dryRun     dryRunFlag
 	// concerns reports whether the command is about an object; nil for every object.
 	concerns func(*unstructured.Unstructured) bool
 	// patch returns a merge patch for an object; nil if the object needs no change. Then the command prints unchanged. If the patch
@@ -41,16 +41,13 @@ type changeCommand struct {
 
 // newChange returns a command that prints each object with what it did, such as "held".
 func newChange(streams genericiooptions.IOStreams, did string) *changeCommand {
-	return &changeCommand{
-		streams: streams, print: genericclioptions.NewPrintFlags(did).WithTypeSetter(scheme.Scheme),
-		dryRun: choice{value: "none", of: []string{"none", "client", "server"}},
-	}
+	return &changeCommand{streams: streams, print: genericclioptions.NewPrintFlags(did).WithTypeSetter(scheme.Scheme)}
 }
 
 // add adds the flags that all these commands have.
 func (o *changeCommand) add(c *cobra.Command, namespace string) {
 	o.formats = addFormats(c, o.print)
-	c.Flags().Var(&o.dryRun, "dry-run", "client: show the objects that would change; server: also have the API server check the changes")
+	o.dryRun.add(c, "client: show the objects that would change; server: also have the API server check the changes", "client", "server")
 	o.connection.add(c, &o.namespace, namespace)
 	c.PreRunE = func(*cobra.Command, []string) error {
 		_, err := o.connection.connect()
@@ -60,10 +57,8 @@ func (o *changeCommand) add(c *cobra.Command, namespace string) {
 
 // run changes the objects that are found.
 func (o *changeCommand) run(ctx context.Context, find genericclioptions.ResourceFinder) error {
-	if o.dryRun.value != "none" {
-		if err := o.print.Complete("%s (" + map[string]string{"client": "dry run", "server": "server dry run"}[o.dryRun.value] + ")"); err != nil {
-			return err
-		}
+	if err := o.print.Complete("%s" + o.dryRun.suffix()); err != nil {
+		return err
 	}
 	printer, err := printerOf(o.print, o.formats)
 	if err != nil {
@@ -99,7 +94,7 @@ func (o *changeCommand) run(ctx context.Context, find genericclioptions.Resource
 // change patches an object. If the patch depends on its version, and the object changes in the meantime, it starts again. It does not
 // change another object of the same name, which may have replaced it: that is an error.
 func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePrinter) error {
-	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(program).DryRun(o.dryRun.value == "server")
+	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(program).DryRun(o.dryRun.isServer())
 	found, isAgain := info.Object.(*unstructured.Unstructured).GetUID(), false
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if isAgain {
@@ -124,7 +119,7 @@ func (o *changeCommand) change(info *resource.Info, printer printers.ResourcePri
 		if err != nil {
 			return err
 		}
-		if o.dryRun.value == "client" {
+		if o.dryRun.isClient() {
 			return printMerged(printer, object, data, o.streams.Out)
 		}
 		changed, err := helper.Patch(info.Namespace, info.Name, types.MergePatchType, data, nil)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -157,15 +156,6 @@ func completeContexts(c *cobra.Command, connection *connection) {
 			return names(kubeconfig), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
-}
-
-// completeChoices completes flags with a fixed set of values.
-func completeChoices(c *cobra.Command) {
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if one, ok := f.Value.(*choice); ok {
-			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(one.of, cobra.ShellCompDirectiveNoFileComp))
-		}
-	})
 }
 
 const completionHelp = `Generate a script for shell completion of commands and flags and, if there is a cluster, of the names of kinds, objects,

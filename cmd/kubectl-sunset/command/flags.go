@@ -163,24 +163,3 @@ func (t *timeFlag) get() time.Time {
 	}
 	return t.time
 }
-
-// choice is a flag with a fixed set of values.
-type choice struct {
-	value string
-	of    []string
-}
-
-// Set implements pflag.Value.
-func (c *choice) Set(text string) error {
-	if !slices.Contains(c.of, text) {
-		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
-	}
-	c.value = text
-	return nil
-}
-
-// String implements pflag.Value.
-func (c *choice) String() string { return c.value }
-
-// Type implements pflag.Value.
-func (c *choice) Type() string { return strings.Join(c.of, "|") }

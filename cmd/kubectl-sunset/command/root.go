@@ -72,12 +72,6 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	addLogFlags(root.PersistentFlags())
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newUnused(streams, now), newExplain(streams, now), newTest(streams),
 		newRBAC(streams), newCheck(streams, now), newStatus(streams, now), newApprove(streams), newSuspend(streams), newResume(streams), newHold(streams), newUnhold(streams), newUnmark(streams), newWho(streams), newArchive(streams, now), newRestore(streams), newVersion(streams), newCompletion(streams))
-	for _, c := range root.Commands() {
-		completeChoices(c)
-		for _, c := range c.Commands() {
-			completeChoices(c)
-		}
-	}
 	root.InitDefaultHelpCmd()
 	describeHelp(root)
 	return root

@@ -30,7 +30,7 @@ type unmarkCommand struct {
 	namespace     string
 	allNamespaces bool
 	force         bool
-	dryRun        choice
+	dryRun        dryRunFlag
 	output        outputFlags
 	protection    protectionFlags
 	connection    connection
@@ -40,7 +40,7 @@ type unmarkCommand struct {
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
-	u := &unmarkCommand{streams: streams, dryRun: choice{value: "none", of: []string{"none", "client"}}}
+	u := &unmarkCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
 		Short:   "Remove the marks of Sunset from objects, after you stop or uninstall it",
@@ -52,7 +52,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVar(&u.all, "all", false, "objects of every kind that supports list and patch")
 	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
 	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
-	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
+	u.dryRun.add(c, "client: count the marked objects, without changing them", "client")
 	u.output.add(c, asNames)
 	u.protection.add(flags)
 	u.connection.add(c, &u.namespace, "only objects in this namespace")
@@ -81,7 +81,7 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	}
 	u.progress = terminal.StartProgress(u.streams.ErrOut, "objects read")
 	defer u.progress.Stop()
-	all := &UnmarkReport{TypeMeta: preview.TypeMeta("UnmarkReport"), DryRun: u.isDryRun(), KindsRead: len(kinds), Kinds: []*UnmarkedKind{}, Errors: failures}
+	all := &UnmarkReport{TypeMeta: preview.TypeMeta("UnmarkReport"), DryRun: u.dryRun.isClient(), KindsRead: len(kinds), Kinds: []*UnmarkedKind{}, Errors: failures}
 	for _, kind := range kinds {
 		if err := u.unmark(ctx, c, kind, all); err != nil {
 			return err
@@ -99,8 +99,6 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	}
 	return nil
 }
-
-func (u *unmarkCommand) isDryRun() bool { return u.dryRun.value == "client" }
 
 // kinds returns the kinds to process, and the errors of discovery.
 func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
@@ -130,7 +128,7 @@ func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []clust
 func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
 	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
-	case err != nil && (u.force || u.isDryRun()):
+	case err != nil && (u.force || u.dryRun.isClient()):
 		notes{u.streams.ErrOut}.note("%v; enforced policies may mark objects again", err)
 		return nil
 	case err != nil:
@@ -139,7 +137,7 @@ func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds 
 		return nil
 	}
 	names := strings.Join(rules, ", ")
-	if u.force || u.isDryRun() {
+	if u.force || u.dryRun.isClient() {
 		notes{u.streams.ErrOut}.note("these enforced rules mark objects again while the controller runs: %s", names)
 		return nil
 	}

@@ -30,7 +30,7 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 			if u.output.is(asNames) {
 				u.names = append(u.names, nameOf(kind.GroupVersion().String(), kind.Kind, page[i].Name))
 			}
-			if u.isDryRun() {
+			if u.dryRun.isClient() {
 				continue
 			}
 			group.Go(func() error {

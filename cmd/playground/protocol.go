@@ -35,9 +35,7 @@ type Object struct {
 
 func objectOf(object map[string]any) Object {
 	kind := preview.KindOf(object)
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	return Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: load.NameOf(object)}
+	return Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: preview.NamespaceOf(object), Name: load.NameOf(object)}
 }
 
 // Response is the answer. If Error is set, nothing else is.

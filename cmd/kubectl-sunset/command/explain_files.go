@@ -48,7 +48,7 @@ func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *l
 	if err != nil {
 		return nil, err
 	}
-	page, said, err := offline.Explain(ctx, files, in, e.input(nil, namespaceOf(object)), object)
+	page, said, err := offline.Explain(ctx, files, in, e.input(nil, preview.NamespaceOf(object)), object)
 	notes{e.streams.ErrOut}.all(said)
 	return page, err
 }
@@ -86,7 +86,7 @@ func (e *explainCommand) find(files *load.Files, what objectName) (map[string]an
 
 // matches reports whether an object is the one to explain. Without a name, any object matches that can be explained.
 func (e *explainCommand) matches(what objectName, object map[string]any) bool {
-	kind, namespace := preview.KindOf(object), namespaceOf(object)
+	kind, namespace := preview.KindOf(object), preview.NamespaceOf(object)
 	if e.namespace != "" && namespace != "" && namespace != e.namespace {
 		return false
 	}
@@ -140,18 +140,12 @@ func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool 
 	return false
 }
 
-func namespaceOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	namespace, _ := metadata["namespace"].(string)
-	return namespace
-}
-
 // namesOf names the first five objects.
 func namesOf(objects []map[string]any) string {
 	var names []string
 	for _, object := range objects {
 		name := preview.KindOf(object).Kind + "/" + load.NameOf(object)
-		if namespace := namespaceOf(object); namespace != "" {
+		if namespace := preview.NamespaceOf(object); namespace != "" {
 			name += " in " + namespace
 		}
 		names = append(names, name)

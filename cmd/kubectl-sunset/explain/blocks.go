@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -72,8 +73,7 @@ func flag(b Block, flag policy.Flags) step {
 
 // held returns obstacles that are independent of the rules.
 func (in *Input) held() []step {
-	meta, _ := in.Object["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
+	annotations, _ := preview.MetadataOf(in.Object)["annotations"].(map[string]any)
 	var steps []step
 	if in.Subject.Flags.Has(policy.IsTerminating) {
 		steps = append(steps, step{block: terminating(finalizersOf(in.Object))})

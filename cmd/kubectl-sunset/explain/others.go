@@ -121,7 +121,7 @@ func (in *Input) selecting(o Other) []step {
 
 // matching returns the object with labels that match a selector, and describes the change.
 func matching(object map[string]any, selector *metav1.LabelSelector) (changed map[string]any, what string) {
-	metadata, _ := object["metadata"].(map[string]any)
+	metadata := preview.MetadataOf(object)
 	labels, _ := metadata["labels"].(map[string]any)
 	object, metadata, labels = maps.Clone(object), maps.Clone(metadata), maps.Clone(labels)
 	if labels == nil {

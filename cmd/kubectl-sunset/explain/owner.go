@@ -60,9 +60,7 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	case isBeingDeleted(object, *o):
 		return OwnerDeleted, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
 	}
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	beyond := namespace != in.Subject.Namespace
+	beyond := preview.NamespaceOf(object) != in.Subject.Namespace
 	allowed := engine.Allowed{}
 	if !beyond {
 		allowed = engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}
@@ -82,7 +80,7 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 
 // isBeingDeleted reports whether the owner is deleted or being deleted.
 func isBeingDeleted(object map[string]any, o policy.Owner) bool {
-	meta, _ := object["metadata"].(map[string]any)
+	meta := preview.MetadataOf(object)
 	return meta["uid"] != string(o.UID) || meta["deletionTimestamp"] != nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -150,7 +151,7 @@ func (in *Contents) addContext(object map[string]any) {
 	switch object["kind"] {
 	case "Namespace":
 		name := NameOf(object)
-		meta, _ := object["metadata"].(map[string]any)
+		meta := preview.MetadataOf(object)
 		set := NameLabel(name)
 		maps.Copy(set, textsOf(meta["labels"]))
 		described := policy.NamespaceOf(set, textsOf(meta["annotations"]))

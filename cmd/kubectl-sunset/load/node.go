@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -32,6 +33,5 @@ func (in *Contents) Node() (*engine.Node, error) {
 var mayBeNode = []string{"kind: Node", `kind: "Node`, `"kind":"Node`, `"kind": "Node`, "v1 Node"}
 
 func (in *Contents) addNode(object map[string]any) {
-	meta, _ := object["metadata"].(map[string]any)
-	in.Nodes = append(in.Nodes, engine.Node{Name: NameOf(object), Labels: textsOf(meta["labels"])})
+	in.Nodes = append(in.Nodes, engine.Node{Name: NameOf(object), Labels: textsOf(preview.MetadataOf(object)["labels"])})
 }

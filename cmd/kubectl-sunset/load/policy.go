@@ -84,8 +84,7 @@ var (
 // outsideNamespace warns of a ClusterRetentionPolicy with a namespace. The API server ignores it: the policy applies to all
 // namespaces.
 func outsideNamespace(object map[string]any) []policy.Problem {
-	meta, _ := object["metadata"].(map[string]any)
-	if namespace, _ := meta["namespace"].(string); namespace == "" || object["kind"] != v1alpha1.ClusterRetentionPolicyKind.Kind {
+	if preview.NamespaceOf(object) == "" || object["kind"] != v1alpha1.ClusterRetentionPolicyKind.Kind {
 		return nil
 	}
 	return []policy.Problem{{
@@ -204,7 +203,6 @@ func wrongKind(object map[string]any) *policy.Problem {
 
 // NameOf returns the name of an object, or an empty string if it has none.
 func NameOf(object map[string]any) string {
-	meta, _ := object["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
+	name, _ := preview.MetadataOf(object)["name"].(string)
 	return name
 }

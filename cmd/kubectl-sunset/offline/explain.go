@@ -41,7 +41,7 @@ func ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err e
 		}
 		objects, err := item.Objects()
 		for _, object := range objects {
-			if metadata, _ := object["metadata"].(map[string]any); metadata["uid"] == string(owner.UID) {
+			if preview.MetadataOf(object)["uid"] == string(owner.UID) {
 				found = object
 			}
 		}

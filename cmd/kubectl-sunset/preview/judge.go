@@ -97,9 +97,7 @@ func (w *worker) judge(object map[string]any) {
 	if !w.about(kind) {
 		return
 	}
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	asked := (w.Namespace == "" || namespace == w.Namespace) && w.selected(meta)
+	asked := (w.Namespace == "" || NamespaceOf(object) == w.Namespace) && w.selected(MetadataOf(object))
 	ranks, _ := w.Ranks(kind)
 	if !asked && !ranks {
 		return
@@ -119,8 +117,7 @@ func (w *worker) judge(object map[string]any) {
 // applies, or if the object cannot be evaluated; the results then have a failure.
 func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
 	c.kind = KindOf(object)
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
+	meta, namespace := MetadataOf(object), NamespaceOf(object)
 	page := w.rules.page(policy.StoredAs(c.kind), namespace)
 	rules := w.onNode(page.Rules)
 	if len(rules) == 0 || engine.IsMirror(object) {
@@ -179,6 +176,18 @@ func KindOf(object map[string]any) schema.GroupVersionKind {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+// MetadataOf returns an object's metadata; nil if it has none.
+func MetadataOf(object map[string]any) map[string]any {
+	meta, _ := object["metadata"].(map[string]any)
+	return meta
+}
+
+// NamespaceOf returns an object's namespace; empty if it has none.
+func NamespaceOf(object map[string]any) string {
+	namespace, _ := MetadataOf(object)["namespace"].(string)
+	return namespace
 }
 
 // dropUnread removes the fields that the controller does not store of any object, so that both evaluate the same data.

@@ -22,7 +22,7 @@ type ownerNode struct {
 }
 
 func (k ownerGraph) add(object map[string]any) {
-	meta, _ := object["metadata"].(map[string]any)
+	meta := MetadataOf(object)
 	uid, _ := meta["uid"].(string)
 	if uid == "" {
 		return

@@ -102,8 +102,9 @@ func conditions(list *status.List) Check {
 
 // isAboutImages reports whether a policy has a rule about images of nodes.
 func isAboutImages(object map[string]any) bool {
-	rules, _, _ := unstructured.NestedSlice(object, "spec", "rules")
-	return slices.ContainsFunc(rules, func(rule any) bool {
+	rules, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "rules")
+	all, _ := rules.([]any)
+	return slices.ContainsFunc(all, func(rule any) bool {
 		written, _ := rule.(map[string]any)
 		version, _, _ := unstructured.NestedString(written, "target", "apiVersion")
 		return version == v1alpha1.ImageKind.GroupVersion().String()

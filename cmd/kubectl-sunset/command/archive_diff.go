@@ -71,8 +71,9 @@ func newest(entries []archive.Entry) []archive.Entry {
 		if e.Namespace == "" && e.Dependent != "" {
 			key = e.Place() + key + strconv.Itoa(e.Position) // its namespace is only in the record
 		}
-		defer func() { seen[key] = true }()
-		return seen[key]
+		isOlder := seen[key]
+		seen[key] = true
+		return isOlder
 	})
 }
 

@@ -66,7 +66,7 @@ func (in *Contents) note(err error) error {
 // returns the first error.
 func Skim(files *Files, loader *Loader) (*Contents, error) {
 	in := newContents()
-	wanted := append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")
+	wanted := slices.Concat(mayBeNode, []string{v1alpha1.GroupVersion.Group + "/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition"})
 	return in, files.Each(func(item Item) error {
 		if item.Mentions(wanted...) {
 			return in.read(item, loader)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -100,7 +99,7 @@ func (c *Comparison) Uncompared() []string {
 		reasons = append(reasons, fmt.Sprintf("%s is not compared: the rules in force read it at version %s, the rules in the files at %s",
 			kind, was.GroupVersion(), is.GroupVersion()))
 	}
-	slices.SortFunc(reasons, strings.Compare)
+	slices.Sort(reasons)
 	return reasons
 }
 

@@ -147,8 +147,9 @@ const nextShown = 5
 func nextOf(object map[string]any, rules []v1alpha1.RuleStatus) []Next {
 	next := []Next{}
 	for _, r := range rules {
+		kind := kindOf(object, r.Name)
 		for _, sample := range r.Soonest {
-			n := Next{DueSample: sample, Kind: kindOf(object, r.Name), Rule: r.Name}
+			n := Next{DueSample: sample, Kind: kind, Rule: r.Name}
 			if !slices.ContainsFunc(next, n.isSameObject) {
 				next = append(next, n)
 			}
@@ -164,8 +165,9 @@ func (n Next) isSameObject(o Next) bool {
 
 // kindOf returns the kind that a rule of a policy targets; empty if the policy has no such rule.
 func kindOf(object map[string]any, rule string) string {
-	rules, _, _ := unstructured.NestedSlice(object, "spec", "rules")
-	for _, r := range rules {
+	rules, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "rules")
+	all, _ := rules.([]any)
+	for _, r := range all {
 		if written, ok := r.(map[string]any); ok && written["name"] == rule {
 			kind, _, _ := unstructured.NestedString(written, "target", "kind")
 			return kind

@@ -88,8 +88,12 @@ func (r *restorer) carryOut(ctx context.Context, c *cluster.Cluster, steps []*re
 			continue
 		}
 		r.created[s.Archived.GetUID()] = uid
-		r.namespaces[s.Name.Name] = r.namespaces[s.Name.Name] || s.Name.Kind == "Namespace" && !s.Before
-		r.definitions[s.Defines()] = true
+		if s.Name.GroupKind() == cluster.NamespaceKind.GroupKind() && !s.Before {
+			r.namespaces[s.Name.Name] = true
+		}
+		if kind := s.Defines(); !kind.Empty() {
+			r.definitions[kind] = true
+		}
 		progress.Set(i + 1)
 	}
 }

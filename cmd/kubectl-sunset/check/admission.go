@@ -29,7 +29,7 @@ func (i *installation) admission(ctx context.Context) Check {
 		of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
 		names, err := i.ObjectNames(ctx, cluster.Kind{Resource: of}, "", "")
 		if err != nil && !apierrors.IsNotFound(err) {
-			return unread(name, err)
+			return unreadable(name, err)
 		}
 		existing[resource] = names
 	}

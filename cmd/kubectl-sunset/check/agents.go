@@ -19,11 +19,11 @@ func (i *installation) agents(ctx context.Context) Check {
 	const name = "node-agents"
 	reports, err := i.NodeReports(ctx)
 	if err != nil {
-		return unread(name, err)
+		return unreadable(name, err)
 	}
 	nodes, err := i.ObjectNames(ctx, cluster.NodeKind, "", "kubernetes.io/os=linux")
 	if err != nil {
-		return unread(name, err)
+		return unreadable(name, err)
 	}
 	return covered(nodes, reports, i.at)
 }

@@ -72,8 +72,8 @@ func Run(ctx context.Context, c *cluster.Cluster, s Settings) (*Report, error) {
 	return r, nil
 }
 
-// unread returns the result of a check that cannot read what it needs.
-func unread(name string, err error) Check {
+// unreadable returns the result of a check that cannot read what it needs.
+func unreadable(name string, err error) Check {
 	if status := apierrors.APIStatus(nil); apierrors.IsForbidden(err) && errors.As(err, &status) {
 		return Check{name, Skip, status.Status().Message, "repeat it as a user with this permission"}
 	}

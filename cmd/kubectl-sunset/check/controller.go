@@ -48,7 +48,7 @@ func (i *installation) controller(ctx context.Context) []Check {
 	}
 	replicas := replicasOf(found)
 	if err != nil {
-		replicas = unread("controller", err)
+		replicas = unreadable("controller", err)
 	}
 	return []Check{replicas, compareVersions(i.Version, image), i.leader(ctx, namespace)}
 }
@@ -103,7 +103,7 @@ func (i *installation) leader(ctx context.Context, namespace string) Check {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, lease)
 	}
 	if err != nil {
-		return unread(name, err)
+		return unreadable(name, err)
 	}
 	return leading(lease, i.at)
 }

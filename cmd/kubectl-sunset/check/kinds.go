@@ -25,7 +25,7 @@ func (i *installation) kinds() Check {
 	const name = "kinds"
 	document, err := i.Document(v1alpha1.GroupVersion)
 	if err != nil {
-		return unread(name, err)
+		return unreadable(name, err)
 	}
 	if document == nil {
 		return Check{name, Fail, fmt.Sprintf("the cluster does not serve %s", v1alpha1.GroupVersion), "install the chart, or run kubectl apply -f crds"}
@@ -35,7 +35,7 @@ func (i *installation) kinds() Check {
 	for _, file := range files {
 		kind, want, err := schemaIn(file)
 		if err != nil {
-			return unread(name, err)
+			return unreadable(name, err)
 		}
 		have, err := openapi.SchemaOf(document, v1alpha1.GroupVersion.WithKind(kind))
 		if err != nil {

@@ -18,15 +18,15 @@ import (
 func (i *installation) policies(ctx context.Context) []Check {
 	objects, forbidden, err := i.PermittedPolicies(ctx, "")
 	if err != nil {
-		return []Check{unread("policies", err)}
+		return []Check{unreadable("policies", err)}
 	}
 	var checks []Check
 	for _, err := range forbidden {
-		checks = append(checks, unread("policies", err))
+		checks = append(checks, unreadable("policies", err))
 	}
 	list, err := status.NewList(objects)
 	if err != nil {
-		return append(checks, unread("policies", err))
+		return append(checks, unreadable("policies", err))
 	}
 	if len(objects) > 0 || len(forbidden) == 0 {
 		checks = append(checks, permissions(objects), conditions(list))
@@ -45,7 +45,7 @@ func permissions(objects []map[string]any) Check {
 	for _, object := range objects {
 		s, err := status.Of(object)
 		if err != nil {
-			return unread(name, err)
+			return unreadable(name, err)
 		}
 		if len(s.MissingPermissions) == 0 {
 			continue

@@ -21,7 +21,7 @@ func (i *installation) readiness(ctx context.Context) (checks []Check) {
 		name := strings.TrimPrefix(kind.Resource.Resource, "retention")
 		objects, err := i.Objects(ctx, kind, "")
 		if err != nil {
-			checks = append(checks, unread(name, err))
+			checks = append(checks, unreadable(name, err))
 		} else if len(objects) > 0 {
 			checks = append(checks, areReady(name, kind, objects))
 		}
@@ -39,7 +39,7 @@ func areReady(name string, kind cluster.Kind, objects []map[string]any) Check {
 			} `json:"status"`
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &o); err != nil {
-			return unread(name, err)
+			return unreadable(name, err)
 		}
 		if reason := whyNotReady(o.Status.Conditions); reason != "" {
 			wrong = append(wrong, fmt.Sprintf("%s (%s)", o.Metadata.Name, reason))

@@ -74,8 +74,8 @@ func (f *clusterPolicies) failures() []preview.Failure {
 	return failures
 }
 
-// unread returns the same for a page of explain.
-func (f *clusterPolicies) unread() *explain.Unread {
+// explainUnread returns the same for a page of explain.
+func (f *clusterPolicies) explainUnread() *explain.Unread {
 	if len(f.forbidden) == 0 {
 		return nil
 	}

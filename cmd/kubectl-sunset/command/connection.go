@@ -57,9 +57,9 @@ func (f *connection) connect() (*cluster.Cluster, error) {
 	return cluster.Connect(f)
 }
 
-// unread returns an error if the files have objects, so that the command does not read the cluster, although a flag says which
+// checkClusterFlags returns an error if the files have objects, so that the command does not read the cluster, although a flag says which
 // cluster to read.
-func (f *connection) unread(in *load.Contents) error {
+func (f *connection) checkClusterFlags(in *load.Contents) error {
 	for _, name := range []string{"kubeconfig", "context", "cluster", "server", "user", "token", "as"} {
 		if in.Others > 0 && f.flags.Changed(name) {
 			return fmt.Errorf("the files contain objects besides policies, so the command does not read the cluster that --%s names; to read the cluster, name only files with policies; to evaluate the files, omit --%s", name, name)

@@ -29,7 +29,7 @@ func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.C
 	case in.Others > 0 && e.node.isLive():
 		return nil, e.node.errNoFile()
 	case in.Others > 0:
-		if err := e.connection.unread(in); err != nil {
+		if err := e.connection.checkClusterFlags(in); err != nil {
 			return nil, err
 		}
 		return e.fromFiles(ctx, files, in, object)

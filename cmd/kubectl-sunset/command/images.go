@@ -52,15 +52,6 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 	return images, nil
 }
 
-// noteFiles writes a note if the command does not read the cluster because the files have objects. It returns the error of checkClusterFlags.
-func (p *previewCommand) noteFiles(in *load.Contents) error {
-	err := p.connection.checkClusterFlags(in)
-	if err == nil && in.Others > 0 {
-		notes{p.streams.ErrOut}.note("the files contain objects besides policies, so the command does not read the cluster")
-	}
-	return err
-}
-
 // judgeFiles evaluates the objects of the files, and the list of images.
 func (p *previewCommand) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
 	images, err := p.images.read(p.streams.In)

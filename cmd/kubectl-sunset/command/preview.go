@@ -26,8 +26,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// previewCommand is the command preview.
-type previewCommand struct {
+// previewer is what the commands preview and unused share: their flags, and how they write a preview.
+type previewer struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -37,13 +37,30 @@ type previewCommand struct {
 	namespace  string
 	all        bool
 	selector   string
-	images     imageFlags
 	connection connection
-	failAbove  *int // deletions; nil for any number
+}
+
+// add adds the flags, and says when -A is the default. The command must have its other flags already.
+func (p *previewer) add(c *cobra.Command, allByDefault string) {
+	flags := c.Flags()
+	p.files.add(flags)
+	p.output.add(c, asNames, asWide, asHTML)
+	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; "+allByDefault)
+	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
+	p.protection.add(flags)
+	p.prices.add(flags)
+	p.connection.add(c, &p.namespace, "only objects in this namespace")
+}
+
+// previewCommand is the command preview.
+type previewCommand struct {
+	previewer
+	images    imageFlags
+	failAbove *int // deletions; nil for any number
 }
 
 func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &previewCommand{streams: streams, at: timeFlag{now: now}}
+	p := &previewCommand{previewer: previewer{streams: streams, at: timeFlag{now: now}}}
 	c := &cobra.Command{
 		Use:     "preview [-f FILE|DIRECTORY...]",
 		Short:   "Show which objects would be deleted, and when",
@@ -52,16 +69,10 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.Context(), args) },
 	}
 	flags := c.Flags()
-	p.files.add(flags)
 	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
-	p.output.add(c, asNames, asWide, asHTML)
 	flags.Func("fail-on", "end with exit code 1 if more objects are due at --at: `deletions>N`, such as deletions>100", p.failOn)
-	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
-	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
-	p.protection.add(flags)
-	p.prices.add(flags)
-	p.connection.add(c, &p.namespace, "only objects in this namespace")
+	p.add(c, "the default, unless all policies in the files are of one namespace")
 	return c
 }
 
@@ -146,7 +157,16 @@ func (p *previewCommand) judge(ctx context.Context, files *load.Files, in *load.
 	}
 }
 
-func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
+// noteFiles writes a note if the command does not read the cluster because the files have objects. It returns the error of checkClusterFlags.
+func (p *previewer) noteFiles(in *load.Contents) error {
+	err := p.connection.checkClusterFlags(in)
+	if err == nil && in.Others > 0 {
+		notes{p.streams.ErrOut}.note("the files contain objects besides policies, so the command does not read the cluster")
+	}
+	return err
+}
+
+func (p *previewer) input(loader *load.Loader) (preview.Input, error) {
 	selector, err := labels.Parse(p.selector)
 	if err != nil {
 		return preview.Input{}, fmt.Errorf("--selector: %w", err)
@@ -161,7 +181,7 @@ func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 }
 
 // print writes JSON and YAML part by part, because a preview can be huge.
-func (p *previewCommand) print(result *preview.Result) error {
+func (p *previewer) print(result *preview.Result) error {
 	w := bufio.NewWriterSize(p.streams.Out, 64<<10)
 	if err := p.printTo(w, result); err != nil {
 		return err
@@ -169,7 +189,7 @@ func (p *previewCommand) print(result *preview.Result) error {
 	return w.Flush()
 }
 
-func (p *previewCommand) printTo(w io.Writer, result *preview.Result) error {
+func (p *previewer) printTo(w io.Writer, result *preview.Result) error {
 	switch {
 	case p.output.is(asHTML):
 		return report.Write(w, report.OfPreview(result))

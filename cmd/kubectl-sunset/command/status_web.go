@@ -62,7 +62,7 @@ func (s *statusCommand) previewPage(ctx context.Context, at time.Time) (*report.
 	}
 	input := loader.Input(at)
 	input.Namespace, input.Selector = s.namespace, labels.Everything()
-	p := &previewCommand{streams: s.streams, namespace: s.namespace, connection: s.connection}
+	p := &previewCommand{previewer: previewer{streams: s.streams, namespace: s.namespace, connection: s.connection}}
 	result, err := p.judgeLive(ctx, in, input, loader)
 	if err != nil {
 		return nil, err

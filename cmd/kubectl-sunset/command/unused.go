@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/offline"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
@@ -29,10 +30,10 @@ import (
 var unusedPolicies embed.FS
 
 // unusedCommand is the command unused: a preview of these policies.
-type unusedCommand struct{ previewCommand }
+type unusedCommand struct{ previewer }
 
 func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	u := &unusedCommand{previewCommand{streams: streams, at: timeFlag{now: now}}}
+	u := &unusedCommand{previewer{streams: streams, at: timeFlag{now: now}}}
 	c := &cobra.Command{
 		Use:     "unused [-f FILE|DIRECTORY...]",
 		Short:   "Show which objects nothing uses",
@@ -40,14 +41,7 @@ func newUnused(streams genericiooptions.IOStreams, now time.Time) *cobra.Command
 		Example: unusedExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return u.run(c.Context(), args) },
 	}
-	flags := c.Flags()
-	u.files.add(flags)
-	u.output.add(c, asNames, asWide, asHTML)
-	flags.BoolVarP(&u.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
-	flags.StringVarP(&u.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
-	u.protection.add(flags)
-	u.prices.add(flags)
-	u.connection.add(c, &u.namespace, "only objects in this namespace")
+	u.add(c, "the default")
 	return c
 }
 
@@ -120,9 +114,7 @@ func (u *unusedCommand) judge(ctx context.Context, files *load.Files, in *load.C
 	for _, p := range others {
 		in.Policies = append(in.Policies, load.Policy{Policy: p})
 	}
-	quiet := u.previewCommand
-	quiet.streams.ErrOut = io.Discard // the files need not contain the kinds that the samples declare
-	result, err := quiet.judgeFiles(ctx, files, in, input)
+	result, _, err := offline.Preview(ctx, files.Feed(), in, input) // the files need not contain the kinds that the samples declare
 	if err == nil {
 		result.Fail(unread...)
 	}

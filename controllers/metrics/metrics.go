@@ -64,7 +64,7 @@ var (
 
 	ReportWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_report_writes_total",
-		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed.",
+		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed. Attempts to list the reports that failed count too.",
 	}, []string{"result"})
 
 	ArchiveRecords = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -32,6 +33,7 @@ func (w *Writer) round(ctx context.Context) {
 	w.nextRound = began.Add(roundEvery)
 	existing, err := w.list(ctx)
 	if err != nil {
+		metrics.ReportWrites.WithLabelValues("failed").Inc() // so that the alert about reports fires
 		log.FromContext(ctx).Info("no reports: install the CRDs of OpenReports, and grant the permission to list them", "err", err.Error())
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/reports"
@@ -180,6 +181,36 @@ func TestErrors(t *testing.T) {
 		h.round()
 	}
 	expect.Equal(t, "results after the errors", []string{"warn a"}, h.results("n001", "batch"))
+}
+
+// TestFailedListsCount: reports that cannot be listed are not written, so an alert fires.
+func TestFailedListsCount(t *testing.T) {
+	h := newHarness(t)
+	h.about("batch", fixture.Jobs)
+	h.jobs(due("n001", "a", time.Hour))
+	before := failures(t)
+	h.listErr = errors.New(`no matches for kind "Report"`)
+	h.round()
+	h.round()
+	expect.Equal(t, "failed", 2, failures(t)-before)
+	h.listErr = nil
+	h.round()
+	expect.Equal(t, "failed after the installation of OpenReports", 2, failures(t)-before)
+}
+
+// failures returns the value of sunset_report_writes_total for failed requests.
+func failures(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	expect.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "sunset_report_writes_total" && m.GetLabel()[0].GetValue() == "failed" {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
 }
 
 // TestManyErrors: a round ends after a few errors, so that an API server that is down gets few requests.

@@ -202,8 +202,11 @@ var addresses = []address{
 	}},
 	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
-		"ArchiveUnavailable": delayed("ArchiveUnavailable"), "SnapshotPending": delayed("SnapshotPending"),
-		"SnapshotFailed": delayed("SnapshotFailed"), "SnapshotUnavailable": delayed("SnapshotUnavailable"),
+		"ArchiveUnavailable": delayed("ArchiveUnavailable"), "SnapshotFailed": delayed("SnapshotFailed"),
+		"SnapshotUnavailable": delayed("SnapshotUnavailable"),
+	}},
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetSnapshotsPending", 40, map[string]situation{
+		"SnapshotPending": delayed("SnapshotPending"),
 	}},
 	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]situation{
 		"OwnerWaits": delayed("OwnerWaits"),

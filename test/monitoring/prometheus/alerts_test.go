@@ -43,6 +43,16 @@ const soon = 2 * time.Minute
 // once is one firing alert without labels of its own.
 var once = []string{"{}"}
 
+// dueOf is the series of the due objects of a policy.
+func dueOf(policy string, n int) string {
+	return fmt.Sprintf(`sunset_rule_objects{policy=%q,rule="r",state="due"} %dx2000`, policy, n)
+}
+
+// conditionOf is the series of a condition of a policy.
+func conditionOf(policy, condition, status, reason string) string {
+	return fmt.Sprintf(`sunset_policy_condition{policy=%q,condition=%q,status=%q,reason=%q} 1x2000`, policy, condition, status, reason)
+}
+
 var tries = map[string]map[string]try{
 	"SunsetHasNoLeader": {
 		"no leader":                            {`up 1x10`, soon, once},
@@ -56,6 +66,15 @@ var tries = map[string]map[string]try{
 		"objects are deleted":       {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 0+1x2000`, time.Hour, nil},
 		"nothing is due":            {`sunset_backlog 0x2000`, time.Hour, nil},
 		"due for a short time only": {`sunset_backlog 0x55 5x100`, time.Hour, nil},
+		"a webhook refuses the only due objects": {`sunset_backlog 2x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("tests", 70) + "\n" +
+			conditionOf("p", "Delayed", "True", "Refused") + "\n" + conditionOf("p", "Enforcing", "True", "Enforcing"), time.Hour, nil},
+		"objects of several policies are delayed": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("q", 3) + "\n" +
+			conditionOf("p", "Delayed", "True", "OwnerWaits") + "\n" + conditionOf("q", "Delayed", "True", "SnapshotPending"), time.Hour, nil},
+		"another policy is not delayed": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("q", 3) + "\n" +
+			conditionOf("p", "Delayed", "True", "Refused"), time.Hour, once},
+		"all requests fail": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 5) + "\n" + conditionOf("p", "Delayed", "True", "Failing"), time.Hour, once},
+		"a delayed policy does not enforce": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 5) + "\n" +
+			conditionOf("p", "Delayed", "True", "Refused") + "\n" + conditionOf("p", "Enforcing", "False", "Stale"), time.Hour, once},
 	},
 	"SunsetBacklogGrows": {
 		"it grows":              {`sunset_backlog 0+10x2000`, 2 * time.Hour, once},
@@ -98,6 +117,13 @@ var tries = map[string]map[string]try{
 	"SunsetObjectsStay": {
 		"a namespace is terminating": {`sunset_policy_condition{policy="p",condition="Delayed",status="True",reason="NamespaceInDoubt"} 1x10`, soon, []string{`{condition="Delayed", policy="p", reason="NamespaceInDoubt"}`}},
 		"the policy is ready":        {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, time.Hour, nil},
+		"a snapshot is not ready":    {conditionOf("p", "Delayed", "True", "SnapshotPending"), time.Hour, nil},
+		"a snapshot failed":          {conditionOf("p", "Delayed", "True", "SnapshotFailed"), soon, []string{`{condition="Delayed", policy="p", reason="SnapshotFailed"}`}},
+	},
+	"SunsetSnapshotsPending": {
+		"for half an hour":  {conditionOf("p", "Delayed", "True", "SnapshotPending"), 31 * time.Minute, []string{`{policy="p", reason="SnapshotPending"}`}},
+		"for 20 minutes":    {conditionOf("p", "Delayed", "True", "SnapshotPending"), 20 * time.Minute, nil},
+		"a snapshot failed": {conditionOf("p", "Delayed", "True", "SnapshotFailed"), time.Hour, nil},
 	},
 	"SunsetExpressionFails": {
 		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x10`, soon, []string{`{policy="p", rule="r"}`}},
@@ -134,6 +160,7 @@ var tries = map[string]map[string]try{
 	},
 	"SunsetLedgerInDoubt": {
 		"for an hour":                {`sunset_ledger_doubtful{policy="p"} 2x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
+		"after a restart":            {`sunset_ledger_doubtful{policy="p"} 2x2000`, 59 * time.Minute, nil},
 		"repeatedly, but not always": {`sunset_ledger_doubtful{policy="p"} 2 2 0 2 2 0 2 2 0x50 2x30`, time.Hour, nil},
 	},
 	"SunsetLimitReached": {
@@ -225,7 +252,7 @@ func TestAlertsFireForEveryReason(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	tried := 0
 	for _, r := range rules(t) {
-		if !slices.Contains([]string{"SunsetPolicyNotReady", "SunsetPolicyStuck", "SunsetPolicySuspended", "SunsetObjectsStay", "SunsetPolicyBlocked"}, r.Alert) {
+		if !slices.Contains([]string{"SunsetPolicyNotReady", "SunsetPolicyStuck", "SunsetPolicySuspended", "SunsetObjectsStay", "SunsetSnapshotsPending", "SunsetPolicyBlocked"}, r.Alert) {
 			continue
 		}
 		for _, row := range strings.Split(table, "\n") {
@@ -244,7 +271,7 @@ func TestAlertsFireForEveryReason(t *testing.T) {
 				if strings.Contains(r.Expr, "by (policy, condition, reason)") {
 					fires.Set("condition", condition)
 				}
-				series := fmt.Sprintf(`sunset_policy_condition{policy="p",condition=%q,status=%q,reason=%q} 1x20`, condition, status, reason[1])
+				series := fmt.Sprintf(`sunset_policy_condition{policy="p",condition=%q,status=%q,reason=%q} 1x50`, condition, status, reason[1])
 				t.Run(condition+"/"+reason[1], func(t *testing.T) {
 					try{series, time.Duration(r.For) + time.Minute, []string{fires.Labels().String()}}.run(t, r)
 				})

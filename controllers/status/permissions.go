@@ -59,7 +59,7 @@ func (v *statusInput) missingOfSunset(p *policy.Policy) (missing []rbac.Permissi
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		if resource := deniedOf(k, r); ok && !resource.Empty() {
-			missing = with(missing, rbac.OfSunset(p, policy.StoredAs(r.Kind), resource))
+			missing = rbac.Merge(missing, rbac.OfSunset(p, policy.StoredAs(r.Kind), resource))
 		}
 	}
 	return missing
@@ -77,18 +77,6 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 		}
 	}
 	return schema.GroupResource{}
-}
-
-// with adds a permission that has verbs, or its verbs to the one for the same resource.
-func with(all []rbac.Permission, p rbac.Permission) []rbac.Permission {
-	known := slices.IndexFunc(all, func(q rbac.Permission) bool { return q.For == p.For })
-	switch {
-	case known >= 0:
-		all[known] = all[known].And(p.Verbs...)
-	case len(p.Verbs) > 0:
-		all = append(all, p)
-	}
-	return all
 }
 
 // permitted returns whether the ServiceAccount of a policy has the permissions that its rules need.
@@ -124,7 +112,7 @@ func (v *statusInput) permittedNow(p *policy.Policy) conditionState {
 func (v *statusInput) missingOfAccount(p *policy.Policy) (missing []rbac.Permission) {
 	for _, r := range p.Rules {
 		if lack := (*permissions.Missing)(nil); !r.Invalid() && errors.As(v.forbidden(r), &lack) {
-			missing = with(missing, accountNeeds(p, r, lack.Resource))
+			missing = rbac.Merge(missing, accountNeeds(p, r, lack.Resource))
 		}
 	}
 	return missing

@@ -74,8 +74,8 @@ func unredactedPods(a *policy.Archive) (missing []string) {
 	return missing
 }
 
-// mayArchive returns a function that returns why a rule of a policy in a namespace, or of a ClusterRetentionPolicy if it is empty, may not
-// archive; nil if it may, or if that cannot be found out.
+// mayArchive reads all RetentionArchives, and the namespace of a policy unless it is empty. It returns a function that returns why a rule
+// of this policy may not archive; nil if it may, or if the reads failed.
 func (r *Reviewer) mayArchive(ctx context.Context, namespace string) func(*policy.Rule) error {
 	all, in := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
 	in.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

@@ -20,7 +20,7 @@ type Images struct {
 	// +kubebuilder:validation:Pattern=`^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$`
 	// +kubebuilder:example="1h"
 	MinAge string `json:"minAge,omitempty"`
-	// highThresholdPercent is the disk usage of the filesystem of the images above which the agent removes eligible images
+	// highThresholdPercent is the disk usage of the filesystem of the images from which on the agent removes eligible images
 	// before their time to live ends. It removes the images first that have been unused for the longest time. Absent means that
 	// disk usage has no effect.
 	// +optional

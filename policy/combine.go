@@ -165,7 +165,7 @@ func (all *votes) add(v vote) {
 			all.deferring = append(slices.Clip(all.deferring), v.rule)
 		}
 		if other.rule != nil && other.rule.backupRank() > 0 { // none for most objects: only one rule finds them due
-			all.backups = append(all.backups, other)
+			all.backups = append(slices.Clip(all.backups), other)
 		}
 	case rank(v.reason) < rank(Waiting):
 		all.keep = earlierReason(all.keep, v)

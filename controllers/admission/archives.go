@@ -79,17 +79,20 @@ func unredactedPods(a *policy.Archive) (missing []string) {
 func (r *Reviewer) mayArchive(ctx context.Context, namespace string) func(*policy.Rule) error {
 	all, in := &v1alpha1.RetentionArchiveList{}, &metav1.PartialObjectMetadata{}
 	in.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.Live.List(ctx, all) // the controller has no permission to get them
-	if err == nil && namespace != "" {
-		err = r.Live.Get(ctx, client.ObjectKey{Name: namespace}, in)
+	listErr := r.Live.List(ctx, all) // the controller may list them, and not get them
+	var getErr error
+	if namespace != "" {
+		getErr = r.Live.Get(ctx, client.ObjectKey{Name: namespace}, in)
 	}
 	return func(rule *policy.Rule) error {
 		i := slices.IndexFunc(all.Items, func(a v1alpha1.RetentionArchive) bool { return a.Name == rule.Archive.To })
 		switch {
-		case err != nil:
+		case listErr != nil:
 			return nil
 		case i < 0:
 			return policy.NoArchive(rule.Archive.To)
+		case getErr != nil:
+			return nil
 		}
 		return policy.MayArchive(rule, &all.Items[i], policy.NamespaceOf(in.Labels, in.Annotations))
 	}

@@ -107,5 +107,5 @@ func (r *Reviewer) may(ctx context.Context, user authenticationv1.UserInfo, attr
 	if err := r.CreateReview(ctx, question); err != nil {
 		return false, fmt.Errorf("check whether %s may %s %s: %w", user.Username, attributes.Verb, attributes.Resource, err)
 	}
-	return question.Status.Allowed, nil
+	return question.Status.Allowed, nil // Denied is only for authorizers: the API server never sets both
 }

@@ -64,7 +64,7 @@ var (
 
 	ReportWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_report_writes_total",
-		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed. Attempts to list the reports that failed count too.",
+		Help: "Requests to write reports of OpenReports, by result: written, deleted or failed. failed includes failed requests to list them.",
 	}, []string{"result"})
 
 	ArchiveRecords = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -166,6 +166,7 @@ var (
 	Nodes      = Counted.gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
 	ImageBytes = Counted.gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
 	Throttled  = Counted.gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
+	Delayed    = Counted.gauge("sunset_delayed_objects", "Due objects that Sunset cannot delete, by the reason of the condition Delayed; at most 100 of a kind in each namespace.", "kind", "reason")
 	KindError  = Counted.gauge("sunset_kind_unavailable", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 

@@ -33,9 +33,10 @@ type Delay struct {
 	Message   string // the error, and what to do
 }
 
-// Compare orders by reason, namespace, name and policy.
+// Compare orders by reason, namespace, name and policy. SnapshotPending, which ends by itself, comes after other reasons.
 func (d Delay) Compare(o Delay) int {
-	return cmp.Or(strings.Compare(d.Reason, o.Reason), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))
+	order := func(reason string) string { return strings.Replace(reason, SnapshotPending, "~", 1) }
+	return cmp.Or(strings.Compare(order(d.Reason), order(o.Reason)), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))
 }
 
 // delays remembers the obstacles of the latest attempts to delete or mark objects. The zero value is ready.

@@ -209,7 +209,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 	enforcing := conditionState{yes, "Enforcing", "Sunset deletes objects when they are due"}
 	if names := sets.List(v.throttled[p.Name]); len(names) > 0 {
 		enforcing = conditionState{yes, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
-			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
+			"check the admission webhooks that select these namespaces; if requests fail, the controller log has the errors", some(names, "namespaces"))}
 	} else if paced := v.paced(p); paced.status == yes {
 		enforcing = paced
 	} else if s.Blocked > 0 {

@@ -30,7 +30,7 @@ type deletions map[string]int64
 // history is what a policy has deleted, by its status or its ledger. The total includes rules that no longer exist.
 type history struct {
 	total    int64
-	images   int64 // part of total, while the written status has them too
+	images   int64 // those of the written status that total already includes
 	rules    deletions
 	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only those that a ledger has counted
 	storage  policy.Amount                       // without images

@@ -32,7 +32,7 @@ const (
 	eventAgain    = 2 * time.Second
 )
 
-// EventWriter writes Events, one at a time in each namespace, so that fewer than eventsAtOnce slow namespaces do not delay others. The
+// EventWriter writes Events, one at a time in each namespace, so that others wait only if eventsAtOnce namespaces are slow. The
 // recorder of client-go combines Events about the same object with the same reason, and drops the note of the later ones. EventWriter
 // does not combine Events, and does not cache them: Events that wait when the process ends are lost. Create it with NewEventWriter.
 type EventWriter struct {

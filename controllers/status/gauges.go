@@ -31,6 +31,15 @@ func (g *gauges) kind(k retention.KindState, deletes bool, reasons map[policy.Re
 	for reason, n := range reasons {
 		g.count = append(g.count, metrics.Verdicts.Of(float64(n), name, string(reason)))
 	}
+	if k.Delayed > 0 {
+		delayed := map[string]int{}
+		for _, d := range k.Obstacles() {
+			delayed[d.Reason]++
+		}
+		for reason, n := range delayed {
+			g.count = append(g.count, metrics.Delayed.Of(float64(n), name, reason))
+		}
+	}
 	g.backlog += reasons[policy.Expired] + reasons[policy.OverCapacity]
 	if k.Lost != nil {
 		g.count = append(g.count, metrics.KindError.Of(1, name, k.Lost.Reason))

@@ -117,6 +117,7 @@ func troubled(reason string) situation {
 func delayed(reason string) situation {
 	return situation{kind: func(k *retention.KindState) {
 		k.Delayed = 1
+		k.Obstacles = func() map[types.UID]retention.Delay { return map[types.UID]retention.Delay{"x": {Reason: reason}} }
 		k.Delays = func(time.Time) []retention.Delay {
 			return []retention.Delay{{Policy: "p", Namespace: "team-a", Name: "x", Reason: reason, Message: "no"}}
 		}

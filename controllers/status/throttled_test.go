@@ -19,7 +19,7 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 		want      string
 	}{
 		"none":              {nil, all},
-		"one":               {[]string{"team-a"}, "Sunset deletes objects slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select these namespaces; the controller log has the error"},
+		"one":               {[]string{"team-a"}, "Sunset deletes objects slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select these namespaces; if requests fail, the controller log has the errors"},
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
 		runInBubble(t, name, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *harness) {

@@ -29,12 +29,17 @@ type Reader struct {
 
 // skip returns nil if the Reader goes on without an object after err.
 func (r *Reader) skip(object string, err error) error {
-	isOfObject := errors.Is(err, ErrCorrupt) || errors.Is(err, ErrEncrypted) || errors.Is(err, errNewer) || errors.Is(err, ErrNotFound)
-	if r.Skip == nil || !isOfObject {
+	if r.Skip == nil || !IsOfObject(err) {
 		return err
 	}
 	r.Skip(object, err)
 	return nil
+}
+
+// IsOfObject reports whether an error of a Reader is about one object of the archive, and not about the store: the object is damaged,
+// encrypted for other recipients, written by a newer version, or missing.
+func IsOfObject(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrEncrypted) || errors.Is(err, errNewer) || errors.Is(err, ErrNotFound)
 }
 
 // Found is a record and its metadata.

@@ -74,8 +74,8 @@ func (f *clusterPolicies) failures() []preview.Failure {
 	return failures
 }
 
-// explainUnread returns the same for a page of explain.
-func (f *clusterPolicies) explainUnread() *explain.Unread {
+// unreadForExplain returns what could not be read of the policies, for a page of explain.
+func (f *clusterPolicies) unreadForExplain() *explain.Unread {
 	if len(f.forbidden) == 0 {
 		return nil
 	}

@@ -61,7 +61,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	}
 	get := func(o policy.Owner) (map[string]any, error) { return c.Owner(ctx, o, namespace) }
 	return explain.OfCase(ctx, object, judged, input, explain.Input{
-		Status: current.statusOf(in), Unread: current.explainUnread(), FindOwner: get,
+		Status: current.statusOf(in), Unread: current.unreadForExplain(), FindOwner: get,
 		FindVolume: func(name string) (map[string]any, error) {
 			return get(policy.Owner{Kind: corev1.SchemeGroupVersion.WithKind("PersistentVolume"), Name: name})
 		},

@@ -46,5 +46,5 @@ func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what obj
 	if err != nil {
 		return nil, err
 	}
-	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.explainUnread(), UsedBy: seen.Uses[image.ID]}), nil
+	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.unreadForExplain(), UsedBy: seen.Uses[image.ID]}), nil
 }

@@ -68,7 +68,7 @@ With -o name, the command prints the names of the marked objects.
 While enforced rules without startTime target these kinds, the command fails, because the controller would mark objects
 again. First set their policies to mode DryRun or delete them, or stop the controller and use --force.
 
-Exit codes: 0 the command removed every mark that it found; 1 it could not list some kinds, or not change some objects;
+Exit codes: 0 none of the marks that the command found is left; 1 it could not list some kinds, or not change some objects;
 2 wrong usage, enforced rules that mark objects, or a cluster that cannot be read.`
 
 const unmarkExamples = `  # How many objects are marked?

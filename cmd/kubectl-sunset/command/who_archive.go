@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -50,9 +49,9 @@ func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) err
 
 // isDenied reports whether the user has no permission to read an archive: its RetentionArchive, its bucket in S3, or its directory.
 func isDenied(err error) bool {
-	var answer interface{ HTTPStatusCode() int } // of S3
+	var answer interface{ ErrorCode() string } // of S3
 	if errors.As(err, &answer) {
-		return answer.HTTPStatusCode() == http.StatusForbidden || answer.HTTPStatusCode() == http.StatusUnauthorized
+		return answer.ErrorCode() == "AccessDenied"
 	}
 	return apierrors.IsForbidden(err) || errors.Is(err, fs.ErrPermission)
 }

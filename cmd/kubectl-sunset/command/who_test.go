@@ -133,10 +133,16 @@ func TestWhoInArchivesOfTheCluster(t *testing.T) {
 	wants(t, s.run(t, logOf(deletionLine("other", "deleted", "")), "who", "job/report", "-f", "-", "--archive", "history"), command.ExitOK, "source      archive history")
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
-	s.proxied = map[string]http.HandlerFunc{"/denied": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }}
+	code := "AccessDenied"
+	s.proxied = map[string]http.HandlerFunc{"/denied": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
+	}}
 	denied := strings.Replace(s.pages[path+"/broken"][0], "file:///none", "s3://denied?region=eu&use_path_style=true&endpoint="+s.URL, 1)
 	s.store(path+"/broken", denied)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitOK, "Sunset deleted Job.batch/dev/report", `note: RetentionArchive "broken" not searched: `, "403")
+	code = "SignatureDoesNotMatch"
+	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "Sunset deleted Job.batch/dev/report", "SignatureDoesNotMatch")
 	s.store(path, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	wants(t, s.run(t, "", "who", "job/report"), command.ExitFindings, "No deletion found.")
 	s.Close()

@@ -86,7 +86,7 @@ func addReader(f *load.Files, name string, open func() io.Reader) {
 	f.Add(name, load.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(open()), nil }})
 }
 
-// downloadWithin bounds a download, so that a server that does not answer ends the command.
+// downloadWithin bounds a whole download, so that a server that stops answering ends the command.
 const downloadWithin = 5 * time.Minute
 
 func addDownload(f *load.Files, url string) error {

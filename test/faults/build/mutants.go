@@ -29,8 +29,8 @@ var mutants = map[string][]overlay.Patch{
 	// Deletions continue although the clocks of Sunset and the API server differ too much.
 	"no-skew-check": {{
 		File: "controllers/process/skew/skew.go",
-		Old:  "if worst > maxSkew {",
-		New:  "if false && worst > maxSkew {",
+		Old:  "if worst > Max {",
+		New:  "if false && worst > Max {",
 	}},
 	// Policies and namespaces are not read again before a DELETE; the watch is considered sufficient.
 	"no-fence": {{

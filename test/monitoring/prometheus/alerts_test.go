@@ -43,11 +43,6 @@ const soon = 2 * time.Minute
 // once is one firing alert without labels of its own.
 var once = []string{"{}"}
 
-// dueOf is the series of the due objects of a policy.
-func dueOf(policy string, n int) string {
-	return fmt.Sprintf(`sunset_rule_objects{policy=%q,rule="r",state="due"} %dx2000`, policy, n)
-}
-
 // conditionOf is the series of a condition of a policy.
 func conditionOf(policy, condition, status, reason string) string {
 	return fmt.Sprintf(`sunset_policy_condition{policy=%q,condition=%q,status=%q,reason=%q} 1x2000`, policy, condition, status, reason)
@@ -66,15 +61,10 @@ var tries = map[string]map[string]try{
 		"objects are deleted":       {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 0+1x2000`, time.Hour, nil},
 		"nothing is due":            {`sunset_backlog 0x2000`, time.Hour, nil},
 		"due for a short time only": {`sunset_backlog 0x55 5x100`, time.Hour, nil},
-		"a webhook refuses the only due objects": {`sunset_backlog 2x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("tests", 70) + "\n" +
-			conditionOf("p", "Delayed", "True", "Refused") + "\n" + conditionOf("p", "Enforcing", "True", "Enforcing"), time.Hour, nil},
-		"objects of several policies are delayed": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("q", 3) + "\n" +
-			conditionOf("p", "Delayed", "True", "OwnerWaits") + "\n" + conditionOf("q", "Delayed", "True", "SnapshotPending"), time.Hour, nil},
-		"another policy is not delayed": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 2) + "\n" + dueOf("q", 3) + "\n" +
-			conditionOf("p", "Delayed", "True", "Refused"), time.Hour, once},
-		"all requests fail": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 5) + "\n" + conditionOf("p", "Delayed", "True", "Failing"), time.Hour, once},
-		"a delayed policy does not enforce": {`sunset_backlog 5x2000` + "\n" + dueOf("p", 5) + "\n" +
-			conditionOf("p", "Delayed", "True", "Refused") + "\n" + conditionOf("p", "Enforcing", "False", "Stale"), time.Hour, once},
+		"a webhook refuses the only due objects": {`sunset_backlog 5x2000` + "\n" + `sunset_delayed_objects{kind="Pod",reason="Refused"} 2x2000` + "\n" +
+			`sunset_delayed_objects{kind="Job",reason="OwnerWaits"} 3x2000`, time.Hour, nil},
+		"more objects are due": {`sunset_backlog 5x2000` + "\n" + `sunset_delayed_objects{kind="Pod",reason="NamespaceInDoubt"} 4x2000`, time.Hour, once},
+		"all requests fail":    {`sunset_backlog 5x2000` + "\n" + `sunset_delayed_objects{kind="Pod",reason="Failing"} 5x2000`, time.Hour, once},
 	},
 	"SunsetBacklogGrows": {
 		"it grows":              {`sunset_backlog 0+10x2000`, 2 * time.Hour, once},
@@ -121,9 +111,10 @@ var tries = map[string]map[string]try{
 		"a snapshot failed":          {conditionOf("p", "Delayed", "True", "SnapshotFailed"), soon, []string{`{condition="Delayed", policy="p", reason="SnapshotFailed"}`}},
 	},
 	"SunsetSnapshotsPending": {
-		"for half an hour":  {conditionOf("p", "Delayed", "True", "SnapshotPending"), 31 * time.Minute, []string{`{policy="p", reason="SnapshotPending"}`}},
-		"for 20 minutes":    {conditionOf("p", "Delayed", "True", "SnapshotPending"), 20 * time.Minute, nil},
-		"a snapshot failed": {conditionOf("p", "Delayed", "True", "SnapshotFailed"), time.Hour, nil},
+		"for half an hour":   {conditionOf("p", "Delayed", "True", "SnapshotPending"), 31 * time.Minute, []string{`{policy="p", reason="SnapshotPending"}`}},
+		"others are created": {conditionOf("p", "Delayed", "True", "SnapshotPending") + "\n" + `sunset_volume_snapshots_created_total{policy="p",rule="r"} 0+1x2000`, time.Hour, nil},
+		"for 20 minutes":     {conditionOf("p", "Delayed", "True", "SnapshotPending"), 20 * time.Minute, nil},
+		"a snapshot failed":  {conditionOf("p", "Delayed", "True", "SnapshotFailed"), time.Hour, nil},
 	},
 	"SunsetExpressionFails": {
 		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x10`, soon, []string{`{policy="p", rule="r"}`}},

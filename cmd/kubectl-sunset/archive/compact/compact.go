@@ -40,11 +40,11 @@ type Compactor struct {
 	To       archive.Bucket
 	Progress func(records int) // called with the number of records that were copied
 
-	Records int // that were copied
+	Records int // in the files that were written
 }
 
 // Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error.
-// It goes on after a day with a damaged object, which it does not copy.
+// It does not copy a day with an object that cannot be read, and continues with the next day.
 func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err error) {
 	segments, err := days(ctx, c.From.Bucket, archive.SegmentPrefix, segmentLayout)
 	if err != nil {
@@ -63,14 +63,18 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 		if copied[day] || day.AddDate(0, 0, 1).Add(settled).After(now) {
 			continue
 		}
-		name, err := c.day(ctx, day)
-		if name != "" {
-			files = append(files, name)
+		data, records, err := c.read(ctx, day)
+		isOfObject := archive.IsOfObject(err)
+		if err == nil && records > 0 {
+			var name string
+			if name, err = c.write(ctx, day, data); err == nil {
+				files, c.Records = append(files, name), c.Records+records
+			}
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err))
 		}
-		if err != nil && !errors.Is(err, archive.ErrCorrupt) {
+		if err != nil && !isOfObject {
 			break
 		}
 	}
@@ -91,21 +95,22 @@ func days(ctx context.Context, in archive.Bucket, prefix, layout string) (map[ti
 	return found, nil
 }
 
-// day copies one day. It returns the name of the file: parquet/month=2026-11/20261127-SHA256.parquet; empty if the day has no records.
-func (c *Compactor) day(ctx context.Context, day time.Time) (string, error) {
+// read returns the Parquet file of one day, and its number of records.
+func (c *Compactor) read(ctx context.Context, day time.Time) (data []byte, records int, err error) {
 	metas, err := c.From.Find(ctx, archive.Query{Since: day, Until: day.AddDate(0, 0, 1)})
 	if err != nil || len(metas) == 0 {
-		return "", err
+		return nil, 0, err
 	}
 	if i := slices.IndexFunc(metas, archive.Meta.IsEncrypted); i >= 0 {
 		for _, err := range c.To.List(ctx, metas[i].Segment) { // it is the archive, perhaps by another URL
-			return "", cmp.Or(err, errors.New("the archive is encrypted, and Parquet files are not: choose another place for them, with --to URL"))
+			return nil, 0, cmp.Or(err, errors.New("the archive is encrypted, and Parquet files are not: choose another place for them, with --to URL"))
 		}
 	}
-	data, err := c.encode(ctx, metas)
-	if err != nil {
-		return "", err
-	}
+	return c.encode(ctx, metas)
+}
+
+// write writes the file of one day, and returns its name: parquet/month=2026-11/20261127-SHA256.parquet.
+func (c *Compactor) write(ctx context.Context, day time.Time, data []byte) (string, error) {
 	name := fmt.Sprintf("%s-%x.parquet", day.Format(fileLayout), sha256.Sum256(data))
 	if err := c.To.Write(ctx, name, data); err != nil { // the next call must not take the day for copied
 		return "", errors.Join(err, c.To.Delete(context.WithoutCancel(ctx), name))
@@ -116,26 +121,26 @@ func (c *Compactor) day(ctx context.Context, day time.Time) (string, error) {
 // rowGroup is the number of rows that a writer holds before it compresses them.
 const rowGroup = 10_000
 
-// encode returns a Parquet file with these records.
-func (c *Compactor) encode(ctx context.Context, metas []archive.Meta) ([]byte, error) {
+// encode returns a Parquet file with these records, and their number.
+func (c *Compactor) encode(ctx context.Context, metas []archive.Meta) (_ []byte, records int, err error) {
 	var data bytes.Buffer
 	w := parquet.NewGenericWriter[Row](&data, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowGroup), parquet.CreatedBy("kubectl-sunset", "", ""))
 	for found, err := range c.From.Each(ctx, metas) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		row, err := rowOf(found)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if _, err := w.Write([]Row{row}); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		c.Records++
-		c.Progress(c.Records)
+		records++
+		c.Progress(c.Records + records)
 	}
-	err := w.Close()
-	return data.Bytes(), err
+	err = w.Close()
+	return data.Bytes(), records, err
 }
 
 // Row is one row of a Parquet file: one version of one object. The columns are in docs/tasks/query-archives.md.

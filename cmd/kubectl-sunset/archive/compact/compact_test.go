@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 type failing struct{ archive.Bucket }
 
 func (f failing) Write(ctx context.Context, name string, data []byte) error {
-	return errors.Join(f.Bucket.Write(ctx, name, data), errors.New("the store has other bytes"))
+	return errors.Join(f.Bucket.Write(ctx, name, data), fmt.Errorf("the store has other bytes: %w", archive.ErrCorrupt))
 }
 
 // TestRunAfterFailure: a day whose file may be damaged is copied again.
@@ -118,18 +118,23 @@ func TestRunAfterFailure(t *testing.T) {
 	bucket := open(t)
 	day := fixture.Now.Truncate(24 * time.Hour)
 	write(t, bucket, day, "a", "b", "c")
-	at := day.Add(48 * time.Hour)
+	write(t, bucket, day.Add(24*time.Hour), "d")
+	at := day.Add(72 * time.Hour)
 	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: failing{bucket}, Progress: func(int) {}}
 	files, err := c.Run(t.Context(), at)
 	if err == nil || !strings.Contains(err.Error(), "day 2026-03-01: the store has other bytes") || len(files) != 0 {
 		t.Fatal(files, err)
 	}
+	if strings.Contains(err.Error(), "day 2026-03-02") {
+		t.Errorf("another file is written to a store that fails: %v", err)
+	}
 	expect.Equal(t, "rows after the failure", 0, count(t, bucket))
+	expect.Equal(t, "records after the failure", 0, c.Records)
 	c.To = bucket
 	files, err = c.Run(t.Context(), at)
 	expect.NoError(t, err)
-	expect.Equal(t, "files of the day", 1, len(files))
-	expect.Equal(t, "rows", 3, count(t, bucket))
+	expect.Equal(t, "files", 2, len(files))
+	expect.Equal(t, "rows", 4, count(t, bucket))
 }
 
 // TestRunGoesOnAfterDamage: a day with a damaged segment is an error and is not copied, and the days after it are.

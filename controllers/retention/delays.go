@@ -33,7 +33,7 @@ type Delay struct {
 	Message   string // the error, and what to do
 }
 
-// Compare orders by reason, namespace, name and policy. SnapshotPending, which ends by itself, comes after other reasons.
+// Compare orders by reason, namespace, name and policy. SnapshotPending, which mostly ends without help, comes after other reasons.
 func (d Delay) Compare(o Delay) int {
 	order := func(reason string) string { return strings.Replace(reason, SnapshotPending, "~", 1) }
 	return cmp.Or(strings.Compare(order(d.Reason), order(o.Reason)), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))

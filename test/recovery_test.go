@@ -84,6 +84,7 @@ var recoveries = map[string]string{
 
 	// Archives.
 	"archives.worker.refusal":   "archives TestSegmentThatTheStoreNeverTakes",
+	"archives.worker.damage":    "archives TestStoreFails",
 	"archives.worker.invalid":   "archives TestArchiveThatCannotBeUsed, archives TestSecretsNeedEncryption",
 	"archives.worker.expired":   "archives TestRefusedDayThatIsDeleted, archives TestRefusedDaysOfAnotherSpec",
 	"archives.reading.invalid":  "archives TestArchiveThatCannotBeUsed",

@@ -310,5 +310,11 @@ func (m *Manager) Problem(r *policy.Rule) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mayArchive(r)
+	if err := w.mayArchive(r); err != nil {
+		return err
+	}
+	if err := w.reported(); err != nil {
+		return fmt.Errorf("RetentionArchive %q: %w", w.name, err)
+	}
+	return nil
 }

@@ -186,8 +186,11 @@ func TestStoreFails(t *testing.T) {
 				expect.Equal(t, "deleted", []string{"two"}, h.names())
 				expect.Equal(t, "records in the other archive", 1, len(h.results(other)))
 				bubble.Pass(time.Minute)
-				if conditions := h.condition("history", v1alpha1.ArchiveReady); test.says != "not what was written" {
-					expect.Equal(t, "ready", "False ArchiveUnavailable", conditions)
+				expect.Equal(t, "ready", "False ArchiveUnavailable", h.condition("history", v1alpha1.ArchiveReady))
+				if err := h.Problem(s.rule); err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("problem: %v", err)
+				}
+				if test.says != "not what was written" { // it can read back its probes
 					expect.Equal(t, "writable", test.writable, h.condition("history", v1alpha1.ArchiveWritable))
 					expect.Equal(t, "readable", test.readable, h.condition("history", v1alpha1.ArchiveReadable))
 				}

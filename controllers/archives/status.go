@@ -138,8 +138,8 @@ func (w *worker) describe(s *v1alpha1.ArchiveStatus, generation int64, now time.
 	switch {
 	case w.invalid != nil:
 		ready.Reason, ready.Message = Invalid, "rules that archive here keep all objects: "+w.invalid.Error()
-	case w.problem() != nil:
-		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.problem().Error()
+	case w.reported() != nil:
+		ready.Reason, ready.Message = retention.ArchiveUnavailable, "rules that archive here keep all objects: "+w.reported().Error()
 	case w.refusal != nil:
 		ready.Reason = retention.ArchiveUnavailable
 		ready.Message = "rules that archive here keep objects whose records the store refuses: " + w.refusal.Error()

@@ -99,14 +99,14 @@ func (w *worker) failedToWrite(err error) {
 		if w.retrying = !errors.Is(err, archive.ErrCorrupt); w.retrying {
 			p.Write = err
 		} else {
-			p.Write, p.Read = nil, err
+			p.Write, p.Read, w.damage, w.damaged = nil, err, err, w.manager.Clock.Now()
 		}
 	})
 }
 
 // wrote notes that a segment was written and read back, or given back because the store refuses it and takes others.
 func (w *worker) wrote(refusal error) {
-	w.note(func(p *store.Probe) { p.Write, p.Read, w.retrying, w.refusal = nil, nil, false, refusal })
+	w.note(func(p *store.Probe) { p.Write, p.Read, w.retrying, w.refusal, w.damage = nil, nil, false, refusal, nil })
 }
 
 // expireReceipts forgets old receipts, and notes that nothing deleted their objects.

@@ -51,6 +51,8 @@ type worker struct {
 	expired  error       // why the store keeps what is older than spec.retain; nil if it does not
 	retrying bool        // the writer retries a segment that cannot be written
 	refusal  error       // why the writer has given back a segment and has written no other since; nil if it has not
+	damage   error       // how the last segment differed when it was read back; nil after another one was written
+	damaged  time.Time   // when that was
 	requests map[types.UID]*request
 	groups   map[groupKey]*group
 	receipts receipts
@@ -236,6 +238,18 @@ func (w *worker) finished(t policy.Target, o retention.Outcome) {
 // problem returns why nothing can be recorded now; nil if it can. The caller holds mu.
 func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure(), w.index.backlog()) }
 
+// damageLasts is how long a damaged segment is reported: longer than the pause between two attempts.
+const damageLasts = 2 * time.Minute
+
+// reported returns why nothing can be recorded, or how the last segment was damaged a short time ago: between two attempts, the store may
+// pass a probe and damage only segments. The caller holds mu.
+func (w *worker) reported() error {
+	if err := w.problem(); err != nil || w.manager.Clock.Since(w.damaged) >= damageLasts {
+		return err
+	}
+	return w.damage
+}
+
 // failure returns why the store cannot be used; nil if it can. The caller holds mu.
 func (w *worker) failure() error { return cmp.Or(w.probe.Write, w.probe.Read) }
 
@@ -263,7 +277,7 @@ func (w *worker) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	unavailable := 0.0
-	if w.problem() != nil || w.refusal != nil {
+	if w.reported() != nil || w.refusal != nil {
 		unavailable = 1
 	}
 	metrics.ArchiveUnavailable.WithLabelValues(w.name).Set(unavailable)

@@ -22,7 +22,7 @@ const shortestImageTTL = time.Hour
 // Images has the settings of a rule about images. It is zero for all other rules.
 type Images struct {
 	MinAge time.Duration // minimum time that an image is kept after it was first seen
-	// HasThresholds: above High percent of the filesystem, eligible images are removed until Low is reached; those unused for the
+	// HasThresholds: at or above High percent of the filesystem, eligible images are removed until Low is reached; those unused for the
 	// longest time first.
 	HasThresholds bool
 	High, Low     int

@@ -91,14 +91,18 @@ func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 }
 
 // keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images. It adds
-// them once, also if the status without them is written later.
+// them once, also if the status without them is written later, and takes them back if the policy has such a rule again before that.
 func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
-	if before, ok := r.histories[p.UID]; ok && !agentapi.OnNodes(p) {
-		images := imagesOf(&written)
-		before.total += max(0, images-before.images)
-		before.images = images
-		r.histories[p.UID] = before
+	all, images := r.histories[p.UID], imagesOf(&written)
+	switch {
+	case !agentapi.OnNodes(p):
+		all.total, all.images = all.total+max(0, images-all.images), images
+	case images > 0:
+		all.total, all.images = all.total-all.images, 0
+	default:
+		all.images = 0
 	}
+	r.histories[p.UID] = all
 }
 
 // withImages adds the reports of nodes to a status, and returns the deletions of the policy including images. Until every

@@ -288,6 +288,14 @@ func TestReportOfANodeIsInTheStatusSoon(t *testing.T) {
 		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "nodes once it is stale", int64(1), w.status().NodeImages.StaleNodes)
 
+		w.set(func() { w.fail = errors.New("no answer") })
+		w.Use(compiledOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
+		bubble.Pass(10 * time.Second)
+		w.set(func() { w.fail = nil })
+		w.Use(compiledOf(p))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted, with the rule about images again", int64(51), w.status().Deleted)
+
 		w.set(func() { changed(w.server["p"]) }) // as an edit does, so that the first write is a conflict
 		w.Use(compiledOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
 		bubble.Pass(10 * time.Second)

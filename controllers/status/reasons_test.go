@@ -525,3 +525,21 @@ func TestTableOfReasons(t *testing.T) {
 		t.Errorf("only %d reasons were found", len(all))
 	}
 }
+
+// TestDelayedObjects: a pending snapshot hides no other reason of the condition, and the metric counts objects by reason.
+func TestDelayedObjects(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
+		w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
+		w.put(situation{kind: func(k *retention.KindState) {
+			pending := retention.Delay{Policy: "p", Namespace: "team-a", Name: "x", Reason: retention.SnapshotPending, Message: "no"}
+			missing := retention.Delay{Policy: "p", Namespace: "team-b", Name: "y", Reason: retention.SnapshotUnavailable, Message: "no"}
+			k.Delayed, k.Delays = 3, func(time.Time) []retention.Delay { return []retention.Delay{pending, missing} }
+			k.Obstacles = func() map[types.UID]retention.Delay {
+				return map[types.UID]retention.Delay{"x": pending, "y": missing, "z": pending}
+			}
+		}})
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "condition", "True SnapshotUnavailable", condition(w.status(), v1alpha1.ConditionDelayed))
+		expect.Equal(t, "metric", map[string]float64{" Job.batch SnapshotPending": 2, " Job.batch SnapshotUnavailable": 1}, gathered(t, "sunset_delayed_objects"))
+	})
+}

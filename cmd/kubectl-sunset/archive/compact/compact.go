@@ -63,20 +63,24 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 		if copied[day] || day.AddDate(0, 0, 1).Add(settled).After(now) {
 			continue
 		}
+		fails := func(err error) { failed = append(failed, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err)) }
 		data, records, err := c.read(ctx, day)
-		isOfObject := archive.IsOfObject(err)
-		if err == nil && records > 0 {
-			var name string
-			if name, err = c.write(ctx, day, data); err == nil {
-				files, c.Records = append(files, name), c.Records+records
-			}
+		switch {
+		case archive.IsOfObject(err):
+			fails(err)
+			continue
+		case err == nil && records == 0:
+			continue
 		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err))
+		name := ""
+		if err == nil {
+			name, err = c.write(ctx, day, data)
 		}
-		if err != nil && !isOfObject {
+		if err != nil { // of the store: it would fail again
+			fails(err)
 			break
 		}
+		files, c.Records = append(files, name), c.Records+records
 	}
 	return files, errors.Join(failed...)
 }

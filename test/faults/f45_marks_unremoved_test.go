@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scenario"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
@@ -55,13 +59,13 @@ func suspendedRule(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy, _ *
 }
 
 func keepsMark(t *testing.T, o scenario.Options, fault markFault) {
-	const ttl = 40 * time.Second // longer than the next leader needs to lead on a busy machine, and shorter than a mutant may take
+	const ttl = 40 * time.Second
 	s := scenario.New(t, o)
 	p := s.Policy("retired", fmt.Sprintf(retired, ttl))
 	leads, waits := pair(s, scenario.Start{Failover: true})
 	used := s.ConfigMap("used", map[string]string{"env": "preview", "retired": "yes"})
 	s.Eventually(func() error { return hasMark(s, used) })
-	marked := time.Now()
+	marked, mark := time.Now(), used.Annotations[v1alpha1.EligibleSinceAnnotation]
 	repair := fault(s, p, leads)
 	time.Sleep(time.Second)
 	s.Change(used, func() { used.Labels["retired"] = "no" })
@@ -79,6 +83,17 @@ func keepsMark(t *testing.T, o scenario.Options, fault markFault) {
 		t.Error("the other replica does not lead")
 	}
 	repair()
+	s.Eventually(func() error {
+		switch err := s.Get(s.Context(), client.ObjectKeyFromObject(used), used); {
+		case apierrors.IsNotFound(err):
+			t.Error("it was deleted with the earlier mark: too early")
+			return nil
+		case err != nil:
+			return err
+		default:
+			return cluster.Want(used.Annotations[v1alpha1.EligibleSinceAnnotation] != mark, "it still has the earlier mark")
+		}
+	})
 	s.Gone(used)
 	t.Logf("it was deleted %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
 	if early := ttl - time.Since(again); early > 0 {

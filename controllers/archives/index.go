@@ -47,7 +47,7 @@ func (x *index) add(s archive.Segment) {
 
 func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
 	if result != "" {
-		x.Finish(r.Segment, r.Line, result, at)
+		x.Finish(r.segment, r.line, result, at)
 		x.pending++
 	}
 }

@@ -29,13 +29,44 @@ type receipts struct {
 	by         map[types.UID]*receipt
 }
 
-// receipt is a policy.Receipt, and what is known about the deletion of its object.
+// receipt is a policy.Receipt, and what is known about the deletion of its object. It is small: a backlog has many.
 type receipt struct {
-	policy.Receipt
+	*batch
+	uid           types.UID
+	name, version string
+	line          int
+	at            time.Time
+	life          time.Duration
+	used          time.Time // when it was last returned, so that a request to delete may be in flight; zero after its result
+	unsure        bool      // a DELETE had no definite answer
+}
+
+// batch is what successive records of a segment have in common.
+type batch struct {
+	groupKey
+	rule       policy.RuleID
+	policyUID  types.UID
+	segment    string
 	recipients []string // of the segment
-	life       time.Duration
-	used       time.Time // when it was last returned, so that a request to delete may be in flight; zero after its result
-	unsure     bool      // a DELETE had no definite answer
+}
+
+// batchOf returns the batch of a request: that of the record before it in the segment, if they have everything in common.
+func batchOf(r *request, segment string, before *batch) *batch {
+	if before != nil && before.groupKey == r.key && before.rule == r.recorded.ID && before.policyUID == r.recorded.PolicyUID &&
+		slices.Equal(before.recipients, r.recipients) {
+		return before
+	}
+	return &batch{groupKey: r.key, rule: r.recorded.ID, policyUID: r.recorded.PolicyUID, segment: segment, recipients: r.recipients}
+}
+
+func (r *receipt) target() policy.Target {
+	return policy.Target{Kind: r.kind, Namespace: r.namespace, Name: r.name, UID: r.uid, ResourceVersion: r.version}
+}
+
+func (r *receipt) export() policy.Receipt {
+	return policy.Receipt{
+		Target: r.target(), Rule: r.rule, PolicyUID: r.policyUID, Archive: r.settings, Segment: r.segment, Line: r.line, At: r.at,
+	}
 }
 
 func newReceipts(now func() time.Time, recipients []string) receipts {
@@ -61,14 +92,14 @@ func (r *receipt) inFlight(now time.Time) bool {
 // of returns the receipt for exactly this version of a target.
 func (s *receipts) of(t policy.Target) (policy.Receipt, bool) {
 	r := s.find(t)
-	if r == nil || s.now().Sub(r.At) >= r.life || !slices.Equal(r.recipients, s.recipients) {
+	if r == nil || s.now().Sub(r.at) >= r.life || !slices.Equal(r.recipients, s.recipients) {
 		return policy.Receipt{}, false
 	}
-	return r.Receipt, true
+	return r.export(), true
 }
 
 func (s *receipts) find(t policy.Target) *receipt {
-	if r := s.by[t.UID]; r != nil && r.Target.Is(t) {
+	if r := s.by[t.UID]; r != nil && r.target().Is(t) {
 		return r
 	}
 	return nil
@@ -91,11 +122,11 @@ func (s *receipts) inFlight() bool {
 // add adds a receipt. It returns the one of another version or rule that it replaces, or nil. All records of a version
 // by one rule have the same result.
 func (s *receipts) add(r *receipt) (replaced *receipt) {
-	old := s.by[r.Target.UID]
-	s.by[r.Target.UID] = r
-	if old != nil && old.Target.Is(r.Target) {
+	old := s.by[r.uid]
+	s.by[r.uid] = r
+	if old != nil && old.target().Is(r.target()) {
 		r.used, r.unsure = old.used, old.unsure
-		if old.Rule == r.Rule && old.PolicyUID == r.PolicyUID {
+		if old.rule == r.rule && old.policyUID == r.policyUID {
 			return nil
 		}
 	}
@@ -141,17 +172,17 @@ func (s *receipts) settle(t policy.Target, gone bool) {
 // expire removes the receipts that are too old or too many, except those whose request to delete may have a result later.
 func (s *receipts) expire(now time.Time) (expired []*receipt) {
 	maps.DeleteFunc(s.by, func(_ types.UID, r *receipt) bool {
-		old := now.Sub(r.At) >= r.life && !r.inFlight(now)
+		old := now.Sub(r.at) >= r.life && !r.inFlight(now)
 		if old {
 			expired = append(expired, r)
 		}
 		return old
 	})
 	if excess := len(s.by) - receiptsMost; excess > 0 {
-		oldest := slices.SortedFunc(maps.Values(s.by), func(a, b *receipt) int { return a.At.Compare(b.At) })
+		oldest := slices.SortedFunc(maps.Values(s.by), func(a, b *receipt) int { return a.at.Compare(b.at) })
 		for _, r := range oldest[:excess] {
 			if !r.inFlight(now) {
-				delete(s.by, r.Target.UID)
+				delete(s.by, r.uid)
 				expired = append(expired, r)
 			}
 		}

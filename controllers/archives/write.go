@@ -243,16 +243,16 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 	now := w.manager.Clock.Now()
 	var ready []retention.Candidate
 	var replaced []*receipt
+	var of *batch
 	for line, r := range requests {
 		if !isLine(sealed, line, r) {
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
-		new := policy.Receipt{
-			Target: r.target, Rule: r.recorded.ID, PolicyUID: r.recorded.PolicyUID, Archive: r.key.settings, Segment: sealed.Name, Line: line, At: r.began,
-		}
-		life := lifeOf(new.Archive, w.history.by[r.target.UID].records) + min(now.Sub(r.began), singleTimeout)
-		if old := w.receipts.add(&receipt{Receipt: new, recipients: r.recipients, life: life}); old != nil {
+		of = batchOf(r, sealed.Name, of)
+		new := &receipt{batch: of, uid: r.target.UID, name: r.target.Name, version: r.target.ResourceVersion, line: line, at: r.began}
+		new.life = lifeOf(new.settings, w.history.by[r.target.UID].records) + min(now.Sub(r.began), singleTimeout)
+		if old := w.receipts.add(new); old != nil {
 			replaced = append(replaced, old)
 		}
 		if w.requests[r.target.UID] == r {

@@ -191,7 +191,7 @@ var mutants = map[string][]overlay.Patch{
 	// A record of another version of an object is sufficient.
 	"record-of-another-version": {{
 		File: "controllers/archives/receipts.go",
-		Old:  "r != nil && r.Target.Is(t) {",
+		Old:  "r != nil && r.target().Is(t) {",
 		New:  "r != nil {",
 	}, {
 		File: "policy/archive.go",

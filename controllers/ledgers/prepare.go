@@ -136,7 +136,7 @@ func (w *worker) renew() {
 	w.endsFrom = time.Time{}
 	var left []*request
 	for _, r := range w.requests {
-		if r.confirmed {
+		if r.isConfirmed() {
 			left = append(left, r)
 		}
 	}

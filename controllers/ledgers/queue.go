@@ -15,11 +15,10 @@ func (q *queue) push(r *request) {
 	if q.waiting == nil {
 		q.waiting = map[string][]*request{}
 	}
-	namespace := r.subject.Namespace
-	if len(q.waiting[namespace]) == 0 {
-		q.turns = append(q.turns, namespace)
+	if len(q.waiting[r.namespace]) == 0 {
+		q.turns = append(q.turns, r.namespace)
 	}
-	q.waiting[namespace] = append(q.waiting[namespace], r)
+	q.waiting[r.namespace] = append(q.waiting[r.namespace], r)
 	q.len++
 }
 

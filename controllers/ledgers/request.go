@@ -12,18 +12,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// request is one subject that waits to be recorded, or is recorded.
+// request is one subject that waits to be recorded, or is recorded. It is small, because a backlog has many that wait.
 type request struct {
 	candidate retention.Candidate
-	subject   subject
-	owner     *policy.Target // what is deleted instead of the subject; nil for the subject itself
+	namespace string
+	uid       types.UID // of the subject
+	owner     *owner    // what is deleted instead of the subject; nil for the subject itself
+	recorded  *recorded // nil until it has been part of an update
+}
 
-	writing   bool          // it is part of the update that is being written
-	confirmed bool          // the API server has confirmed the entry
-	entry     *ledger.Entry // nil until it has been part of an update: most requests of a backlog wait for that
-	sent      bool          // the DELETE has been sent
-	since     time.Time     // when the entry was confirmed
-	slow      bool          // its entry was confirmed slowAfter ago, and it was not sent
+// owner is the object to delete instead of a subject, found for one version of that.
+type owner struct {
+	policy.Target
+	of subject
+}
+
+// recorded is what an update of the ledger has about a request.
+type recorded struct {
+	subject   subject
+	entry     ledger.Entry
+	writing   bool      // the update is being written
+	confirmed bool      // the API server has confirmed the entry
+	sent      bool      // the DELETE has been sent
+	since     time.Time // when the entry was confirmed
+	slow      bool      // its entry was confirmed slowAfter ago, and it was not sent
 }
 
 // subject identifies the version of a subject, and the terms of its deletion. If the terms change, an entry no longer
@@ -53,8 +65,8 @@ func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bo
 	e = ledger.Entry{Target: policy.TargetOf(i.Rule.Kind, i.Subject), Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
 	s = subjectOf(i)
 	if r.owner != nil {
-		e.Target = *r.owner
-		return e, s, s == r.subject
+		e.Target = r.owner.Target
+		return e, s, s == r.owner.of
 	}
 	return e, s, true
 }
@@ -62,8 +74,14 @@ func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bo
 // stillWants reports whether the recorded target of a request is still to be deleted.
 func (r *request) stillWants(policyUID types.UID) bool {
 	e, s, ok := r.entryOf(policyUID)
-	return ok && s == r.subject && e.Is(r.entry.Target)
+	return ok && s == r.recorded.subject && e.Is(r.recorded.entry.Target)
 }
+
+// isWriting reports whether the entry of a request is being written.
+func (r *request) isWriting() bool { return r.recorded != nil && r.recorded.writing }
+
+// isConfirmed reports whether the API server has confirmed the entry of a request.
+func (r *request) isConfirmed() bool { return r.recorded != nil && r.recorded.confirmed }
 
 // answerOf converts the result of an attempt for the ledger.
 func answerOf(o retention.Outcome) ledger.DeleteResult {

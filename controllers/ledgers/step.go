@@ -113,7 +113,7 @@ func (w *worker) lost(opened []*request) {
 	w.machine.Lost()
 	w.read = false
 	for _, r := range opened {
-		r.writing = false
+		r.recorded.writing = false
 		w.queue.push(r)
 	}
 	w.urgent = w.urgent || len(opened) > 0
@@ -198,16 +198,16 @@ func (w *worker) fill(update *ledger.Update, now time.Time) (opened []*request) 
 		entry, subject, ok := r.entryOf(w.uid)
 		switch {
 		case !ok:
-			delete(w.requests, r.subject.UID)
+			delete(w.requests, r.uid)
 			changed = append(changed, r)
 		case now.Before(w.stuck[entry.UID].until), w.machine.HasStopped(entry.Target):
 			w.parked = append(w.parked, r)
 		case update.Open(entry):
-			r.entry, r.subject, r.writing = &entry, subject, true
+			r.recorded = &recorded{subject: subject, entry: entry, writing: true}
 			opened = append(opened, r)
 			room--
 		case w.machine.IsOpen(entry.Target): // inherited, or shared with another subject of the same owner
-			r.entry, r.subject = &entry, subject
+			r.recorded = &recorded{subject: subject, entry: entry}
 			w.confirm(r, now)
 			changed = append(changed, r)
 		default: // an earlier entry about the object must be closed first
@@ -238,7 +238,7 @@ func (w *worker) takeConfirmed(now time.Time) (found []*request) {
 		if !ok || !w.machine.IsOpen(e.Target) {
 			return true
 		}
-		r.entry, r.subject = &e, s
+		r.recorded = &recorded{subject: s, entry: e}
 		w.confirm(r, now)
 		found = append(found, r)
 		return false
@@ -255,23 +255,24 @@ func (w *worker) sweep(now time.Time) {
 	w.swept = now
 	wanted := map[policy.Target]bool{}
 	for _, r := range w.requests {
+		is := r.recorded
 		switch {
-		case r.writing, r.entry == nil:
+		case is == nil, is.writing:
 			continue
-		case r.confirmed && !w.machine.IsOpen(r.entry.Target): // the entry has ended
+		case is.confirmed && !w.machine.IsOpen(is.entry.Target): // the entry has ended
 			w.drop(r)
 			continue
-		case r.confirmed && r.sent:
-		case !r.stillWants(w.uid), r.slow && w.short:
-			if r.confirmed { // a queued request stays in the queue
+		case is.confirmed && is.sent:
+		case !r.stillWants(w.uid), is.slow && w.short:
+			if is.confirmed { // a queued request stays in the queue
 				w.drop(r)
 			}
 			continue
-		case r.confirmed && !r.slow && now.Sub(r.since) >= slowAfter:
-			r.slow = true
+		case is.confirmed && !is.slow && now.Sub(is.since) >= slowAfter:
+			is.slow = true
 			w.slow++
 		}
-		wanted[r.entry.Target] = true
+		wanted[is.entry.Target] = true
 	}
 	for _, e := range w.machine.Unsent() {
 		if !wanted[e.Target] {

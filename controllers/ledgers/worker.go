@@ -106,7 +106,7 @@ func (w *worker) use(p *policy.Policy, orphaned bool) {
 	if p == nil { // their subjects are evaluated again, without a ledger
 		w.checked, w.recorded = false, false // if it keeps one again, the ledger must catch up first
 		w.unpark()
-		w.queue.retain(func(r *request) bool { left = append(left, r); delete(w.requests, r.subject.UID); return false })
+		w.queue.retain(func(r *request) bool { left = append(left, r); delete(w.requests, r.uid); return false })
 		w.aheadFrom, w.urgent = time.Time{}, false
 	}
 	if !same {
@@ -119,19 +119,28 @@ func (w *worker) use(p *policy.Policy, orphaned bool) {
 	}
 }
 
+// confirmed returns the request for an intent if its entry is confirmed; nil otherwise. The caller holds mu.
+func (w *worker) confirmed(i policy.Intent) *request {
+	r := w.requests[i.Subject.UID]
+	if r == nil || !r.isConfirmed() || r.recorded.subject != subjectOf(i) {
+		return nil
+	}
+	return r
+}
+
 // targetOf returns the target that is recorded for an intent.
 func (w *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.requests[i.Subject.UID]
-	if r == nil || !r.confirmed || r.subject != subjectOf(i) {
+	r := w.confirmed(i)
+	if r == nil {
 		return policy.Target{}, false
 	}
-	if !w.machine.IsOpen(r.entry.Target) { // its entry has ended, possibly for another subject with the same owner
+	if !w.machine.IsOpen(r.recorded.entry.Target) { // its entry has ended, possibly for another subject with the same owner
 		w.drop(r)
 		return policy.Target{}, false
 	}
-	return r.entry.Target, true
+	return r.recorded.entry.Target, true
 }
 
 // reserve adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
@@ -143,29 +152,29 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 	r := w.requests[i.Subject.UID]
 	switch {
 	case r == nil:
-	case r.writing:
+	case r.isWriting():
 		return // it is evaluated again after the write
-	case r.confirmed:
-		w.machine.Withdrawn(r.entry.Target)
+	case r.isConfirmed():
+		w.machine.Withdrawn(r.recorded.entry.Target)
 		w.drop(r)
 		r = nil
 	}
 	inherited := r == nil && w.machine.IsOpen(t)
 	if r == nil {
-		r = &request{subject: subjectOf(i)}
-		w.requests[i.Subject.UID] = r
+		r = &request{namespace: i.Subject.Namespace, uid: i.Subject.UID}
+		w.requests[r.uid] = r
 		if !inherited {
 			w.queue.push(r)
 			w.blocked = w.unblocked()
 		}
 	}
-	r.candidate, r.subject, r.owner = c, subjectOf(i), nil
+	r.candidate, r.owner = c, nil
 	if t.UID != i.Subject.UID {
-		r.owner = &t
+		r.owner = &owner{Target: t, of: subjectOf(i)}
 	}
 	switch {
 	case inherited:
-		r.entry = &ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+		r.recorded = &recorded{subject: subjectOf(i), entry: ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}}
 		w.confirm(r, now)
 		c.Ready()
 	case !i.Due.After(now):
@@ -204,7 +213,7 @@ func (w *worker) pruneQueue() {
 		if _, _, ok := r.entryOf(w.uid); ok {
 			return true
 		}
-		delete(w.requests, r.subject.UID)
+		delete(w.requests, r.uid)
 		r.candidate.Ready() // if the subject is only kept for a while, it gets a new due time
 		return false
 	})
@@ -213,17 +222,17 @@ func (w *worker) pruneQueue() {
 
 // confirm marks the entry of a request as confirmed.
 func (w *worker) confirm(r *request, now time.Time) {
-	r.writing, r.confirmed, r.sent, r.slow, r.since = false, true, false, false, now
+	*r.recorded = recorded{subject: r.recorded.subject, entry: r.recorded.entry, confirmed: true, since: now}
 	w.unsent++
 }
 
 // uncount updates the counters for a request whose entry ended, or that is being sent.
 func (w *worker) uncount(r *request) {
-	if !r.confirmed || r.sent {
+	if !r.isConfirmed() || r.recorded.sent {
 		return
 	}
 	w.unsent--
-	if r.slow {
+	if r.recorded.slow {
 		w.slow--
 	}
 }
@@ -231,7 +240,7 @@ func (w *worker) uncount(r *request) {
 // drop forgets a request whose entry was confirmed.
 func (w *worker) drop(r *request) {
 	w.uncount(r)
-	delete(w.requests, r.subject.UID)
+	delete(w.requests, r.uid)
 }
 
 // markSent reports whether a recorded deletion may be sent now. It may not if limits were lowered since then, or if the
@@ -239,8 +248,8 @@ func (w *worker) drop(r *request) {
 func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.requests[i.Subject.UID]
-	if r == nil || !r.confirmed || !r.entry.Is(t) || r.subject != subjectOf(i) {
+	r := w.confirmed(i)
+	if r == nil || !r.recorded.entry.Is(t) {
 		return false
 	}
 	if errors.Is(w.writeErr, ErrMissing) || apierrors.IsNotFound(w.writeErr) {
@@ -257,7 +266,7 @@ func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
 	}
 	full := !w.refills()
 	w.uncount(r)
-	r.sent = true
+	r.recorded.sent = true
 	if full && w.queue.len > 0 && w.refills() {
 		w.wake.Send()
 	}
@@ -266,7 +275,7 @@ func (w *worker) markSent(i policy.Intent, t policy.Target) bool {
 
 // withdraw ends the entry of a request that is not being sent.
 func (w *worker) withdraw(r *request) {
-	w.machine.Withdrawn(r.entry.Target)
+	w.machine.Withdrawn(r.recorded.entry.Target)
 	w.drop(r)
 	w.ends(w.manager.Clock.Now())
 }
@@ -275,7 +284,7 @@ func (w *worker) withdraw(r *request) {
 func (w *worker) putOff(i policy.Intent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r := w.requests[i.Subject.UID]; r != nil && r.confirmed {
+	if r := w.requests[i.Subject.UID]; r != nil && r.isConfirmed() {
 		w.withdraw(r)
 	}
 }

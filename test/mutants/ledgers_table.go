@@ -11,8 +11,8 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: the entry of a changed subject stays valid": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
-		Old: "r == nil || !r.confirmed || r.subject != subjectOf(i) {",
-		New: "r == nil || !r.confirmed {",
+		Old: "r == nil || !r.isConfirmed() || r.recorded.subject != subjectOf(i) {",
+		New: "r == nil || !r.isConfirmed() {",
 	},
 	"ledgers: an entry stays valid after allowUnfinishedOwner changes": {
 		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
@@ -31,8 +31,8 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: a DELETE has another target than its entry": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestDeletionIsSentAsRecorded",
-		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
-		New: "r.subject != subjectOf(i)",
+		Old: "if r == nil || !r.recorded.entry.Is(t) {",
+		New: "if r == nil {",
 	},
 	"ledgers: entries are opened although the clock check fails": {
 		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestLedgerRecordsNothingDuringClockSkew",

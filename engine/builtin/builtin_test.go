@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -290,6 +291,8 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a slice of the controller": {"EndpointSlice",
 			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
 		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
+		"a backend of another group":     {"HTTPRoute", `{spec: {rules: [{backendRefs: [{group: serving.knative.dev, kind: Service, name: a}]}], parentRefs: [{group: networking.istio.io, kind: Gateway, name: a}]}}`},
+		"a data source of another group": {"PersistentVolumeClaim", `{spec: {dataSource: {apiGroup: example.com, kind: PersistentVolumeClaim, name: a}}}`},
 		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}, {kind: User, name: "system:serviceaccount:a"}, {kind: User, name: "system:serviceaccount:A B:c"}, {kind: User, name: "system:serviceaccount::"}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -297,6 +300,19 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 				t.Errorf("%v, %v; want nothing", got, err)
 			}
 		})
+	}
+}
+
+// TestNamesInUseWithoutAnObject: an object that names one of two kinds, or a name that needs no object, has no missing target.
+func TestNamesInUseWithoutAnObject(t *testing.T) {
+	for from, to := range map[schema.GroupKind]string{
+		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: "ConfigMap Secret",
+		{Group: "apps", Kind: "StatefulSet"}:                                              "PersistentVolumeClaim Service StorageClass.storage.k8s.io",
+		{Group: "networking.k8s.io", Kind: "Ingress"}:                                     "IngressClass.networking.k8s.io",
+		{Kind: "PersistentVolumeClaim"}:                                                   "StorageClass.storage.k8s.io",
+		{Kind: "Pod"}:                                                                     "StorageClass.storage.k8s.io",
+	} {
+		expect.Equal(t, from.String(), to, strings.Join(builtin.Names(builtin.Possible(from)), " "))
 	}
 }
 

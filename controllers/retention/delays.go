@@ -39,17 +39,21 @@ func (d Delay) Compare(o Delay) int {
 	return cmp.Or(strings.Compare(order(d.Reason), order(o.Reason)), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))
 }
 
+// messageLasts is how long the message of a Delay stays the same, unless its reason changes: errors may contain numbers that change.
+const messageLasts = 5 * time.Minute
+
 // delays remembers the obstacles of the latest attempts to delete or mark objects. The zero value is ready.
 type delays struct {
 	mu        sync.Mutex
 	obstacles map[item]obstacle
 	count     map[string]int // by namespace
+	version   uint64         // increases when lasting would return something else
 }
 
-// obstacle is why attempts for one object fail. The message only changes with the reason, because errors may contain
-// numbers that change.
+// obstacle is why attempts for one object fail.
 type obstacle struct {
 	Delay
+	since       time.Time // of the message
 	first, last time.Time // of the attempts in a row that met an obstacle
 }
 
@@ -63,6 +67,7 @@ func (d *delays) addObstacle(it item, delay Delay, now time.Time) {
 		d.obstacles, d.count = map[item]obstacle{}, map[string]int{}
 	}
 	o, known := d.obstacles[it]
+	before := o
 	switch {
 	case !known && d.count[it.namespace] >= delayedKept:
 		return
@@ -70,11 +75,19 @@ func (d *delays) addObstacle(it item, delay Delay, now time.Time) {
 		d.count[it.namespace]++
 		o.first = now
 	}
-	if o.Reason != delay.Reason {
-		o.Delay = delay
+	if o.Reason != delay.Reason || o.Message != delay.Message && now.Sub(o.since) >= messageLasts {
+		o.Delay, o.since = delay, now
 	}
 	o.last = now
+	d.set(it, before, o)
+}
+
+// set replaces an obstacle. The caller holds mu.
+func (d *delays) set(it item, before, o obstacle) {
 	d.obstacles[it] = o
+	if o.lasts() && (!before.lasts() || o.Delay != before.Delay) {
+		d.version++
+	}
 }
 
 // renew records that an object is still kept while it is being recorded, so that an earlier obstacle lasts until it is deleted.
@@ -82,8 +95,9 @@ func (d *delays) renew(it item, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o, known := d.obstacles[it]; known {
+		before := o
 		o.last = now
-		d.obstacles[it] = o
+		d.set(it, before, o)
 	}
 }
 
@@ -125,10 +139,20 @@ func (d *delays) addOwnerKept(it item, owner *policy.Owner, why error, now time.
 
 // ended removes the obstacle of an object if the attempt that began at the given time met none.
 func (d *delays) ended(it item, began time.Time) {
+	d.forget(it, func(o obstacle) bool { return o.last.Before(began) })
+}
+
+// deleted removes the obstacle of an object that was deleted.
+func (d *delays) deleted(it item) { d.forget(it, func(obstacle) bool { return true }) }
+
+func (d *delays) forget(it item, ends func(obstacle) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o, known := d.obstacles[it]; known && o.last.Before(began) {
+	if o, known := d.obstacles[it]; known && ends(o) {
 		delete(d.obstacles, it)
+		if o.lasts() {
+			d.version++
+		}
 		if d.count[it.namespace]--; d.count[it.namespace] == 0 {
 			delete(d.count, it.namespace)
 		}
@@ -146,6 +170,12 @@ func (d *delays) lasting() map[item]obstacle {
 		}
 	}
 	return all
+}
+
+func (d *delays) lastingVersion() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.version
 }
 
 // byUID returns the obstacles that have lasted for DelayedAfter, without their policies and objects.

@@ -5,6 +5,7 @@ package retention_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestDelays: after ten seconds of failed attempts, Delays names the obstacle and the policy, until the
@@ -73,12 +75,31 @@ func TestDelays(t *testing.T) {
 			}
 			bubble.Pass(2 * time.Minute)
 			expect.Equal(t, "delays later", all, delays())
+			bubble.Pass(10 * time.Minute)
+			if message := delays()[0].Message; strings.HasPrefix(message, "at ") == (message == all[0].Message) {
+				t.Errorf("the message is %q after ten minutes, and was %q", message, all[0].Message)
+			}
 			w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
 			bubble.Pass(10 * time.Minute)
 			expect.Equal(t, "delays at the end", nil, delays())
 			expect.Equal(t, "removed", 3, len(w.removed()))
 		})
 	}
+}
+
+// TestDelaysWithLedger: attempts that only record an object again do not end the obstacle of the DELETE before.
+func TestDelaysWithLedger(t *testing.T) {
+	inBubble(t, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
+		w.onEachDelete(after(0, retention.Refused, false))
+		w.use(fixture.Rule("a", fixture.Counted))
+		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "delayed", 1, w.Kinds()[0].Delayed)
+		w.set(func() { w.outcome = nil })
+		bubble.Pass(20 * time.Minute)
+		expect.Equal(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+	})
 }
 
 // TestObstacleThatPassesIsNoDelay: a short obstacle is not a delay, and another short one after it is not either.
@@ -94,6 +115,24 @@ func TestObstacleThatPassesIsNoDelay(t *testing.T) {
 		doubt(inDoubt)
 		bubble.Pass(time.Second)
 		expect.Equal(t, "delayed", 0, w.Kinds()[0].Delayed)
+	})
+}
+
+// TestDelaysVersion: the version of Delays increases when another obstacle replaces the one of an object, and not at each attempt.
+func TestDelaysVersion(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		version := func() uint64 { return w.Kinds()[0].DelaysVersion }
+		w.onEachDelete(after(0, retention.Denied, false))
+		w.listed(row("x", w.began.Add(-time.Hour)))
+		bubble.Pass(time.Minute)
+		denied := version()
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "version after more attempts", denied, version())
+		w.onEachDelete(after(0, retention.Failed, false))
+		bubble.Pass(time.Minute)
+		if failing := version(); failing == denied {
+			t.Errorf("the version is still %d after another failure", failing)
+		}
 	})
 }
 

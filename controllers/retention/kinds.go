@@ -33,7 +33,7 @@ func (w *watchedKind) kind() schema.GroupVersionKind { return w.index.Reads() }
 func (w *watchedKind) state() KindState {
 	s := KindState{
 		Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled(),
-		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays, Obstacles: w.pipeline.delays.byUID,
+		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays, DelaysVersion: w.pipeline.delays.lastingVersion(), Obstacles: w.pipeline.delays.byUID,
 	}
 	for _, f := range []*listing{w.current, w.pending} { // the pending listing wins over the current one
 		if f != nil {

@@ -29,9 +29,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before
 	}
 	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
-		if i.Rule.Archive != nil {
-			p.delays.renew(it, p.reconciler.Clock.Now())
-		}
+		p.delays.renew(it, p.reconciler.Clock.Now())
 		if !p.reconciler.Ledger.Reserve(i, target, p.candidateOf(it, before.reserve(p.reconciler.Clock.Now()))) {
 			p.retry(it, retryLater)
 			return

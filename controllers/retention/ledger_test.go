@@ -93,6 +93,12 @@ func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candi
 	return true
 }
 
+func (b *ledgerFake) Withdraw(i policy.Intent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.recorded, i.Subject)
+}
+
 func (b *ledgerFake) Fits(policy.Intent, int) bool { return b.fits }
 
 func (b *ledgerFake) MarkSent(policy.Intent, policy.Target) bool {

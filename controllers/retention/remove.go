@@ -80,6 +80,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		if o.Result == Removed {
 			p.backoffs.forget(it)
 			p.marks.forget(it)
+			p.delays.deleted(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
 			return
 		}

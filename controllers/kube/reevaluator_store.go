@@ -124,7 +124,7 @@ func (m *reevaluator) evaluateList(list []*observation) ([]*index.FactRow, map[t
 func (m *reevaluator) Resync() error { return nil }
 
 // reread handles an object that was read outside of the watch. It passes the row to take, and remembers the object if the
-// watch has not brought the same or a newer version.
+// watch has brought an older version.
 func (m *reevaluator) reread(o *observation, take func(*index.FactRow)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +157,7 @@ func (m *reevaluator) forgetMissing(s policy.Subject, take func(*index.FactRow))
 }
 
 // relist handles the objects of a namespace that was listed outside of the watch. If take accepts the rows, relist remembers the
-// objects, except where the watch has brought a newer version.
+// objects of which the watch has brought the same or an older version.
 func (m *reevaluator) relist(list []*observation, take func([]*index.FactRow) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,9 +26,10 @@ import (
 )
 
 const (
-	resolveEvery = 5 * time.Second // between attempts to resolve a kind
-	deniedEvery  = 5 * time.Second // between checks of a missing permission
-	allowedEvery = time.Minute     // between checks of a granted permission
+	resolveEvery  = 5 * time.Second  // between attempts to resolve a kind
+	discoverEvery = 15 * time.Minute // between discoveries of the kinds of the cluster, while one is not found
+	deniedEvery   = 5 * time.Second  // between checks of a missing permission
+	allowedEvery  = time.Minute      // between checks of a granted permission
 )
 
 // source is a retention.Source of one kind of API object.
@@ -136,12 +137,13 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		end := s.reevaluator.begin(ctx, sink, s.cluster.compiler)
 		defer end()
 	}
-	var served []*metav1.APIResourceList // discovered once: it is large, and only a hint needs it
+	var served []*metav1.APIResourceList // it is large, and only a hint needs it
+	var discovered time.Time
 	for ctx.Err() == nil {
 		mapping, sourceErr, err := s.cluster.resolve(ctx, s.kind)
 		if sourceErr != nil && sourceErr.Reason == kindNotFound {
-			if len(served) == 0 {
-				served = s.cluster.served(ctx)
+			if now := s.cluster.clock.Now(); len(served) == 0 || now.Sub(discovered) >= discoverEvery {
+				served, discovered = s.cluster.served(ctx), now
 			}
 			sourceErr = notServed(s.kind, served)
 		}
@@ -154,6 +156,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			wake.Sleep(ctx, s.cluster.clock, resolveEvery)
 		default:
 			s.follow(ctx, mapping, sink)
+			wake.Sleep(ctx, s.cluster.clock, resolveEvery) // the kind is no longer served, although its mapping is cached
 		}
 	}
 }
@@ -236,8 +239,8 @@ func metadataOnly(q retention.RuleSet) bool {
 }
 
 // watchPermissions checks the permission to delete, and the permission to patch if rules mark objects. It reports the results to the
-// sink until ctx ends, and checks more often while a permission is missing. If an aggregated API server now serves the kind,
-// watchPermissions reports that and ends the watch.
+// sink until ctx ends, and checks more often while a permission is missing. If an aggregated API server now serves the kind, or may
+// because that is forbidden to read, watchPermissions reports that and ends the watch.
 func (s *source) watchPermissions(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
 	for ctx.Err() == nil {
 		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {

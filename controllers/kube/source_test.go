@@ -517,6 +517,17 @@ func TestRemovedKindIsLostWithinSeconds(t *testing.T) {
 	}
 }
 
+// TestRemovedKindIsNotHammered: the mapping of a kind stays cached although the API server no longer serves it.
+func TestRemovedKindIsNotHammered(t *testing.T) {
+	s := &server{removed: true}
+	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
+		bubble.Pass(10 * time.Minute)
+		if n := len(s.asked("/jobs")); n < 20 || n > 150 {
+			t.Errorf("%d requests in ten minutes", n)
+		}
+	})
+}
+
 // TestMissingKind: the condition has the message of the admission webhook, and the kinds of the cluster are discovered once.
 func TestMissingKind(t *testing.T) {
 	s := &server{absent: true}

@@ -7,7 +7,8 @@
 //   - An incomplete listing is an error.
 //   - It keeps nothing of an object except what the Decoder returns.
 //
-// It sends a request again only if the connection breaks before the response begins.
+// It sends a request again only before its response begins: if the connection breaks or times out, or if the API server answers with
+// Retry-After.
 //
 // It refuses to interpret objects, and to retry a listing or a watch that has begun: a reflector does that.
 package listwatch

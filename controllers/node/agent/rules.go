@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,7 +48,7 @@ type rules struct {
 	received    agentapi.Received
 	programs    map[string]*engine.Program
 	version     metav1.ObjectMeta // UID and resourceVersion of the received rules; empty without any
-	read        bool              // the rules were read, or found not to exist
+	read        atomic.Bool       // the rules were read, or found not to exist; true forever then
 	confirmedAt time.Time         // when the rules were last read from the API server
 	unread      error             // error of decoding the rules that were received last
 	confirmErr  error             // why the received rules must not remove images; nil if they may
@@ -88,7 +89,7 @@ func (r *rules) Settle(ctx context.Context) {
 	r.mu.Lock()
 	age := r.clock.Now().Sub(r.confirmedAt)
 	isOld := func(limit time.Duration) bool { return age < 0 || age >= limit }
-	wait := r.confirmedAt.IsZero() && !r.read || r.confirmErr != nil && isOld(settleAge) ||
+	wait := r.confirmedAt.IsZero() && !r.read.Load() || r.confirmErr != nil && isOld(settleAge) ||
 		!r.confirmedAt.IsZero() && r.version.ResourceVersion == "" && isOld(absentAge)
 	r.mu.Unlock()
 	if wait {
@@ -165,7 +166,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	if object != nil {
 		version.UID, version.ResourceVersion = object.GetUID(), object.GetResourceVersion()
 	}
-	if r.read && (version.ResourceVersion == r.version.ResourceVersion || isOlder(&version, &r.version)) {
+	if r.read.Load() && (version.ResourceVersion == r.version.ResourceVersion || isOlder(&version, &r.version)) {
 		return r.unread
 	}
 	received := agentapi.Received{}
@@ -184,7 +185,8 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	for _, p := range received.Policies {
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
-	r.received, r.version, r.read, r.confirmErr = received, version, true, nil
+	r.received, r.version, r.confirmErr = received, version, nil
+	r.read.Store(true)
 	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(received.Policies), "resourceVersion", version.ResourceVersion)
 	r.enforce()
 	return nil
@@ -194,7 +196,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 func (r *rules) Republish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.read {
+	if r.read.Load() {
 		r.enforce()
 	}
 }
@@ -216,12 +218,8 @@ func (r *rules) Snapshot() *policy.Snapshot {
 	return r.snapshot
 }
 
-// IsRead reports whether the rules have been read, even if there are none.
-func (r *rules) IsRead() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.read
-}
+// IsRead reports whether the rules have been read, even if there are none. It does not wait for a read.
+func (r *rules) IsRead() bool { return r.read.Load() }
 
 // ReadSpace reports whether a rule in force reads the usage of the image filesystem.
 func (r *rules) ReadSpace() bool {
@@ -253,7 +251,7 @@ func (r *rules) Knows(uid types.UID) bool {
 func (r *rules) ConfirmError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.confirmErr == nil && !r.read {
+	if r.confirmErr == nil && !r.read.Load() {
 		return errNoRules
 	}
 	return r.confirmErr

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -192,8 +193,11 @@ func (w *worker) complete(ctx context.Context, settings *policy.Archive, l *leas
 	if err == nil && settings.Events {
 		err = w.addEvents(limited, l, items)
 	}
+	failed = w.lackSubjects(settings.Dependents, items)
 	if err == nil && settings.Logs != nil {
-		failed, err = w.addLogs(limited, settings.Logs, l, items)
+		var unread map[*item]error
+		unread, err = w.addLogs(limited, settings.Logs, l, items)
+		maps.Copy(failed, unread)
 	}
 	switch {
 	case ctx.Err() != nil:

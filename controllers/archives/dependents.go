@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
@@ -31,7 +32,7 @@ const (
 type owner struct {
 	kind      schema.GroupKind
 	namespace string
-	labelled  bool    // a Job whose Pods all have ownerLabel, by its selector
+	labelled  bool    // a Job whose Pods have ownerLabel, by its selector; those of which somebody has removed it are not found
 	podOfJob  bool    // a Pod of a labelled Job
 	items     []*item // the targets that it belongs to
 }
@@ -88,6 +89,20 @@ func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, l 
 		of = next
 	}
 	return nil
+}
+
+// lackSubjects returns the items whose owner is deleted instead of a subject that is not among the dependents, although its kind is.
+func (w *worker) lackSubjects(kinds []schema.GroupKind, items []*item) map[*item]error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	failed := map[*item]error{}
+	for _, i := range items {
+		of := i.request.intent
+		if of.Owner != nil && slices.Contains(kinds, policy.StoredAs(of.Rule.Kind)) && !has(i, of.Subject.UID) {
+			failed[i] = fmt.Errorf("%s %s is not among its dependents; are the ownerReferences and labels of its controller unchanged?", of.Rule.Kind.Kind, of.Subject.Name)
+		}
+	}
+	return failed
 }
 
 // dependentsQuery selects the dependents of some owners.

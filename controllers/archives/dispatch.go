@@ -103,7 +103,7 @@ func (w *worker) due(key groupKey, g *group, now time.Time, ready *[]retention.C
 		case w.requests[r.target.UID] != r || r.underway:
 			continue
 		case r.isStale() && !r.after.After(now): // it stays until the candidate asks, or is withdrawn
-			*ready = append(*ready, r.candidate)
+			*ready = append(*ready, r.candidates()...)
 			continue
 		case r.after.After(now):
 			if next.IsZero() || r.after.Before(next) {
@@ -166,9 +166,7 @@ func (w *worker) retry(err error, requests ...*request) {
 		r.err, r.after = err, now.Add(min(firstBackoff<<min(r.failures, 10), maxBackoff))
 		r.failures++
 		w.putBack(r)
-		if r.candidate != nil {
-			ready = append(ready, r.candidate)
-		}
+		ready = append(ready, r.candidates()...)
 	}
 	w.mu.Unlock()
 	callReady(ready)

@@ -92,7 +92,7 @@ func (h *history) next(uid types.UID, now time.Time) (at time.Time, err error) {
 	pause := time.Duration(0)
 	if p.records > 1 {
 		pause = min(repeatPause<<min(p.records-2, 10), repeatMost)
-		err = fmt.Errorf("recorded %d times and not deleted, because it changes or its deletion fails; Sunset records it again in at most %s", p.records, pause)
+		err = fmt.Errorf("recorded %d times and not deleted, because it changes, waits for a limit, or its deletion fails; Sunset records it again in at most %s", p.records, pause)
 	}
 	if f.refusals > 0 {
 		pause, err = max(pause, min(firstBackoff<<min(f.refusals-1, 20), refusedMost)), fmt.Errorf("the store refuses the record: %w", f.err)

@@ -25,16 +25,17 @@ const (
 // index is the index of an archive. The mu of the worker guards it.
 type index struct {
 	*archive.Indexer
-	pending int      // records and results that may not be written
-	waiting []func() // to call after the next write of the index
-	err     error    // why the last attempt to write failed; nil if it did not
-	written bool     // the store has taken an object of the index
+	pending int                    // records and results that may not be written
+	waiting []func()               // to call after the next write of the index
+	err     error                  // why the last attempt to write failed; nil if it did not
+	written bool                   // the store has taken an object of the index
+	settled map[policy.Target]bool // whether a target is gone, as an unwritten result says
 }
 
 // tried notes whether the store has taken an object.
 func (x *index) tried(err error) {
 	if x.err = err; err == nil {
-		x.written = true
+		x.written, x.settled = true, nil
 	} else {
 		x.err = fmt.Errorf("write the index: %w", err)
 	}
@@ -52,8 +53,15 @@ func (x *index) finish(r *receipt, result archive.Result, at time.Time) {
 	}
 }
 
-// settle adds the result of all records of a version.
+// settle adds the result of all records of a version. While the store fails, the ledger says it again and again.
 func (x *index) settle(t policy.Target, gone bool, at time.Time) {
+	if was, known := x.settled[t]; known && was == gone {
+		return
+	}
+	if x.settled == nil {
+		x.settled = map[policy.Target]bool{}
+	}
+	x.settled[t] = gone
 	result := archive.Kept
 	if gone {
 		result = archive.Gone
@@ -114,8 +122,17 @@ func (m *Manager) Gone(name string, t policy.Target) {
 }
 
 // Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
-// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists.
+// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists. An
+// empty name is that of a rule that does not archive: it may have archived when the DELETE was sent.
 func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
+	for _, w := range m.all() {
+		if w.name != name {
+			w.settleOwn(targets)
+		}
+	}
+	if name == "" {
+		return nil
+	}
 	w, unread := m.named(name)
 	if w == nil {
 		return unread
@@ -138,6 +155,18 @@ func (w *worker) whenWritten(then func()) {
 	w.mu.Unlock()
 	if !waits {
 		then()
+	}
+}
+
+// settleOwn is settled for targets that have a receipt, by a rule that has another archive since. It does not write the index.
+func (w *worker) settleOwn(targets map[policy.Target]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for t, gone := range targets {
+		if w.receipts.find(t) != nil {
+			w.receipts.settle(t, gone)
+			w.index.settle(t, gone, w.manager.Clock.Now())
+		}
 	}
 }
 

@@ -112,9 +112,6 @@ func (m *Manager) Start(ctx context.Context) error {
 	for pause := time.Duration(0); tick.Wait(ctx, m.Clock, pause); {
 		pause = m.read(ctx)
 	}
-	m.mu.Lock()
-	m.running = ctx // it has ended: run starts nothing from now on
-	m.mu.Unlock()
 	m.group.Wait()
 	m.finish(context.WithoutCancel(ctx))
 	return nil
@@ -233,17 +230,25 @@ func (m *Manager) end(name string) {
 	if w.stop != nil {
 		w.stop()
 	}
-	for _, metric := range metrics.OfArchives {
-		metric.DeleteLabelValues(name)
-	}
+	forgetMetrics(name)
 	callReady(w.candidates())
 }
 
-// left forgets a worker that has written everything.
+// left forgets a worker that has written everything, its metrics included: it may have set some since end.
 func (m *Manager) left(w *worker) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.leaving = slices.DeleteFunc(m.leaving, func(other *worker) bool { return other == w })
+	if m.workers[w.name] == nil {
+		forgetMetrics(w.name)
+	}
+	m.mu.Unlock()
+	w.closeStore()
+}
+
+func forgetMetrics(archive string) {
+	for _, metric := range metrics.OfArchives {
+		metric.DeleteLabelValues(archive)
+	}
 }
 
 // named returns the worker of a RetentionArchive; nil if there is none. The error says why the RetentionArchives are not known.

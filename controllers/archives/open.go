@@ -92,6 +92,13 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 	return opened, nil
 }
 
+// closeStore closes the store of a worker that no longer uses it.
+func (w *worker) closeStore() {
+	if w.opened.store != nil {
+		_ = w.opened.store.Close()
+	}
+}
+
 // Write implements archive.Writer. Like Delete, it does nothing unless this process leads.
 func (w *worker) Write(ctx context.Context, name string, data []byte) error {
 	b, err := w.writable(ctx)

@@ -49,11 +49,11 @@ func (w *worker) listAll(ctx context.Context, l *lease, q Query, visit Visit) er
 
 // tail reads the end of a log, and reports whether the log has more. It takes memory for an item before.
 func (w *worker) tail(ctx context.Context, l *lease, i *item, c container, most int64) (text []byte, truncated bool, err error) {
+	if err := l.reserve(i, most); err != nil { // before the timeout begins: it may wait
+		return nil, false, err
+	}
+	defer func() { l.settle(i, most, lengthInJSON(text)) }()
 	err = w.within(ctx, l.namespace, logTimeout, func(ctx context.Context) error {
-		if err := l.reserve(i, most); err != nil {
-			return err
-		}
-		defer func() { l.settle(i, most, lengthInJSON(text)) }()
 		for lines := max(most/bytesInLine, 1); ; lines = min(4*lines, most) {
 			if text, truncated, err = w.lastLines(ctx, c, lines, most); err != nil || truncated || lines == most || int64(bytes.Count(text, newline)) < lines {
 				return err

@@ -67,10 +67,14 @@ func (u *upkeep) probeIfDue(ctx context.Context, s spec, failure error, now time
 	if u.generation == s.object.Generation && now.Sub(u.probed) < pause {
 		return
 	}
+	changed := u.generation != s.object.Generation
 	u.generation, u.probed = s.object.Generation, now
 	p := u.probeNow(ctx)
 	u.note(func(was *store.Probe) {
-		if u.refusal = nil; u.retrying { // the writer knows more
+		if changed || now.Sub(u.refusedAt) > refusalLasts {
+			u.refusal = nil
+		}
+		if u.retrying { // the writer knows more
 			p.Write = was.Write
 		}
 		*was, u.index.written = p, u.index.written || p.Write == nil // it was an object of the index

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,24 +42,25 @@ type worker struct {
 
 	flushing *semaphore.Weighted // held while the index is written
 
-	mu       sync.Mutex
-	closed   bool // the RetentionArchive no longer exists
-	spec     spec // as last read
-	index    index
-	invalid  error       // why the RetentionArchive cannot be used; nil if it can
-	shared   error       // why spec.retain deletes nothing, because another RetentionArchive has the same url; nil if none has
-	probe    store.Probe // what the store could do at the last attempt
-	expired  error       // why the store keeps what is older than spec.retain; nil if it does not
-	retrying bool        // the writer retries a segment that cannot be written
-	refusal  error       // why the writer has given back a segment and has written no other since; nil if it has not
-	damage   error       // how the last segment differed when it was read back; nil after another one was written
-	damaged  time.Time   // when that was
-	requests map[types.UID]*request
-	groups   map[groupKey]*group
-	receipts receipts
-	settings settingsOf
-	history  history
-	written  written
+	mu        sync.Mutex
+	closed    bool // the RetentionArchive no longer exists
+	spec      spec // as last read
+	index     index
+	invalid   error       // why the RetentionArchive cannot be used; nil if it can
+	shared    error       // why spec.retain deletes nothing, because another RetentionArchive has the same url; nil if none has
+	probe     store.Probe // what the store could do at the last attempt
+	expired   error       // why the store keeps what is older than spec.retain; nil if it does not
+	retrying  bool        // the writer retries a segment that cannot be written
+	refusal   error       // why the writer has given back a segment and has written no other since; nil if it has not
+	refusedAt time.Time   // when it last was
+	damage    error       // how the last segment differed when it was read back; nil after another one was written
+	damaged   time.Time   // when that was
+	requests  map[types.UID]*request
+	groups    map[groupKey]*group
+	receipts  receipts
+	settings  settingsOf
+	history   history
+	written   written
 }
 
 func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
@@ -91,6 +93,7 @@ type request struct {
 	target     policy.Target
 	intent     policy.Intent
 	candidate  retention.Candidate // nil if only this process expects the deletion
+	others     []waiting           // other subjects with the same owner, if that is the target
 	recorded   *policy.Rule        // that the record names
 	recipients []string            // of the segment that has the record
 	began      time.Time           // from then on the dependents, Events and logs in the record were read
@@ -101,6 +104,44 @@ type request struct {
 	after    time.Time
 	failures int
 	err      error // why the last attempt failed; nil if none did
+}
+
+// waiting is a subject that waits for the record of its target.
+type waiting struct {
+	intent    policy.Intent
+	candidate retention.Candidate
+}
+
+// join has a subject wait for a request, beside others.
+func (r *request) join(i policy.Intent, c retention.Candidate) {
+	if r.candidate != nil && r.intent.Subject.UID != i.Subject.UID {
+		r.leave(i.Subject.UID)
+		r.others = append(r.others, waiting{r.intent, r.candidate})
+	}
+	r.intent, r.candidate = i, c
+}
+
+// leave has a subject no longer wait.
+func (r *request) leave(subject types.UID) {
+	r.others = slices.DeleteFunc(r.others, func(o waiting) bool { return o.intent.Subject.UID == subject })
+	if r.candidate == nil || r.intent.Subject.UID != subject {
+		return
+	}
+	r.candidate = nil
+	if last := len(r.others) - 1; last >= 0 {
+		r.intent, r.candidate, r.others = r.others[last].intent, r.others[last].candidate, r.others[:last]
+	}
+}
+
+// candidates returns all that wait for a request.
+func (r *request) candidates() (all []retention.Candidate) {
+	if r.candidate != nil {
+		all = append(all, r.candidate)
+	}
+	for _, o := range r.others {
+		all = append(all, o.candidate)
+	}
+	return all
 }
 
 // same reports whether a request is for exactly this version of a target with these settings.
@@ -179,7 +220,7 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 		delete(w.requests, t.UID)
 		return &retention.Outcome{Result: r.stale, Err: fmt.Errorf("%s: the API server has another version, or none", t), Unsent: true}
 	}
-	r.intent, r.candidate = i, c
+	r.join(i, c)
 	w.wake.Send()
 	if r.err != nil {
 		return &retention.Outcome{Err: fmt.Errorf("no record for RetentionArchive %q: %w", w.name, r.err), Unsent: true}
@@ -218,7 +259,7 @@ func (w *worker) withdraw(i policy.Intent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.requests[uid]; r != nil {
-		if r.candidate = nil; !r.underway {
+		if r.leave(i.Subject.UID); r.candidate == nil && !r.underway {
 			delete(w.requests, uid)
 		}
 	}
@@ -240,6 +281,9 @@ func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure(), w.index
 
 // damageLasts is how long a damaged segment is reported: longer than the pause between two attempts.
 const damageLasts = 2 * time.Minute
+
+// refusalLasts is how long a refusal is reported if no other segment is written: longer than the pause before a refused record is written again.
+const refusalLasts = refusedMost + 5*time.Minute
 
 // reported returns why nothing can be recorded, or how the last segment was damaged a short time ago: between two attempts, the store may
 // pass a probe and damage only segments. The caller holds mu.
@@ -290,9 +334,7 @@ func (w *worker) candidates() []retention.Candidate {
 	defer w.mu.Unlock()
 	var all []retention.Candidate
 	for _, r := range w.requests {
-		if r.candidate != nil {
-			all = append(all, r.candidate)
-		}
+		all = append(all, r.candidates()...)
 	}
 	return all
 }

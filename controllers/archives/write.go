@@ -41,7 +41,7 @@ type segment struct {
 	requests   []*request    // by line
 	most       int           // records that it may have; less than a full segment if the store has refused one of them before
 	began      time.Time     // when the first record was added
-	space      chan struct{} // closed and replaced when a full segment is sealed
+	space      chan struct{} // closed and replaced when a full segment is sealed, or another encryption used
 }
 
 // use has segments encrypted in this way from now on.
@@ -49,15 +49,25 @@ func (s *segment) use(e encryption) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = &e
-	s.turn()
+	if s.turn() {
+		s.notify()
+	}
 	s.wake.Send()
 }
 
-// turn changes the encryption if the segment is empty. The caller holds mu.
-func (s *segment) turn() {
-	if s.next != nil && len(s.requests) == 0 {
-		s.encryption, s.next = *s.next, nil
+// notify wakes what waits for space. The caller holds mu.
+func (s *segment) notify() {
+	close(s.space)
+	s.space = make(chan struct{})
+}
+
+// turn changes the encryption if the segment is empty, and reports whether it has. The caller holds mu.
+func (s *segment) turn() bool {
+	if s.next == nil || len(s.requests) > 0 {
+		return false
 	}
+	s.encryption, s.next = *s.next, nil
+	return true
 }
 
 // add adds the record of an item to the segment. It waits while the segment is full.
@@ -139,8 +149,7 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 	sealed, err = s.builder.Seal(now)
 	requests, s.requests = s.requests, nil
 	s.turn()
-	close(s.space)
-	s.space = make(chan struct{})
+	s.notify()
 	return sealed, requests, 0, err
 }
 
@@ -212,6 +221,7 @@ func (w *worker) refused(err error, again bool, requests []*request) {
 		w.history.refused(r.target.UID, err, now)
 	}
 	refusal := w.refusal
+	w.refusedAt = now
 	w.mu.Unlock()
 	if !again {
 		refusal = err
@@ -243,9 +253,11 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 	now := w.manager.Clock.Now()
 	var ready []retention.Candidate
 	var replaced []*receipt
+	var lost []*request
 	var of *batch
 	for line, r := range requests {
 		if !isLine(sealed, line, r) {
+			lost = append(lost, r)
 			continue
 		}
 		w.history.recorded(r.target.UID, now)
@@ -258,18 +270,22 @@ func (w *worker) issue(sealed archive.Segment, requests []*request) {
 		if w.requests[r.target.UID] == r {
 			delete(w.requests, r.target.UID)
 		}
-		if r.candidate != nil {
-			ready = append(ready, r.candidate)
-		}
+		ready = append(ready, r.candidates()...)
 	}
 	w.written.add(len(requests), len(sealed.Data), now)
 	w.index.add(sealed)
 	w.index.kept(replaced, now)
 	w.mu.Unlock()
 	callReady(ready)
+	if len(lost) > 0 {
+		w.retry(errOtherLine, lost...)
+	}
 	metrics.ArchiveRecords.WithLabelValues(w.name).Add(float64(len(requests)))
 	metrics.ArchiveBytes.WithLabelValues(w.name).Add(float64(len(sealed.Data)))
 }
+
+// errOtherLine is a bug: the writer and the builder of a segment count lines differently.
+var errOtherLine = errors.New("the segment has another record at the line of the object")
 
 // isLine reports whether a line of a segment is the record of a request.
 func isLine(s archive.Segment, line int, r *request) bool {

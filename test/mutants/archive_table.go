@@ -30,9 +30,19 @@ var archiveTable = map[string]Mutant{
 		New: "r.Rule == of.ID",
 	},
 	"archive: a receipt names the rule that is current when its segment is written": {
-		File: "controllers/archives/write.go", Test: "./controllers/archives TestReceiptOfAnotherPolicy",
-		Old: "Rule: r.recorded.ID, PolicyUID: r.recorded.PolicyUID,",
-		New: "Rule: r.intent.Rule.ID, PolicyUID: r.intent.Rule.PolicyUID,",
+		File: "controllers/archives/receipts.go", Test: "./controllers/archives TestReceiptOfAnotherPolicy",
+		Old: "rule: r.recorded.ID, policyUID: r.recorded.PolicyUID,",
+		New: "rule: r.intent.Rule.ID, policyUID: r.intent.Rule.PolicyUID,",
+	},
+	"archive: only the last subject of an owner becomes ready": {
+		File: "controllers/archives/worker.go", Test: "./controllers/archives TestAllSubjectsOfAnOwnerBecomeReady",
+		Old: "r.others = append(r.others, waiting{r.intent, r.candidate})",
+		New: "r.others = nil",
+	},
+	"archive: the record of an owner lacks the subject": {
+		File: "controllers/archives/dependents.go", Test: "./controllers/archives TestRecordOfAnOwnerHasTheSubject",
+		Old: "of.Owner != nil && slices.Contains(kinds",
+		New: "of.Owner == nil && slices.Contains(kinds",
 	},
 	"archive: a rule that archives needs no receipt": {
 		File: "policy/archive.go", Test: "./controllers/retention TestReceiptMustBeOfThisVersion",
@@ -71,8 +81,8 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: an obstacle ends while the ledger records again": {
 		File: "controllers/retention/delays.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
-		Old: "if o, known := d.obstacles[it]; known {\n\t\to.last = now",
-		New: "if o, known := d.obstacles[it]; known && now.IsZero() {\n\t\to.last = now",
+		Old: "if o, known := d.obstacles[it]; known {\n\t\tbefore := o",
+		New: "if o, known := d.obstacles[it]; known && now.IsZero() {\n\t\tbefore := o",
 	},
 	"archive: a changed target is recorded forever": {
 		File: "controllers/retention/archive.go", Test: "./controllers/retention TestOwnerIsRecorded",

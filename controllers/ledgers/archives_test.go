@@ -27,7 +27,7 @@ type archives struct {
 
 // archiving is policy p with a rule that archives.
 func (w *harness) archiving() *policy.Policy {
-	w.archives = archives{harness: w, settings: &policy.Archive{To: "history"}, settled: map[string]bool{}}
+	w.archives.settings = &policy.Archive{To: "history"}
 	p := policyOf("p", nil)
 	p.Rules = []*policy.Rule{{ID: policy.RuleID{Policy: "p", Rule: "old"}, Archive: w.archives.settings}}
 	return p

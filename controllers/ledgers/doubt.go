@@ -30,7 +30,8 @@ type Archives interface {
 	Gone(archive string, t policy.Target)
 	// Written calls then when the results that a RetentionArchive got so far are written. It does not block.
 	Written(archive string, then func())
-	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone.
+	// Settled writes what reads have shown of targets whose DELETE had no definite answer: whether each is gone. An empty archive is that
+	// of a rule that does not archive now.
 	Settled(ctx context.Context, archive string, targets map[policy.Target]bool) error
 }
 
@@ -81,18 +82,19 @@ func (w *worker) resolveDoubt(ctx context.Context) {
 		}
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if reads > 0 && (unread == nil) != (w.readErr == nil) {
-		defer w.manager.Changed()
-	}
+	changed := reads > 0 && (unread == nil) != (w.readErr == nil)
 	w.readErr = unread
 	w.observeFrom += reads - resolved
 	if resolved > 0 {
 		w.observePause = 0
 		w.ends(now)
-		return
+	} else {
+		w.observePause = min(max(observeFirst, 2*w.observePause), observeMost)
 	}
-	w.observePause = min(max(observeFirst, 2*w.observePause), observeMost)
+	w.mu.Unlock()
+	if changed {
+		w.manager.Changed()
+	}
 }
 
 // observe reads the objects of some entries. unread says why one of them could not be read.
@@ -130,14 +132,17 @@ func (w *worker) settle(ctx context.Context, observed map[ledger.Entry]ledger.Ob
 
 // archived returns which targets of entries that would end are gone, by the RetentionArchive of their rules.
 func (w *worker) archived(observed map[ledger.Entry]ledger.Observation, began time.Time) map[string]map[policy.Target]bool {
+	if w.manager.Archives == nil {
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := map[string]map[policy.Target]bool{}
 	for e, observation := range observed {
-		to := w.archiveOf(e.Rule)
-		if to == "" || !w.machine.WouldEnd(e, observation, began) {
+		if !w.machine.WouldEnd(e, observation, began) {
 			continue
 		}
+		to := w.archiveOf(e.Rule)
 		if all[to] == nil {
 			all[to] = map[policy.Target]bool{}
 		}
@@ -148,7 +153,7 @@ func (w *worker) archived(observed map[ledger.Entry]ledger.Observation, began ti
 
 // archiveOf returns the RetentionArchive of a rule; empty if it does not archive.
 func (w *worker) archiveOf(rule string) string {
-	if w.policy == nil || w.manager.Archives == nil {
+	if w.policy == nil {
 		return ""
 	}
 	for _, r := range w.policy.Rules {

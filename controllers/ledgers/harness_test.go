@@ -90,6 +90,7 @@ func (w *harness) begin(identity string) {
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
 	})
 	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	w.archives = archives{harness: w, settled: map[string]bool{}}
 	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check, Archives: &w.archives}
 	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
 	w.cancel = cancel

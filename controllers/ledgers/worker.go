@@ -31,6 +31,7 @@ const (
 	retryEvery     = 2 * time.Second        // after a failed request
 	limitPause     = time.Second            // minimum time before limits are checked again
 	pruneAt        = 2048                   // length of the queue at which subjects that no longer need to wait are dropped
+	pruneMost      = 10_000                 // subjects that are looked at for that
 	// slowAfter is how long after its entry was confirmed a deletion that was not sent makes room for others. It is longer
 	// than a worker may have to wait for its turn.
 	slowAfter = 30 * time.Second
@@ -207,17 +208,32 @@ func (w *worker) unblocked() time.Time {
 	return time.Time{}
 }
 
-// pruneQueue drops requests whose subjects no longer exist, or are kept.
+// pruneQueue drops requests whose subjects no longer exist, or are kept. It looks only at some, in any order: deletions wait for mu.
 func (w *worker) pruneQueue() {
+	defer func() { w.prune = max(pruneAt, w.queue.len+min(w.queue.len, pruneMost)) }()
+	ended, seen := map[*request]bool{}, 0
+	for _, r := range w.requests {
+		if r.recorded != nil {
+			continue
+		}
+		if seen++; seen > pruneMost {
+			break
+		}
+		if _, _, ok := r.entryOf(w.uid); !ok {
+			ended[r] = true
+		}
+	}
+	if len(ended) == 0 {
+		return
+	}
 	w.queue.retain(func(r *request) bool {
-		if _, _, ok := r.entryOf(w.uid); ok {
+		if !ended[r] {
 			return true
 		}
 		delete(w.requests, r.uid)
 		r.candidate.Ready() // if the subject is only kept for a while, it gets a new due time
 		return false
 	})
-	w.prune = max(pruneAt, 2*w.queue.len)
 }
 
 // confirm marks the entry of a request as confirmed.

@@ -44,7 +44,7 @@ func New(holder string) *Machine {
 // the machine opens no entries and permits no DELETE.
 //
 // It fails with ErrDeposed if a ledger that we have held has another holder, and with another error if something in it cannot be
-// read. Then nothing is drafted or sent until a Read succeeds. The machine keeps stored, which must not change.
+// read. Then no update is made and nothing is sent until a Read succeeds. The machine keeps stored, which must not change.
 func (k *Machine) Read(stored *v1alpha1.RetentionLedger) error {
 	k.latest, k.sealed, k.lost = nil, false, true
 	if k.held && stored.Holder != k.holder {
@@ -109,7 +109,7 @@ func (k *Machine) adopt(stored *v1alpha1.RetentionLedger) error {
 		open[e.UID] = k.known(e)
 	}
 	if k.stored == nil || k.stored.ResourceVersion != stored.ResourceVersion {
-		clear(k.tried) // all earlier drafts can only conflict
+		clear(k.tried) // all earlier updates can only conflict
 	}
 	k.stored, k.open = stored, open
 	k.lost, k.sealed = false, stored.Holder == k.holder

@@ -21,7 +21,7 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: the owner of an earlier version is recorded": {
 		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestOwnerIsWrittenDownForTheVersionThatNamesIt",
-		Old: "return e, s, s == r.subject",
+		Old: "return e, s, s == r.owner.of",
 		New: "return e, s, true",
 	},
 	"ledgers: a ledger records a deletion of another policy": {
@@ -56,7 +56,7 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: an entry that was not sent in time keeps its place": {
 		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestEntriesThatAreNotSentInTimeFreeTheirRoom",
-		Old: "!r.stillWants(w.uid), r.slow && w.short:",
+		Old: "!r.stillWants(w.uid), is.slow && w.short:",
 		New: "!r.stillWants(w.uid):",
 	},
 	"ledgers: a replica that lost leadership sends": {

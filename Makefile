@@ -136,6 +136,7 @@ check: lint ## Run the linters and the unit tests, which need no control plane
 	go test -vet=off ./cmd/... ./controllers/... ./crds/... ./engine/... ./policy/... ./test ./test/mutants
 
 .PHONY: test
+test: export GOGC = 400
 test: control-plane ## Run all tests, including those on a real control plane
 	go test $(TEST_FLAGS) $(PACKAGES)
 

@@ -49,15 +49,11 @@ func NewCompiler(options Options) (*Compiler, error) {
 	if options.EvalDeadline == 0 {
 		options.EvalDeadline = DefaultEvalDeadline
 	}
-	base, err := newBase()
+	shared, err := environments()
 	if err != nil {
 		return nil, err
 	}
-	env, err := newEnvironment(base)
-	if err != nil {
-		return nil, err
-	}
-	c := &Compiler{base: base, env: env, functions: diagnose.NewFunctions(env, signatures()), deadline: options.EvalDeadline}
+	c := &Compiler{base: shared.base, env: shared.env, functions: shared.functions, deadline: options.EvalDeadline}
 	if options.CacheSize < 0 {
 		return nil, fmt.Errorf("cache size %d: must be positive", options.CacheSize)
 	}

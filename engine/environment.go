@@ -4,12 +4,14 @@ package engine
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/sunset-k8s/sunset/engine/cost"
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
@@ -27,6 +29,25 @@ const (
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
 	MaxPrecision      = cost.MaxPrecision
 )
+
+// shared are the environments of all Compilers. They do not change.
+type shared struct {
+	base, env *cel.Env
+	functions *diagnose.Functions
+}
+
+// environments makes the environments once: that takes much longer than to compile an expression.
+var environments = sync.OnceValues(func() (*shared, error) {
+	base, err := newBase()
+	if err != nil {
+		return nil, err
+	}
+	env, err := newEnvironment(base)
+	if err != nil {
+		return nil, err
+	}
+	return &shared{base, env, diagnose.NewFunctions(env, signatures())}, nil
+})
 
 // newBase returns the environment without the variable object, so that the variable can be declared with a type.
 func newBase() (*cel.Env, error) {

@@ -68,7 +68,7 @@ var (
 		growth: []int{1_000, 10_000, 100_000, 1_000_000}, policied: 12_000, growthBy: []int{1, 10, 100, 1_000}}
 	short = sizes{drain: 200, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 100, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
-		kueue: 600, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
+		kueue: 450, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
 		images: 40, imageRounds: 1,
 		referred: 20, referring: 100, spares: 10, races: 5,
 		archived: 5_000, million: 20_000, millionDue: 500, millionPods: 2_000, namespaces: 40,

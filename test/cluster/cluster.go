@@ -28,6 +28,7 @@ type Cluster struct {
 	relay   *Relay // nil without a second API server
 
 	kueueOpts KueueOptions    // of the last StartKueue
+	kueueCRDs string          // the webhook in its CRDs; empty if they are not installed
 	volumes   *volumes.Driver // nil before StartVolumes
 
 	life context.Context // ends when Stop begins
@@ -112,7 +113,7 @@ func (c *Cluster) begin(ctx context.Context, s *server) error {
 		Path: c.paths[s.component.program()],
 		Dir:  c.scratch.dir,
 		Log:  filepath.Join(c.logs, string(s.component)+".log"),
-		Env:  s.env,
+		Env:  append([]string{"GOGC=" + os.Getenv("GOGC")}, s.env...),
 	}
 	if err := s.start(ctx); err != nil {
 		return err

@@ -28,6 +28,10 @@ var kueueConverts = []string{
 // installKueueCRDs creates or updates Kueue's CRDs, so that the API server calls the webhook on a port of this machine for
 // versions that are not stored.
 func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) error {
+	webhook := fmt.Sprintf("%d %s", port, ca)
+	if c.kueueCRDs == webhook { // Kueue starts again
+		return nil
+	}
 	dir, err := moduleDir(ctx, kueueHome, recipes[Kueue].module)
 	if err != nil {
 		return err
@@ -42,6 +46,9 @@ func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) err
 		}
 	}
 	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
+	if err == nil {
+		c.kueueCRDs = webhook
+	}
 	return err
 }
 

@@ -47,7 +47,7 @@ type Options struct {
 	// at Cluster.AuditLog. Empty means no audit log.
 	AuditPolicy string
 
-	// APIServerEnv are more environment variables of the API server, for example GOGC=30.
+	// APIServerEnv are more environment variables of the API server, for example GOGC=30. All components have GOGC of this process.
 	APIServerEnv []string
 
 	// EtcdArgs come last on etcd's command line, so that they override ours.

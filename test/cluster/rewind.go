@@ -34,6 +34,7 @@ func (c *Cluster) Rewind(ctx context.Context, s Snapshot) error {
 	if err := c.Kill(Etcd); err != nil {
 		return err
 	}
+	c.kueueCRDs = ""
 	data := c.scratch.Path(etcdDir)
 	if err := os.RemoveAll(data); err != nil {
 		return err

@@ -22,7 +22,6 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "1000") // the number of control planes bounds the tests that run; tests that wait for one do not block others
 	plane := cluster.Options{
 		Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.VolumeControllers(), "deployment-controller", "replicaset-controller"),
-		APIServerEnv: []string{"GOGC=400"}, // a quarter less processor time, and 110 MB more memory for each
 	}
 	var all []**cluster.Cluster
 	for i := range planes.all {

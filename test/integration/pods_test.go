@@ -140,7 +140,7 @@ func (w *env) tell(s *podWatcher, deletes int) {
 // TestPodsOfABigJob: finished Pods are deleted while the Job runs, even if Sunset stops and starts in that time.
 func TestPodsOfABigJob(t *testing.T) {
 	planes.alone(t)
-	const completions, parallelism = 500, 100
+	const completions, parallelism = 300, 60
 	w := newEnv(t)
 	witness := w.watchPods(nil)
 	g := proxy.New(t, w.plane.Config())
@@ -161,7 +161,7 @@ func TestPodsOfABigJob(t *testing.T) {
 		t.Errorf("%d DELETEs without Sunset", n-early)
 	}
 	w.sunset(behind)
-	want := ending{Succeeded: completions, CompletedIndexes: "0-499", Conditions: complete}
+	want := ending{Succeeded: completions, CompletedIndexes: "0-299", Conditions: complete}
 	expect.Equal(t, "end", want, big.end())
 	w.nothingLeaks()
 	w.nothingFinishedStays()

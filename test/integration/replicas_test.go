@@ -143,9 +143,9 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	}
 }
 
-// TestManyPolicies works with 200 policies about one kind; with SUNSET_LONG=1, with a thousand.
+// TestManyPolicies works with 100 policies about one kind; with SUNSET_LONG=1, with a thousand.
 func TestManyPolicies(t *testing.T) {
-	n := 200
+	n := 100
 	if os.Getenv("SUNSET_LONG") != "" {
 		n = 1000
 	}

@@ -282,7 +282,7 @@ func (w *worker) problem() error { return cmp.Or(w.invalid, w.failure(), w.index
 // damageLasts is how long a damaged segment is reported: longer than the pause between two attempts.
 const damageLasts = 2 * time.Minute
 
-// refusalLasts is how long a refusal is reported if no other segment is written: longer than the pause before a refused record is written again.
+// refusalLasts is how long a refusal is reported if nothing else ends it: longer than the pause before the writer tries the record again.
 const refusalLasts = refusedMost + 5*time.Minute
 
 // reported returns why nothing can be recorded, or how the last segment was damaged a short time ago: between two attempts, the store may

@@ -208,34 +208,6 @@ func (w *worker) unblocked() time.Time {
 	return time.Time{}
 }
 
-// pruneQueue drops requests whose subjects no longer exist, or are kept. It looks only at some, in any order: deletions wait for mu.
-func (w *worker) pruneQueue() {
-	defer func() { w.prune = max(pruneAt, w.queue.len+min(w.queue.len, pruneMost)) }()
-	ended, seen := map[*request]bool{}, 0
-	for _, r := range w.requests {
-		if r.recorded != nil {
-			continue
-		}
-		if seen++; seen > pruneMost {
-			break
-		}
-		if _, _, ok := r.entryOf(w.uid); !ok {
-			ended[r] = true
-		}
-	}
-	if len(ended) == 0 {
-		return
-	}
-	w.queue.retain(func(r *request) bool {
-		if !ended[r] {
-			return true
-		}
-		delete(w.requests, r.uid)
-		r.candidate.Ready() // if the subject is only kept for a while, it gets a new due time
-		return false
-	})
-}
-
 // confirm marks the entry of a request as confirmed.
 func (w *worker) confirm(r *request, now time.Time) {
 	*r.recorded = recorded{subject: r.recorded.subject, entry: r.recorded.entry, confirmed: true, since: now}

@@ -5,7 +5,6 @@ package archives
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +28,8 @@ const (
 func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*request) {
 	err := w.mayRead(key)
 	q, complete, skipped := Query{Kind: key.kind, Namespace: key.namespace}, false, false
-	claimed := sets.New[*request]() // the listing has them: those that fail are retried later
-	missing := func() []*request { return slices.DeleteFunc(w.stillWaiting(waiting), claimed.Has) }
+	left := sets.New(waiting...) // the listing has had the others: those that fail are retried later
+	missing := func() []*request { return w.stillWaiting(left.UnsortedList()) }
 	for err == nil && !complete {
 		var page Page
 		found := &found{worker: w, key: key, lease: l}
@@ -40,10 +39,10 @@ func (w *worker) sweep(ctx context.Context, key groupKey, l *lease, waiting []*r
 			l.drop(found.items...)
 			break
 		}
-		claimed.Insert(found.requests()...)
+		left.Delete(found.requests()...)
 		w.recordAll(ctx, key, l, found.items)
 		q.Continue, complete, skipped = page.Continue, page.Continue == "", skipped || found.skipped
-		if left := len(missing()); !complete && !worthwhile(page, left, found) {
+		if !complete && !worthwhile(page, len(missing()), found) {
 			w.getInstead(key)
 			return
 		}

@@ -36,6 +36,7 @@ func (q *queue) pop(admits func(namespace string) bool) *request {
 	}
 	all := q.waiting[namespace]
 	first, rest := all[0], all[1:]
+	all[0] = nil // the array stays until the queue of the namespace is empty
 	if len(rest) == 0 {
 		delete(q.waiting, namespace)
 	} else {

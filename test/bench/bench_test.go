@@ -14,6 +14,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 // lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
@@ -30,7 +31,7 @@ func TestBenchmarkStillWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctrllog.SetLogger(logr.Discard())
-	sunset, err := build(t.Context(), t.TempDir(), controllerPackage)
+	sunset, err := program.Build(t.Context(), t.TempDir(), "sunset-controller")
 	expect.NoError(t, err)
 	tables, grown := make([]*table, len(lanes)), filepath.Join(t.TempDir(), "growth")
 	group, ctx := errgroup.WithContext(t.Context())

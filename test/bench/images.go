@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/containerd"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 const (
@@ -45,7 +46,7 @@ type imageBench struct {
 func (l *environment) images(ctx context.Context) error {
 	b := &imageBench{environment: l, node: "bench"}
 	var err error
-	if b.agent, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent"); err != nil {
+	if b.agent, err = program.Build(ctx, l.dir, "sunset-node-agent"); err != nil {
 		return err
 	}
 	sunset, err := l.startSunset()

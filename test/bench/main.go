@@ -17,6 +17,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 // sizes is how much work each scenario does.
@@ -190,7 +191,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 			return nil, err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		if o.sunset, err = build(ctx, dir, controllerPackage); err != nil {
+		if o.sunset, err = program.Build(ctx, dir, "sunset-controller"); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,18 +19,6 @@ type process struct {
 	cmd  *exec.Cmd
 	term context.CancelFunc // sends SIGTERM, and SIGKILL 20 seconds later
 	log  *os.File
-}
-
-const controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
-
-// build compiles a command of this module into a directory and returns its path.
-func build(ctx context.Context, dir, pkg string) (string, error) {
-	out := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s", "-o", out, pkg)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, text)
-	}
-	return out, nil
 }
 
 // start starts a program that writes its log to a file.

@@ -27,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 const account = "system:serviceaccount:" + namespace + ":sunset-controller"
@@ -169,10 +170,9 @@ func (s *server) controller() (metrics string) {
 	s.Helper()
 	dir := s.TempDir()
 	metrics = freeAddress(s)
-	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
-	if out, err := exec.CommandContext(s.Context(), "go", "build", "-ldflags=-s", "-o", program, "../../cmd/sunset-controller").CombinedOutput(); err != nil {
-		s.Fatalf("%v\n%s", err, out)
-	}
+	controller, err := program.Build(s.Context(), dir, "sunset-controller")
+	expect.NoError(s, err)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
 	config, err := s.plane.UserConfig(account, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
 	expect.NoError(s, err)
 	expect.NoError(s, cluster.WriteKubeconfig(kubeconfig, config))
@@ -183,7 +183,7 @@ func (s *server) controller() (metrics string) {
 	for _, arg := range specOf(s.T, deployment)["containers"].([]any)[0].(map[string]any)["args"].([]any) {
 		args = append(args, arg.(string))
 	}
-	command := exec.Command(program, append(args, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+metrics,
+	command := exec.Command(controller, append(args, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+metrics,
 		"--health-probe-bind-address=0", "--webhook-bind-address="+freeAddress(s), "--webhook-cert-dir="+dir)...)
 	var said bytes.Buffer
 	command.Stderr = &said

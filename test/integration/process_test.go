@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/program"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -41,9 +42,8 @@ func built(t testing.TB, name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	if out, err := exec.Command("go", "build", "-ldflags=-s", "-o", path, "github.com/sunset-k8s/sunset/cmd/"+name).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	path, err := program.Build(t.Context(), programs.dir, name)
+	expect.NoError(t, err)
 	return path
 }
 

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 // Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means a
@@ -134,7 +136,7 @@ func (f flavour) run(root string, args ...string) error {
 		return err
 	}
 	defer changed.Remove()
-	return goIn(root, append([]string{"build", "-ldflags=-s", "-overlay", changed.Path()}, args...)...)
+	return goIn(root, slices.Concat([]string{"build"}, program.Flags(), []string{"-overlay", changed.Path()}, args)...)
 }
 
 // goIn runs the go command in a directory.

@@ -71,15 +71,15 @@ func (p *Policy) loadLimits(written *v1alpha1.Limits) {
 	p.Limits.Window = window
 }
 
-// hash identifies which objects the spec deletes. It ignores whether the policy deletes them, how fast, and how deletions are
-// reported.
+// hash identifies which objects the spec deletes. It ignores whether the policy deletes them, how fast, and whether it writes
+// Events. It includes outcome and bytes, because objects for which they fail are kept.
 func (s *Spec) hash() string {
 	c := *s
 	c.Mode, c.Approval, c.Limits = "", nil, nil
 	c.Rules = slices.Clone(s.Rules)
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		r.Events, r.Outcome, r.Bytes = "", "", ""
+		r.Events = ""
 		r.Eligible = unless(DefaultEligible, r.Eligible)
 		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d

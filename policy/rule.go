@@ -55,7 +55,7 @@ type Policy struct {
 	Approval Approval
 	Limits   *Limits          // nil for none
 	Ledger   bool             // a RetentionLedger counts its deletions
-	Hash     string           // of the spec without mode, approval, limits, and the events, outcome and bytes of rules
+	Hash     string           // of the spec without mode, approval, limits, and the events of rules
 	Approved sets.Set[string] // the hashes that its approvals name, such as ApprovalHash; Load leaves it empty
 	Gate     *ApprovalGate    // where its rules wait for approval; nil if none waits
 

@@ -3,6 +3,7 @@
 package policyset_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,14 @@ func in(spec string) string {
 	return strings.Replace(spec, "rules", "namespaceSelector: {matchLabels: {tier: ci}}, rules", 1)
 }
 
+// unlabelled is an expression that fails, because the objects lack the label.
+const unlabelled = "object.metadata.labels['team']"
+
+// with adds an expression to the rule of a spec.
+func with(field, expression, spec string) string {
+	return strings.Replace(spec, "ttl:", fmt.Sprintf("%s: %q, ttl:", field, expression), 1)
+}
+
 // byQuota is a policy about Jobs that keeps the quota.
 var byQuota = in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
 
@@ -58,6 +67,9 @@ func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []poli
 			f := policy.Facts{Selected: true, Eligible: true, Start: l.clock.Now().Add(-age).Truncate(time.Second)}
 			if r.Mark != "" {
 				f.Start, f.Estimated = l.clock.Now(), true
+			}
+			if r.Spec.Outcome == unlabelled || r.Spec.Bytes == unlabelled {
+				f = policy.Facts{Selected: true, Err: errors.New("no such key: team")}
 			}
 			evaluations[i] = append(evaluations[i], policy.Evaluation{Rule: r, Facts: f, Known: true})
 		}
@@ -152,6 +164,11 @@ func TestChangeThatDeletesMoreIsCountedFirst(t *testing.T) {
 			s.policy("p", byQuota)
 			s.quota("team-a/other", hard("pods=5"))
 		}, func(s *server) { s.quota("team-a/q", limit("10")) }, old(30), 20},
+		"an outcome that fails is corrected":   {func(s *server) { s.policy("p", with("outcome", unlabelled, p)) }, func(s *server) { s.policy("p", with("outcome", "'any'", p)) }, old(30), 30},
+		"an outcome that fails is removed":     {func(s *server) { s.policy("p", with("outcome", unlabelled, p)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"an outcome is added":                  {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("p", with("outcome", "'any'", p)) }, old(30), 0},
+		"bytes that fail are removed":          {func(s *server) { s.policy("p", with("bytes", unlabelled, p)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"bytes are added":                      {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("p", with("bytes", "5", p)) }, old(30), 0},
 		"a veto without effect is removed":     {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.removePolicy("q") }, old(30), 0},
 		"another policy is added":              {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("q", q) }, old(30), -1},
 		"another has a longer TTL than before": {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.policy("q", spec("Enforce", "3h")) }, old(30), -1},

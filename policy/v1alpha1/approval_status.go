@@ -63,7 +63,7 @@ type EnforcedCount struct {
 
 // Preview is a version of the spec whose effect Sunset has counted.
 type Preview struct {
-	// hash of the spec without mode, approval, limits, and the events and outcome of rules.
+	// hash of the spec without mode, approval, limits, and the events of rules.
 	Hash string `json:"hash"`
 	// observedTime is when Sunset last counted it completely, accurate to an hour. For the next 7 days, this version needs no other count,
 	// unless a change allows it to delete more.

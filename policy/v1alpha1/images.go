@@ -94,7 +94,7 @@ type NodeImagePolicy struct {
 	CreationTimestamp metav1.Time `json:"creationTimestamp"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// hash of the whole spec without mode, approval, limits, and the events and outcome of rules. "left-out" if the policy does
+	// hash of the whole spec without mode, approval, limits, and the events of rules. "left-out" if the policy does
 	// not fit: it then has one invalid rule, which keeps all images if the policy is enforced or suspended.
 	Hash string `json:"hash"`
 	// unapproved lists the rules that wait for an approval. They keep the images that they find eligible.

@@ -40,6 +40,9 @@ func TestLoadFindsProblemsOfWindowsAndFreezes(t *testing.T) {
 		"a date without a time":        {rules + `"freezes": [{"from": "2026-12-19", "to": "2027-01-04T00:00:00Z"}]`, "spec.freezes[0]: parsing time"},
 		"a freeze without rules":       {`"freezes": [{` + freeze + `}]`, "write allPolicies: true"},
 		"a misspelt field of a freeze": {rules + `"freezes": [{` + freeze + `, "allPolicy": true}]`, "did you mean allPolicies?"},
+		"a lost freeze, misspelt":      {rules + `"freeze": [{` + freeze + `, "allPolicies": true}]`, "did you mean freezes?"},
+		"a lost freeze, misplaced":     {strings.Replace(rules, `"ttl"`, `"freezes": [{`+freeze+`}], "ttl"`, 1) + `"mode": "Enforce"`, "freezes belongs in spec"},
+		"another misspelt field":       {rules + `"excludeNamespace": ["x"]`, "did you mean excludeNamespaces?"},
 		"a freeze of all policies":     {`"freezes": [{` + freeze + `, "allPolicies": true}]`, ""},
 		"windows and freezes":          {rules + `"windows": [{"schedule": "0 22 * * 1-5", "duration": "8h", "timeZone": "Europe/Berlin"}], "freezes": [{` + freeze + `, "reason": "audit"}]`, ""},
 	} {
@@ -52,7 +55,7 @@ func TestLoadFindsProblemsOfWindowsAndFreezes(t *testing.T) {
 			for _, r := range p.Rules {
 				expect.Equal(t, "the rule is invalid", test.want != "", r.Invalid())
 			}
-			spoils := strings.HasPrefix(said, "spec.freezes")
+			spoils := strings.HasPrefix(said, "spec.freezes") || strings.Contains(name, "lost")
 			all := slices.ContainsFunc(p.Freezes, func(f policy.Freeze) bool { return f.All && f.To.Year() == 9999 })
 			expect.Equal(t, "an invalid freeze freezes all policies without an end", spoils, all)
 		})

@@ -79,7 +79,7 @@ func (d *Document) unreadable() *Problem {
 			return &problem
 		}
 	}
-	return nil
+	return lost(referencesField, d.Meant, d.Problems)
 }
 
 func (p *Policy) loadReferences(written []v1alpha1.Reference) {

@@ -98,6 +98,10 @@ func TestInvalidReferences(t *testing.T) {
 		"references are an object": {`{"references": {}}`, whole},
 		"references are repeated":  {`{"references": [], "references": [` + fine + `]}`, whole},
 		"spec is a list":           {`[]`, whole},
+		"misspelt references":      {`{"refrences": [` + fine + `]}`, whole},
+		"references in a rule":     {`{"rules": [{"name": "a", "references": [` + fine + `]}]}`, whole},
+		"outside of the spec":      {`{}, "references": [` + fine + `]`, whole},
+		"another misspelt field":   {`{"excludeNamespace": ["x"]}`, nil},
 		"rules are an object":      {`{"rules": {}, "references": [` + fine + `]}`, nil},
 		"too many":                 {`{"references": [` + strings.Repeat(fine+", ", 64) + fine + `]}`, nil},
 	}

@@ -35,12 +35,28 @@ func (p *Policy) loadTimes(spec *Spec) {
 	slices.SortFunc(p.Freezes, Freeze.compare)
 }
 
-// unreadFreeze is a problem of the freezes, which may mean any freeze; nil if there is none.
+// unreadFreeze is a problem that may hide any freeze; nil if there is none.
 func (p *Policy) unreadFreeze() *Problem {
 	for _, problem := range p.Problems {
-		if within(problem.Path, freezesField) {
+		if problem.Path == "spec" || within(problem.Path, freezesField) {
 			return &problem
 		}
+	}
+	return lost(freezesField, p.meant, p.Problems)
+}
+
+// lost is the problem of a field elsewhere that was probably meant to be this field, or a part of it; nil if there is none.
+func lost(field string, meant []Meant, problems []Problem) *Problem {
+	for _, m := range meant {
+		if !within(m.Path, field) || within(m.By, field) {
+			continue
+		}
+		for _, problem := range problems {
+			if problem.Path == m.By {
+				return &problem
+			}
+		}
+		return &Problem{Path: m.By, Message: "unknown field"} // another problem mentions it
 	}
 	return nil
 }

@@ -99,6 +99,10 @@ func TestLifetime(t *testing.T) {
 		"a min above the rule's TTL does not change the rule's TTL":        {within(15, 20), nil, none, 10, policy.FromRule},
 		"annotation WithinBounds: within the bounds":                       {allowing(within(5, 20), inBounds), nil, 4, 5, policy.FromAnnotation},
 		"annotation WithinBounds: at most max":                             {allowing(within(5, 20), inBounds), nil, 21, 20, policy.FromAnnotation},
+		"a max below the rule's TTL does not shorten a longer override":    {within(1, 7), overrides{hours(60)}, none, 10, policy.FromOverride},
+		"a max below the rule's TTL does not shorten a longer annotation":  {allowing(within(1, 7), inBounds), nil, 60, 10, policy.FromAnnotation},
+		"a max below the rule's TTL does not shorten the same time":        {within(1, 7), overrides{hours(10)}, none, 10, policy.FromOverride},
+		"a max below the rule's TTL does not limit a shorter override":     {within(1, 7), overrides{hours(9)}, none, 9, policy.FromOverride},
 		"annotation true without bounds: not shorter":                      {free, nil, 4, 10, policy.FromAnnotation},
 		"annotation true without bounds: longer":                           {free, nil, 40, 40, policy.FromAnnotation},
 		"annotation Ignore":                                                {refused, nil, 40, 10, policy.FromRule},
@@ -393,10 +397,21 @@ func TestOverrideOfADryRunNeverCausesADeletion(t *testing.T) {
 	})
 }
 
+// TestLifetimeIsWithinBounds: a maximum below the time of the rule means the time of the rule.
 func TestLifetimeIsWithinBounds(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		b, l := s.rule.Bounds, s.in().Lifetime(s.subject, s.facts)
-		return b.Min == nil || b.Max == nil || l.Origin == policy.FromRule || *b.Min <= l.TTL && l.TTL <= *b.Max
+		own := s.rule.Lifetime(policy.Subject{}, s.facts).TTL
+		return b.Min == nil || b.Max == nil || l.Origin == policy.FromRule || *b.Min <= l.TTL && l.TTL <= max(*b.Max, own)
+	})
+}
+
+// TestRequestForLongerNeverShortens: neither an override nor an annotation that asks for at least the time of the rule makes it
+// shorter.
+func TestRequestForLongerNeverShortens(t *testing.T) {
+	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
+		own, l := s.rule.Lifetime(policy.Subject{}, s.facts).TTL, s.in().Lifetime(s.subject, s.facts)
+		return l.Wrote < own || l.TTL >= own
 	})
 }
 

@@ -105,10 +105,10 @@ func (b Bounds) equal(o Bounds) bool {
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // clamp limits a changed TTL to the bounds of a rule whose own TTL is base. If the bounds contradict each other, the longer one
-// applies.
+// applies. A Max below base means base, so that no request for a longer TTL makes it shorter, and no longer base does.
 func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 	if b.Max != nil {
-		ttl = min(ttl, *b.Max)
+		ttl = min(ttl, max(*b.Max, base))
 	}
 	if b.Min != nil {
 		return max(ttl, *b.Min)

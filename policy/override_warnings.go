@@ -61,6 +61,8 @@ func (r *Rule) warnTTL(o *Override, all []*Override, warn warnFunc) {
 		warn(o, "ttl %s is raised to %s: the rule allows only a longer ttl", wrote, FormatTTL(ttl))
 	case *o.TTL < ttl:
 		warn(o, "ttl %s is raised to %s, the minimum of the rule", wrote, FormatTTL(ttl))
+	case *o.TTL > ttl && r.Bounds.Max != nil && *r.Bounds.Max < r.TTL:
+		warn(o, "ttl %s is lowered to %s, the rule's own, because the maximum of the rule is shorter", wrote, FormatTTL(ttl))
 	case *o.TTL > ttl:
 		warn(o, "ttl %s is lowered to %s, the maximum of the rule", wrote, FormatTTL(ttl))
 	}

@@ -22,8 +22,20 @@ func (r *Rule) Warnings() []Problem {
 	case r.OnNodes():
 		return r.warnOfShortLives()
 	default:
-		return r.warnOfUse()
+		return append(r.warnOfBounds(), r.warnOfUse()...)
 	}
+}
+
+// warnOfBounds warns if nobody can make the TTL longer.
+func (r *Rule) warnOfBounds() []Problem {
+	if r.HasTTLExpression || r.Bounds.Max == nil || *r.Bounds.Max >= r.TTL {
+		return nil
+	}
+	return []Problem{{
+		Path:    fmt.Sprintf("spec.rules[%d].overrideBounds.maxTTL", r.Index),
+		Message: fmt.Sprintf("%s is shorter than the ttl %s of the rule, so a longer time has no effect", FormatTTL(*r.Bounds.Max), FormatTTL(r.TTL)),
+		Hint:    "write a maxTTL that is longer than ttl",
+	}}
 }
 
 func (r *Rule) warnOfShortLives() []Problem {

@@ -12,6 +12,29 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
+func TestWarningOfMaximumBelowTTL(t *testing.T) {
+	for name, test := range map[string]struct {
+		ttl, most string
+		want      []string
+	}{
+		"shorter than the ttl": {"30d", "7d", []string{"spec.rules[0].overrideBounds.maxTTL: 7d is shorter than the ttl 30d of the rule, so a longer time has no effect (write a maxTTL that is longer than ttl)"}},
+		"as long as the ttl":   {"7d", "7d", nil},
+		"longer than the ttl":  {"7d", "30d", nil},
+		"without a maximum":    {"7d", "", nil},
+		"without a ttl":        {"", "7d", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := v1alpha1.Rule{Name: "a", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, TTL: test.ttl, OverrideBounds: &v1alpha1.OverrideBounds{MaxTTL: test.most}}
+			if test.ttl == "" {
+				rule.Capacity = &v1alpha1.Capacity{Max: new(int32(5))}
+			}
+			p := (&policy.Document{Spec: policy.Spec{Rules: []v1alpha1.Rule{rule}}}).Load(policy.DefaultProtection())
+			expect.Equal(t, "problems", nil, problems(p.Problems))
+			expect.Equal(t, "warnings", test.want, problems(p.Warnings()))
+		})
+	}
+}
+
 func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 	warning := func(kind string) []string {
 		return []string{"spec.rules[0].eligible: the rule selects every " + kind + ", and does not check whether it is in use " +

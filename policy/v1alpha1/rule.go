@@ -220,7 +220,7 @@ type OverrideBounds struct {
 	// +kubebuilder:example="1h"
 	MinTTL string `json:"minTTL,omitempty"`
 	// maxTTL is the longest time to live that a RetentionPolicy or the annotation of an object can set; Sunset uses it instead
-	// of a longer one. Absent means no maximum.
+	// of a longer one, or the time to live of the rule if that is longer than maxTTL. Absent means no maximum.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -73,12 +73,13 @@ func TestObjectsInUseAreNotShown(t *testing.T) {
 	}
 }
 
-// TestUnusedReportsInvalidPolicies: references of an invalid policy may be missing, so the command must not pass.
+// TestUnusedReportsInvalidPolicies: references of an invalid policy may be missing, so the command must not pass, and shows no
+// object as unused.
 func TestUnusedReportsInvalidPolicies(t *testing.T) {
 	const misspelt = `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"apps"},"spec":{"reference":[]}}`
-	const problem = "stdin:1: apps: spec.reference: unknown field"
-	wants(t, newReferring(t).run(t, misspelt, "unused", "-f", "-"), command.ExitFindings, problem, "free")
-	wants(t, run(t, misspelt+object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`), "unused", "-f", "-"), command.ExitFindings, problem, "free")
+	const problem, unknown = "stdin:1: apps: spec.reference: unknown field", "spec.references of policy apps is invalid"
+	wants(t, newReferring(t).run(t, misspelt, "unused", "-f", "-"), command.ExitFindings, problem, unknown)
+	wants(t, run(t, misspelt+object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`), "unused", "-f", "-"), command.ExitFindings, problem, unknown)
 }
 
 // TestDefinitionsWithoutObjectsAreShown: an operator needs all of its CustomResourceDefinitions, so an object of any kind of its group

@@ -123,6 +123,7 @@ func Parse(data []byte) (*Document, error) {
 func (d *Document) parseCluster(raw json.RawMessage) {
 	var s clusterSpec
 	d.read("spec", raw, &s)
+	d.refuseNulls("spec", raw, "namespaceSelector", "excludeNamespaces")
 	d.parseBoth(&s.both)
 	d.read("spec.namespaceSelector", s.NamespaceSelector, &d.Spec.NamespaceSelector)
 	d.read("spec.excludeNamespaces", s.ExcludeNamespaces, &d.Spec.ExcludeNamespaces)
@@ -184,12 +185,27 @@ func isBlank(raw json.RawMessage, field string) bool {
 	return isThere && (string(value) == "null" || string(value) == `""`)
 }
 
+// refuseNulls reports which of the selectors, or of their lists, are null. Without this, a template that did not get a value
+// would select everything.
+func (d *Document) refuseNulls(path string, raw json.RawMessage, selectors ...string) {
+	for _, selector := range selectors {
+		for _, field := range []string{selector, selector + "." + labelsField, selector + ".matchExpressions"} {
+			dot := strings.LastIndex(field, ".")
+			parent, _ := valueAt(raw, field[:max(dot, 0)]).(map[string]any)
+			if value, isThere := parent[field[dot+1:]]; isThere && value == nil {
+				d.Problems = append(d.Problems, Problem{Path: joinPath(path, field), Message: "null", Hint: "write a value, or leave the field out"})
+			}
+		}
+	}
+}
+
 // parseRule reads one rule. If a field has the wrong type, it keeps the fields that could be read, so that the rule keeps the
 // objects that it may select. A selector that cannot be read may mean any labels.
 func (d *Document) parseRule(path string, raw json.RawMessage, rule *v1alpha1.Rule) {
 	if isBlank(raw, "eligible") {
 		d.Problems = append(d.Problems, Problem{Path: path + ".eligible", Message: "empty", Hint: "write a CEL expression, or leave the field out if every selected object is eligible"})
 	}
+	d.refuseNulls(path, raw, "target.selector", "nodeSelector")
 	if d.read(path, raw, rule) {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 const (
 	unknownField  = ": unknown field (check the spelling and the indentation; fields of newer versions of Sunset are rejected too)"
+	nullField     = ": null (write a value, or leave the field out)"
 	repeatedField = ": repeated field (write it once: only the last value would apply)"
 	blankEligible = "spec.rules[0].eligible: empty (write a CEL expression, or leave the field out if every selected object is eligible)"
 )
@@ -92,7 +93,12 @@ func TestParseIsStrict(t *testing.T) {
 		"namespaces by name":                 {`{"spec": {"namespaceSelector": {"matchNames": ["dev"]}}}`, []string{"spec.namespaceSelector.matchNames: unknown field (select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy)"}},
 		"a rule of another type":             {`{"spec": {"rules": ["x"]}}`, []string{"spec.rules[0]: string given, object expected"}},
 		"unknown metadata is ignored":        {`{"metadata": {"fieldOfANewerKubernetes": 1}, "spec": {}}`, nil},
-		"null is absent":                     {`{"spec": {"mode": null, "namespaceSelector": null, "rules": null}}`, nil},
+		"null is absent":                     {`{"spec": {"mode": null, "rules": null}}`, nil},
+		"no selector":                        {`{"spec": {"namespaceSelector": null, "rules": [{"nodeSelector": null, "target": {"selector": null}}]}}`, []string{"spec.namespaceSelector" + nullField, "spec.rules[0].target.selector" + nullField, "spec.rules[0].nodeSelector" + nullField}},
+		"no labels":                          {`{"spec": {"namespaceSelector": {"matchLabels": null}, "rules": [{"target": {"selector": {"matchLabels": null}}}]}}`, []string{"spec.namespaceSelector.matchLabels" + nullField, "spec.rules[0].target.selector.matchLabels" + nullField}},
+		"no expressions":                     {`{"spec": {"namespaceSelector": {"matchExpressions": null}}}`, []string{"spec.namespaceSelector.matchExpressions" + nullField}},
+		"no excluded namespaces":             {`{"spec": {"excludeNamespaces": null}}`, []string{"spec.excludeNamespaces" + nullField}},
+		"empty selectors":                    {`{"spec": {"namespaceSelector": {}, "excludeNamespaces": [], "rules": [{"target": {"selector": {"matchLabels": {}}}}]}}`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

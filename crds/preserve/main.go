@@ -58,6 +58,10 @@ func preserve(schema map[string]any, except string) {
 	}
 	for name, property := range properties {
 		if below, ok := property.(map[string]any); ok && name != except {
+			// The API server drops a null that is not nullable, and the selector would select everything.
+			if name == "matchLabels" || name == "matchExpressions" {
+				below["nullable"] = true
+			}
 			preserve(below, "")
 		}
 	}

@@ -59,10 +59,12 @@ type ClusterRetentionPolicySpec struct {
 	// protected ones (kube-system, kube-public, kube-node-lease and the namespace of Sunset). It does not limit rules about
 	// cluster-scoped objects.
 	// +optional
+	// +nullable
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
 	// excludeNamespaces names namespaces in which the policy does not apply.
 	// +optional
+	// +nullable
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`

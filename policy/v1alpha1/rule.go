@@ -96,6 +96,7 @@ type Rule struct {
 
 	// nodeSelector limits a rule about images to nodes with these labels. Absent and {} mean all.
 	// +optional
+	// +nullable
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 
 	// outcome is CEL -> string: the outcome of the object, such as "succeeded(object) ? 'Succeeded' : 'Failed'". The
@@ -155,6 +156,7 @@ type Target struct {
 	Kind string `json:"kind"`
 	// selector limits the rule to objects with these labels. Absent and {} mean all.
 	// +optional
+	// +nullable
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 

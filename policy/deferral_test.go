@@ -36,7 +36,7 @@ func TestLoadFindsProblemsOfWindowsAndFreezes(t *testing.T) {
 		"windows without rules":        {`"windows": [{"schedule": "@daily", "duration": "1h"}], "freezes": [{` + freeze + `, "allPolicies": true}]`, "spec.windows: the policy has no rules"},
 		"a freeze without an end":      {rules + `"freezes": [{"from": "2026-12-19T00:00:00Z"}]`, "spec.freezes[0].to: missing"},
 		"a freeze without a beginning": {rules + `"freezes": [{"to": "2026-12-19T00:00:00Z"}]`, "spec.freezes[0].from: missing"},
-		"a freeze that ends too early": {rules + `"freezes": [{"from": "2027-01-04T00:00:00Z", "to": "2026-12-19T00:00:00Z"}]`, "spec.freezes[0].to: is not later than from"},
+		"a freeze that ends too early": {rules + `"freezes": [{"from": "2027-01-04T00:00:00Z", "to": "2026-12-19T00:00:00Z"}]`, "spec.freezes[0].to: 2026-12-19T00:00:00Z is not later than from, 2027-01-04T00:00:00Z (write a later time"},
 		"a date without a time":        {rules + `"freezes": [{"from": "2026-12-19", "to": "2027-01-04T00:00:00Z"}]`, "spec.freezes[0]: parsing time"},
 		"a freeze without rules":       {`"freezes": [{` + freeze + `}]`, "write allPolicies: true"},
 		"a misspelt field of a freeze": {rules + `"freezes": [{` + freeze + `, "allPolicy": true}]`, "did you mean allPolicies?"},

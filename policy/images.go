@@ -104,7 +104,7 @@ func (r *Rule) loadThresholds(at report, written *v1alpha1.Images) {
 	if written.MinAge != "" {
 		age, err := ParseTTL(written.MinAge)
 		if err != nil {
-			at("images.minAge", err.Error(), "")
+			at("images.minAge", err.Error(), TTLHint(written.MinAge))
 		}
 		r.Images.MinAge = age
 	}

@@ -123,10 +123,12 @@ func (r *Rule) loadRanking(at report) {
 	}
 	r.Capacity = Capacity{Bounded: true, Fair: c.Share == v1alpha1.ShareFair}
 	switch {
-	case (c.Max == nil) == (c.PercentOfQuota == nil):
-		at("capacity", "needs one of max and percentOfQuota", "")
+	case c.Max == nil && c.PercentOfQuota == nil:
+		at("capacity", "has neither max nor percentOfQuota", "write max: 100, or percentOfQuota: 80")
+	case c.Max != nil && c.PercentOfQuota != nil:
+		at("capacity", "has both max and percentOfQuota", "leave one of them out")
 	case c.Max != nil && *c.Max < 0:
-		at("capacity.max", fmt.Sprintf("%d is negative", *c.Max), "")
+		at("capacity.max", fmt.Sprintf("%d is negative", *c.Max), "0 or more")
 	case c.Max != nil:
 		r.Capacity.Max = int(*c.Max)
 	case *c.PercentOfQuota < 0 || *c.PercentOfQuota > 100:
@@ -156,7 +158,7 @@ func (r *Rule) loadBounds(at report) {
 	r.Bounds.Min = bound(at, "overrideBounds.minTTL", b.MinTTL)
 	r.Bounds.Max = bound(at, "overrideBounds.maxTTL", b.MaxTTL)
 	if r.Bounds.Min != nil && r.Bounds.Max != nil && *r.Bounds.Min > *r.Bounds.Max {
-		at("overrideBounds", fmt.Sprintf("minTTL %s is longer than maxTTL %s", b.MinTTL, b.MaxTTL), "")
+		at("overrideBounds", fmt.Sprintf("minTTL %s is longer than maxTTL %s", b.MinTTL, b.MaxTTL), "write a minTTL that is not longer than maxTTL")
 	}
 }
 

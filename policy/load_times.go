@@ -103,7 +103,7 @@ func (p *Policy) loadFreeze(path string, written *v1alpha1.Freeze, hasRules bool
 	case f.To.IsZero():
 		p.problem(path+".to", "missing", "write when the freeze ends, such as 2027-01-04T08:00:00Z")
 	case !f.From.Before(f.To):
-		p.problem(path+".to", "is not later than from", "")
+		p.problem(path+".to", fmt.Sprintf("%s is not later than from, %s", f.To.Format(time.RFC3339), f.From.Format(time.RFC3339)), "write a later time, or correct from")
 	case !f.All && !hasRules:
 		p.problem(path, "the policy has no rules, to which the freeze would apply", "for the rules of all policies, write allPolicies: true")
 	}

@@ -324,6 +324,9 @@ func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 			if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules[0]."+test.path {
 				t.Fatalf("problems %v, want one at %s", problems(p.Problems), test.path)
 			}
+			if p.Problems[0].Hint == "" && !strings.Contains(p.Problems[0].Message, "write ") {
+				t.Errorf("%s does not say what to write", p.Problems[0])
+			}
 			if !p.Rules[0].Invalid() || p.Rules[1].Invalid() {
 				t.Error("another rule is invalid")
 			}

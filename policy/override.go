@@ -245,7 +245,7 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	if spec.KeepNewest != nil {
 		n := int(spec.KeepNewest.Count)
 		if n < 0 {
-			p.problem(path+".keepNewest.count", fmt.Sprintf("%d is negative", n), "")
+			p.problem(path+".keepNewest.count", fmt.Sprintf("%d is negative", n), "0 or more")
 		}
 		o.Keep = &n
 	}

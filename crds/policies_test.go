@@ -5,12 +5,11 @@ package crds_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
-
-	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestFreezeWithoutAllPoliciesNeedsRules: without rules it would freeze nothing, so Sunset reads it as a mistake that may mean
@@ -27,7 +26,9 @@ func TestFreezeWithoutAllPoliciesNeedsRules(t *testing.T) {
 			`freezes: [], serviceAccountName: cleaner` + rules: 0,
 		} {
 			var object map[string]any
-			expect.NoError(t, yaml.Unmarshal([]byte("spec: {"+spec+"}"), &object))
+			if err := yaml.Unmarshal([]byte("spec: {"+spec+"}"), &object); err != nil {
+				t.Fatal(err)
+			}
 			errs, _ := cel.NewValidator(s, true, celconfig.PerCallLimit).Validate(t.Context(), nil, s, object, nil, celconfig.RuntimeCELCostBudget)
 			if len(errs) != want {
 				t.Errorf("%s with %s: %v", name, spec, errs)
@@ -40,8 +41,13 @@ func TestFreezeWithoutAllPoliciesNeedsRules(t *testing.T) {
 func TestNullSelectorsReachTheController(t *testing.T) {
 	const text = `{spec: {namespaceSelector: null, excludeNamespaces: null, rules: [{nodeSelector: null, target: {selector: null}}, {target: {selector: {matchLabels: null, matchExpressions: null}}}]}}`
 	var want, got map[string]any
-	expect.NoError(t, yaml.Unmarshal([]byte(text), &want))
-	expect.NoError(t, yaml.Unmarshal([]byte(text), &got))
+	for _, object := range []*map[string]any{&want, &got} {
+		if err := yaml.Unmarshal([]byte(text), object); err != nil {
+			t.Fatal(err)
+		}
+	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(got, structural(t))
-	expect.Equal(t, "object", want, got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -26,7 +26,7 @@ func (r *Rule) Warnings() []Problem {
 	}
 }
 
-// warnOfBounds warns if nobody can make the TTL longer.
+// warnOfBounds warns of a maximum that is shorter than the TTL.
 func (r *Rule) warnOfBounds() []Problem {
 	if r.HasTTLExpression || r.Bounds.Max == nil || *r.Bounds.Max >= r.TTL {
 		return nil

@@ -4,6 +4,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,16 @@ func largeObject(t testing.TB) map[string]any {
 	for i := range 10_000 {
 		names = append(names, fmt.Sprintf("name-%d", i))
 	}
+	conditions := slices.Repeat([]any{map[string]any{}}, len(numbers))
 	text := strings.Repeat("x", 1<<20)
 	maps, lists := any(text), any(numbers)
 	for range 500 {
 		maps, lists = map[string]any{"below": maps}, []any{lists}
 	}
 	job := object(t, "job-complete")
+	job["metadata"].(map[string]any)["ownerReferences"] = conditions
+	status := job["status"].(map[string]any)
+	status["conditions"] = append(status["conditions"].([]any), conditions...)
 	job["spec"] = map[string]any{
 		"text": text, "needle": text[:1<<19] + "y", "digits": strings.Repeat("9", 1<<20), "format": strings.Repeat("%.100f", 100_000),
 		"regex": strings.Repeat("x{1000}", 150_000), "numbers": numbers, "names": names, "maps": maps, "lists": lists,
@@ -59,6 +64,9 @@ func binds(first, next, last string) string {
 
 // often returns a list of many equal calls, whose results are in memory at the same time.
 func often(call string) string { return "size([" + strings.Repeat(call+", ", 200) + "]) > 0" }
+
+// manyTimes returns a loop that never ends early.
+func manyTimes(call string) string { return "lists.range(10000).all(x, " + call + ")" }
 
 // twice builds a list of a few bytes that contains 2^35 elements.
 const twice = "[dyn(V), dyn(V)]"
@@ -114,6 +122,19 @@ var attacks = map[string]string{
 	"sets.equivalent":                      "sets.equivalent(object.spec.numbers, object.spec.numbers)",
 	"sets.intersects":                      "sets.intersects(object.spec.numbers, object.spec.names)",
 	"in, many times":                       often("'x' in object.spec.numbers"),
+	"isSorted":                             manyTimes("object.spec.numbers.isSorted()"),
+	"sum":                                  manyTimes("object.spec.numbers.sum() > 0"),
+	"min":                                  manyTimes("object.spec.numbers.min() == 0"),
+	"max":                                  manyTimes("object.spec.numbers.max() > 0"),
+	"math.greatest":                        manyTimes("math.greatest(object.spec.numbers) > 0"),
+	"math.least":                           manyTimes("math.least(object.spec.numbers) == 0"),
+	"includes":                             manyTimes("!object.spec.numbers.includes('x')"),
+	"condition":                            manyTimes("!condition(object, 'Ready')"),
+	"finished":                             manyTimes("finished(object)"),
+	"conditionTime of one type":            manyTimes("!conditionTime(object, 'Ready').hasValue()"),
+	"controllerOf":                         manyTimes("!controllerOf(object).hasValue()"),
+	"configMapsIn of nothing":              manyTimes("size(configMapsIn(object.spec)) == 0"),
+	"imageTag":                             manyTimes("imageTag(object.spec.text) == ''"),
 	"conditionTime":                        often("conditionTime(object, dyn(object.spec.names))"),
 	"map with sums":                        "size(lists.range(10000).map(i, object.spec.text + 'x')) > 0",
 	"exists with sums":                     "lists.range(10000).exists(i, object.spec.text + 'x' == object.kind)",

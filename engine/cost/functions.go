@@ -27,7 +27,7 @@ const (
 	runePrice    = 5  // bytes: most string functions copy the string to runes and back
 )
 
-// Functions has every function of the environment that can return, allocate or compare more than a constant amount.
+// Functions has every function of the environment that can return, allocate, read or compare more than a constant amount.
 // TestEveryFunctionHasAPrice compares it with the environment.
 var Functions = map[string]Price{
 	operators.Add:           priceOfSum,
@@ -57,7 +57,20 @@ var Functions = map[string]Price{
 	"@sortByAssociatedKeys": priceOfList,
 	"optional.unwrap":       priceOfList,
 	"unwrapOpt":             priceOfList,
+	"isSorted":              priceOfElements,
+	"includes":              priceOfIncludes,
+	"sum":                   priceOfElements,
+	"min":                   priceOfElements,
+	"max":                   priceOfElements,
+	"math.@min":             priceOfElements,
+	"math.@max":             priceOfElements,
 	"conditionTime":         priceOfConditions,
+	"condition":             priceOfObject,
+	"finished":              priceOfObject,
+	"finishedAt":            priceOfObject,
+	"succeeded":             priceOfObject,
+	"failed":                priceOfObject,
+	"controllerOf":          priceOfObject,
 	"configMapsIn":          priceOfReferences,
 	"secretsIn":             priceOfReferences,
 	"cel.@mapInsert":        priceOfInsert,
@@ -77,6 +90,8 @@ var Functions = map[string]Price{
 	"contains":              priceOfScan,
 	"size":                  priceOfScan,
 	"trim":                  priceOfScan,
+	"imageRepository":       priceOfScan,
+	"imageTag":              priceOfScan,
 }
 
 // LengthOf returns the length of a string in bytes, or of a list in elements.
@@ -114,8 +129,10 @@ func Times(a, b int) int {
 
 func priceOfList(args Operands, _ int) int { return 3 * elementPrice * LengthOf(args[0]) }
 
-// priceOfReferences is the price of finding no names.
-func priceOfReferences(Operands, int) int { return elementPrice }
+// priceOfReferences is the price of finding no names in a Pod specification.
+func priceOfReferences(args Operands, most int) int {
+	return elementPrice + tally(args[0], 0, most, costOfNode)
+}
 
 // OfFound is the price of the list of names and of the set that removes duplicates. The object limits the number of
 // names.
@@ -189,11 +206,28 @@ func priceOfRange(args Operands, _ int) int {
 	return elementPrice * int(min(max(n, 0), MaxRange))
 }
 
+// priceOfConditions is the price of copying the types, and of reading the conditions once for each of them.
 func priceOfConditions(args Operands, most int) int {
 	if _, isList := args[1].(traits.Lister); !isList {
-		return 0
+		return priceOfObject(args, most)
 	}
-	return priceOfList(Operands{args[1]}, most)
+	return priceOfList(Operands{args[1]}, most) + Times(LengthOf(args[1]), priceOfObject(args, most))
+}
+
+// priceOfObject is the price of reading the conditions, the containers and the owners of an object.
+func priceOfObject(args Operands, _ int) int {
+	object, isMap := args[0].(Map)
+	if !isMap {
+		return 0 // a map that an expression writes
+	}
+	status, _ := object.Fields()["status"].(map[string]any)
+	metadata, _ := object.Fields()["metadata"].(map[string]any)
+	n := 0
+	for _, list := range [...]any{status["conditions"], status["containerStatuses"], status["initContainerStatuses"], metadata["ownerReferences"]} {
+		all, _ := list.([]any)
+		n += len(all)
+	}
+	return nodePrice * n
 }
 
 // priceOfInsert is the price of transformMapEntry(), which inserts a map and, for a duplicate key, quotes it in the

@@ -132,6 +132,14 @@ func tallyFlat(v ref.Val, level, depth, most int) int {
 	return sum
 }
 
+// priceOfElements is the price of comparing or adding all elements of a list, each with the one before it.
+func priceOfElements(args Operands, most int) int {
+	if _, isList := args[0].(traits.Lister); !isList {
+		return 0
+	}
+	return tally(args[0], 0, most, costOfNode)
+}
+
 // priceOfEqual is the cost of the smaller operand, because a comparison ends with it.
 func priceOfEqual(args Operands, most int) int {
 	a := tally(args[0], 0, most, costOfNode)
@@ -147,6 +155,14 @@ func priceOfMembership(args Operands, most int) int {
 		return 0
 	}
 	return comparisons(args[0], LengthOf(args[1]), most)
+}
+
+// priceOfIncludes is the price of comparing one value with every element of a list, or with another value.
+func priceOfIncludes(args Operands, most int) int {
+	if _, isList := args[0].(traits.Lister); isList {
+		return priceOfMembership(Operands{args[1], args[0]}, most)
+	}
+	return priceOfEqual(args, most)
 }
 
 // priceOfSets is the price of comparing every element with every other, twice for sets.equivalent().

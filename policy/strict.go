@@ -34,7 +34,7 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 		// Since Go 1.24 the path contains the Go name of an embedded struct, which is not in the file.
 		field := strings.TrimPrefix(wrong.Field, "both.")
 		problem.Path = joinPath(path, field)
-		value := valueAt(raw, field)
+		value := valueAt(decode(raw), field)
 		if labels, ok := value.(map[string]any); ok && strings.HasSuffix(field, labelsField) {
 			key := firstWithoutText(labels)
 			problem.Path, value = problem.Path+"."+key, labels[key]
@@ -70,12 +70,20 @@ func (d *Document) addStrict(path string, raw json.RawMessage, strict []error) {
 		}
 		d.Problems = append(d.Problems, p)
 	}
-	d.addUnknown(unknown, func(below string) any { return valueAt(raw, strings.TrimPrefix(strings.TrimPrefix(below, path), ".")) })
+	if len(unknown) > 0 {
+		value := decode(raw)
+		d.addUnknown(unknown, func(below string) any { return valueAt(value, strings.TrimPrefix(strings.TrimPrefix(below, path), ".")) })
+	}
 }
 
-// valueAt is the value at a path of fields; nil if it is unknown.
-func valueAt(raw json.RawMessage, path string) (value any) {
+// decode is the value of JSON; nil if it is not valid.
+func decode(raw json.RawMessage) (value any) {
 	_ = sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &value) // value stays nil on an error
+	return value
+}
+
+// valueAt is the value at a path of fields below another value; nil if it is unknown.
+func valueAt(value any, path string) any {
 	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		switch v := value.(type) {
 		case map[string]any:

@@ -12,12 +12,16 @@ import (
 
 // Closest is the known name that was probably meant, or "" if no name is similar. Of equally similar names, the first wins.
 func Closest(name string, known []string) string {
-	best, distance := "", utf8.RuneCountInString(name)/3+1
+	best, distance, lower := "", utf8.RuneCountInString(name)/3+1, strings.ToLower(name)
 	for _, k := range known {
 		if strings.EqualFold(k, name) {
 			return k
 		}
-		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
+		candidate := strings.ToLower(k)
+		if n := len(lower) - len(candidate); n >= distance || -n >= distance {
+			continue // at least n letters differ; a name can be as long as a whole policy
+		}
+		if d := editDistance(lower, candidate); d < distance {
 			best, distance = k, d
 		}
 	}

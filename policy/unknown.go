@@ -58,19 +58,27 @@ var index = regexp.MustCompile(`\[\d+\]`)
 type unknown struct {
 	parent, name string
 	beside       map[string]any // all fields of the place as written
+	to           string         // the other place where it belongs; empty if there is none
 }
 
 func (u unknown) path() string { return joinPath(u.parent, u.name) }
 
-// newUnknown splits the path of a field into place and name; the name can contain dots.
+// newUnknown splits the path of a field into place and name; the name can contain many dots.
 func newUnknown(places []place, path string) unknown {
-	for i := len(path) - 1; i > 0; i-- {
-		if path[i] == '.' && fieldsAt(places, path[:i]) != nil {
-			return unknown{path[:i], path[i+1:], nil}
+	end := 0
+	for i := range len(path) {
+		if path[i] != '.' {
+			continue
 		}
+		if fieldsAt(places, path[:i]) == nil {
+			break // and there is no place below
+		}
+		end = i
 	}
-	dot := strings.LastIndex(path, ".")
-	return unknown{path[:max(dot, 0)], path[dot+1:], nil}
+	if end == 0 {
+		end = strings.LastIndex(path, ".")
+	}
+	return unknown{parent: path[:max(end, 0)], name: path[end+1:]}
 }
 
 // addUnknown reports the fields as problems. Fields of one place that belong in the same other place are one problem.
@@ -79,30 +87,30 @@ func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
 	for _, path := range paths {
 		u := newUnknown(d.places(), path)
 		u.beside, _ = valueAt(u.parent).(map[string]any)
+		u.to = d.belongsIn(u)
 		all = append(all, u)
 	}
 	reported := map[[2]string]bool{}
 	for _, u := range all {
-		to := d.belongsIn(u)
 		switch word := wordFor(u); {
 		case word != nil:
 			d.addWord(u, word)
 			continue
-		case to == "":
+		case u.to == "":
 			d.Problems = append(d.Problems, Problem{Path: u.path(), Message: "unknown field", Hint: d.spelling(u)})
 			continue
-		case reported[[2]string{u.parent, to}]:
+		case reported[[2]string{u.parent, u.to}]:
 			continue
 		}
-		reported[[2]string{u.parent, to}] = true
+		reported[[2]string{u.parent, u.to}] = true
 		var together []unknown
 		for _, other := range all {
-			if other.parent == u.parent && d.belongsIn(other) == to {
+			if other.parent == u.parent && other.to == u.to {
 				together = append(together, other)
-				d.Meant = append(d.Meant, Meant{By: other.path(), Path: joinPath(to, other.name)})
+				d.Meant = append(d.Meant, Meant{By: other.path(), Path: joinPath(u.to, other.name)})
 			}
 		}
-		d.Problems = append(d.Problems, misplaced(to, together))
+		d.Problems = append(d.Problems, misplaced(u.to, together))
 	}
 }
 

@@ -3,7 +3,10 @@
 package policy_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -67,5 +70,32 @@ func TestWildcards(t *testing.T) {
 	}
 	if o := p.Overrides[0]; !o.Invalid || o.Policy != "" {
 		t.Errorf("override %+v, want an invalid one for any policy", o)
+	}
+}
+
+// TestManyLongUnknownFieldsAreCheap: the webhook parses a policy before it limits the work of a tenant.
+func TestManyLongUnknownFieldsAreCheap(t *testing.T) {
+	const size, most = 1_400_000, 2 * time.Second // an idle machine needs a fiftieth of it
+	fields := func(n int, part string) string {
+		var all strings.Builder
+		for i := range n {
+			fmt.Fprintf(&all, `%q: 1, `, fmt.Sprint(strings.Repeat(part, size/n/len(part)), i))
+		}
+		return all.String()
+	}
+	for name, unknown := range map[string]string{
+		"one long field": fields(1, "a"), "a hundred long fields": fields(100, "a"), "one field with dots": fields(1, "a."), "a hundred fields with dots": fields(100, "a."),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, text := range []string{`{"spec": {` + unknown + `"rules": []}}`, `{"spec": {"rules": [{` + unknown + `"name": "a"}]}}`} {
+				start := time.Now()
+				if d := parse(t, text); len(d.Problems) == 0 {
+					t.Error("no problem")
+				}
+				if took := time.Since(start); took > most {
+					t.Errorf("took %s", took)
+				}
+			}
+		})
 	}
 }

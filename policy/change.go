@@ -65,7 +65,7 @@ func (b *Snapshot) Changed(before *Snapshot) []string {
 		if was.Quotas == nil || n.Quotas == nil {
 			was.Quotas, n.Quotas = nil, nil
 		}
-		if known && !(n.Equal(was) && sameOverrides(b.overrides[name], before.overrides[name])) {
+		if known && !(n.Equal(was) && sameOverrides(b.Overrides(name), before.Overrides(name))) {
 			changed = append(changed, name)
 		}
 	}
@@ -191,7 +191,7 @@ func (r *Rule) keepsLike(was *Rule) bool {
 // overridesOf are the overrides of a ClusterRetentionPolicy in a namespace. An override without a policy name may mean any
 // policy.
 func (b *Snapshot) overridesOf(p *Policy, namespace string) []*Override {
-	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
+	return slices.DeleteFunc(slices.Clone(b.Overrides(namespace)), func(o *Override) bool {
 		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
 	})
 }

@@ -90,17 +90,20 @@ func opened(t time.Time, rules ...*Rule) (last time.Time) {
 
 // freeze gives a rule with the freezes of other policies that apply to it in a namespace.
 func (b *Snapshot) freeze(r *Rule, namespace string) *Rule {
-	if r == nil || len(b.freezing) == 0 {
+	t := b.tenants[namespace]
+	if r == nil || len(b.freezing) == 0 && (t == nil || t.freezes == 0 && t.frozen == nil) {
 		return r
 	}
 	frozen := *r
 	frozen.IfEnforced = b.freeze(r.IfEnforced, namespace)
 	frozen.Freezes = slices.Clone(r.Freezes)
 	for _, p := range b.freezing {
-		mayFreeze := p.Namespace == "" || r.Namespace != "" || !r.Bounds.NoSuspend
-		if p.Name != r.ID.Policy && mayFreeze && b.applies(p, namespace) {
+		if p.Name != r.ID.Policy && b.applies(p, namespace) {
 			frozen.Freezes = append(frozen.Freezes, p.freezesOfAll()...)
 		}
+	}
+	if mayFreeze := r.Namespace != "" || !r.Bounds.NoSuspend; mayFreeze {
+		frozen.Freezes = append(frozen.Freezes, t.freezesExcept(r.ID.Policy)...)
 	}
 	slices.SortFunc(frozen.Freezes, Freeze.compare)
 	return &frozen
@@ -151,11 +154,12 @@ func (b *Snapshot) Deferral(p *Policy, t time.Time) (d *Deferral, changes time.T
 		changes = p.Windows.Closing(t).Add(-SendTime)
 	}
 	for _, other := range b.freezing {
-		everywhere := other.Namespace == "" && other.Namespaces.Empty() && len(other.Excluded) == 0
+		everywhere := other.Namespaces.Empty() && len(other.Excluded) == 0
 		if other != p && (everywhere || p.Namespace != "" && b.applies(other, p.Namespace)) {
 			r.Freezes = slices.Concat(r.Freezes, other.freezesOfAll())
 		}
 	}
+	r.Freezes = slices.Concat(r.Freezes, b.tenants[p.Namespace].freezesExcept(p.Name))
 	for _, f := range r.Freezes {
 		if begins := f.From.Add(-SendTime); begins.After(t) {
 			changes = Soonest(changes, begins)

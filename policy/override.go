@@ -42,51 +42,6 @@ func (o *Override) windows() []*Windows {
 	return []*Windows{o.Windows}
 }
 
-// mostNarrowing is how many overrides with windows a rule may have in a namespace: each decision compares all of them.
-const mostNarrowing = 8
-
-// limitWindows makes overrides invalid that would give one of the rules too many windows, together with other overrides of the
-// namespace. The policy itself does not change.
-func (p *Policy) limitWindows(others []*Override, rules []*Rule) (*Policy, []Problem) {
-	all := slices.Concat(others, p.Overrides)
-	if narrowing(all) <= mostNarrowing {
-		return p, nil
-	}
-	var problems []Problem
-	for _, r := range rules {
-		count := 0
-		for i, o := range all {
-			if o.Windows == nil || !o.names(r.ID) {
-				continue
-			}
-			if count++; count > mostNarrowing && i >= len(others) {
-				invalid := *o
-				invalid.Invalid, invalid.Windows, all[i] = true, nil, &invalid
-				problems = append(problems, Problem{
-					Path: o.Path + ".windows", Message: fmt.Sprintf("rule %s already has windows of %d overrides in this namespace", r.ID, mostNarrowing),
-					Hint: "write the times at which all of them are open as windows of one override",
-				})
-			}
-		}
-	}
-	if len(problems) == 0 {
-		return p, nil
-	}
-	limited := *p
-	limited.Overrides = all[len(others):]
-	return &limited, problems
-}
-
-// narrowing is the number of overrides with windows.
-func narrowing(overrides []*Override) (n int) {
-	for _, o := range overrides {
-		if o.Windows != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // suspends reports whether the override keeps the objects that the rule finds eligible.
 func (o *Override) suspends() bool { return o.Suspend || o.Invalid }
 

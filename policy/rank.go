@@ -202,8 +202,8 @@ func (b *Snapshot) keepsMore(r *Rule) bool {
 	if r.Namespace != "" {
 		return false
 	}
-	for _, overrides := range b.overrides {
-		if slices.ContainsFunc(overrides, func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
+	for namespace := range b.tenants {
+		if slices.ContainsFunc(b.Overrides(namespace), func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
 			return true
 		}
 	}

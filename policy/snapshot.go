@@ -22,8 +22,8 @@ type Snapshot struct {
 	kinds      map[schema.GroupKind][]rulePolicy
 	own        map[effectiveKey][]rulePolicy // the same, by the namespace of the policy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
-	overrides  map[string][]*Override       // by namespace
-	freezing   []*Policy                    // with freezes of all policies
+	tenants    map[string]*tenant           // by namespace
+	freezing   []*Policy                    // ClusterRetentionPolicies with freezes of all policies
 	past       map[schema.GroupKind][]*Rule // of earlier snapshots whose rules are still evaluated
 
 	mu     sync.RWMutex
@@ -76,13 +76,13 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 		kinds:      map[schema.GroupKind][]rulePolicy{},
 		own:        map[effectiveKey][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
-		overrides:  map[string][]*Override{},
+		tenants:    map[string]*tenant{},
 	}
 	b.agreeOnVersions()
 	b.takeOverrides()
 	for _, p := range b.policies {
 		b.named[p.Name] = p
-		if len(p.freezesOfAll()) > 0 {
+		if p.Namespace == "" && len(p.freezesOfAll()) > 0 {
 			b.freezing = append(b.freezing, p)
 		}
 		for _, r := range p.Rules {
@@ -229,7 +229,7 @@ func waiting(r *Rule, p *Policy) *Rule {
 func (b *Snapshot) settle(rp rulePolicy, namespace string) *Rule {
 	r := rp.rule
 	if r.Namespace == "" {
-		r = r.under(b.overrides[namespace])
+		r = r.under(b.Overrides(namespace))
 	}
 	if since, ok := r.MarksSinceIn[namespace]; ok {
 		own := *r
@@ -318,7 +318,12 @@ func (b *Snapshot) BoundByQuota(namespace string) bool {
 }
 
 // Overrides are the overrides of all RetentionPolicies of a namespace, for any rule.
-func (b *Snapshot) Overrides(namespace string) []*Override { return b.overrides[namespace] }
+func (b *Snapshot) Overrides(namespace string) []*Override {
+	if t := b.tenants[namespace]; t != nil && !b.protection.Namespace(namespace) {
+		return t.overrides
+	}
+	return nil
+}
 
 // Namespace returns the properties of a namespace; ok is false if it is not known.
 func (b *Snapshot) Namespace(name string) (n Namespace, ok bool) {

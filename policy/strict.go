@@ -72,7 +72,9 @@ func (d *Document) addStrict(path string, raw json.RawMessage, strict []error) {
 	}
 	if len(unknown) > 0 {
 		value := decode(raw)
-		d.addUnknown(unknown, func(below string) any { return valueAt(value, strings.TrimPrefix(strings.TrimPrefix(below, path), ".")) })
+		d.addUnknown(unknown, func(below string) any {
+			return valueAt(value, strings.TrimPrefix(strings.TrimPrefix(below, path), "."))
+		})
 	}
 }
 

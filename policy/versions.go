@@ -137,13 +137,13 @@ func (c versionClaim) problem(path string, r *Rule) Problem {
 // exist.
 func (b *Snapshot) takeOverrides() {
 	rules := map[string][]string{} // of ClusterRetentionPolicies
-	images := map[RuleID]*Rule{}
+	images, known := map[RuleID]*Rule{}, map[string]*Policy{}
 	var narrowed []*Rule // by windows of overrides
 	for _, p := range b.policies {
 		if p.Namespace != "" {
 			continue
 		}
-		rules[p.Name] = namesOf(p.Rules)
+		rules[p.Name], known[p.Name] = namesOf(p.Rules), p
 		for _, r := range p.Rules {
 			if r.OnNodes() {
 				images[r.ID] = r
@@ -157,26 +157,31 @@ func (b *Snapshot) takeOverrides() {
 		if p.Namespace == "" {
 			continue
 		}
-		p, tooMany := p.limitWindows(b.overrides[p.Namespace], narrowed)
-		b.policies[i] = p.with(slices.Concat(UnknownTargets(p.Overrides, rules), namedOnNodes(p.Overrides, images), b.idle(p), tooMany))
-		if !b.protection.Namespace(p.Namespace) {
-			b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
+		t := b.tenants[p.Namespace]
+		if t == nil {
+			t = newTenant()
+			b.tenants[p.Namespace] = t
+		}
+		counted := p.Overrides[:min(len(p.Overrides), max(0, mostOverrides-t.count))] // a hint for each of the others would take too long
+		p, tooMany := t.limit(p, narrowed, known)
+		tooFrozen := t.freeze(p)
+		p = p.with(slices.Concat(UnknownTargets(counted, rules), namedOnNodes(counted, images), b.idle(p.Namespace, counted, known), tooMany, tooFrozen))
+		if b.policies[i] = p; len(tooFrozen) == 0 && len(p.freezesOfAll()) > 0 {
+			t.freezing = append(t.freezing, p)
 		}
 	}
 }
 
 // idle finds overrides of policies that do not apply in the namespace.
-func (b *Snapshot) idle(p *Policy) []Problem {
+func (b *Snapshot) idle(namespace string, overrides []*Override, known map[string]*Policy) []Problem {
 	var problems []Problem
-	for _, o := range p.Overrides {
-		for _, target := range b.policies {
-			switch {
-			case target.Name != o.Policy || target.Namespace != "":
-			case b.protection.Namespace(p.Namespace):
-				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("namespace %s is protected, so no policy applies there", p.Namespace)})
-			case !b.applies(target, p.Namespace):
-				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("policy %s does not apply in namespace %s", o.Policy, p.Namespace)})
-			}
+	for _, o := range overrides {
+		switch target := known[o.Policy]; {
+		case target == nil:
+		case b.protection.Namespace(namespace):
+			problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("namespace %s is protected, so no policy applies there", namespace)})
+		case !b.applies(target, namespace):
+			problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("policy %s does not apply in namespace %s", o.Policy, namespace)})
 		}
 	}
 	return problems

@@ -56,13 +56,13 @@ var timesTable = map[string]Mutant{
 	},
 	"a freeze of all policies applies in all namespaces": {
 		File: "policy/deferral.go", Test: "./policy TestFreezeOfAllPolicies",
-		Old: "mayFreeze && b.applies(p, namespace)",
-		New: "mayFreeze",
+		Old: "p.Name != r.ID.Policy && b.applies(p, namespace)",
+		New: "p.Name != r.ID.Policy",
 	},
 	"a namespace may freeze a rule that it may not suspend": {
 		File: "policy/deferral.go", Test: "./policy TestFreezeOfAllPolicies",
-		Old: "|| r.Namespace != \"\" || !r.Bounds.NoSuspend",
-		New: "|| true",
+		Old: "r.Namespace != \"\" || !r.Bounds.NoSuspend; mayFreeze",
+		New: "true; mayFreeze",
 	},
 	"the removal of a freeze is not a change": {
 		File: "policy/change.go", Test: "./policy TestEndOfAFreezeIsAChange",

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Limits of the RetentionPolicies of a namespace, because each decision reads all of them. What is beyond keeps objects.
+// Limits of the RetentionPolicies of a namespace, because each decision reads all of them. Overrides and freezes beyond them keep objects.
 const (
 	mostNarrowing = 8   // overrides with windows of a rule
 	mostOverrides = 256 // overrides

@@ -71,7 +71,7 @@ func newUnknown(places []place, path string) unknown {
 			continue
 		}
 		if fieldsAt(places, path[:i]) == nil {
-			break // and there is no place below
+			break // so no place is below
 		}
 		end = i
 	}

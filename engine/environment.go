@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -51,7 +52,7 @@ var environments = sync.OnceValues(func() (*shared, error) {
 
 // newBase returns the environment without the variable object, so that the variable can be declared with a type.
 func newBase() (*cel.Env, error) {
-	env, err := cel.NewEnv(append(languageOptions(), append(libraryOptions(), functionOptions()...)...)...)
+	env, err := cel.NewEnv(slices.Concat(languageOptions(), libraryOptions(), functionOptions(), timeZoneOptions())...)
 	if err != nil {
 		return nil, fmt.Errorf("build CEL environment: %w", err)
 	}

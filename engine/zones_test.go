@@ -4,6 +4,9 @@ package engine_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // independent of the machine
@@ -43,6 +46,33 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 				}
 				told[key] = got
 			}
+		}
+	}
+}
+
+// TestZonesOfExpressionsIgnoreTheMachine: neither ZONEINFO nor the time zone of the process changes a result, and each function
+// gives the same part of a time as with an offset.
+func TestZonesOfExpressionsIgnoreTheMachine(t *testing.T) {
+	dir := t.TempDir()
+	expect.NoError(t, os.MkdirAll(filepath.Join(dir, "Europe"), 0o700))
+	tokyo, err := os.ReadFile("/usr/share/zoneinfo/Asia/Tokyo")
+	if err == nil { // so that Europe/Berlin is Asia/Tokyo on this machine
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, "Europe", "Berlin"), tokyo, 0o600))
+	}
+	t.Setenv("ZONEINFO", dir)
+	setLocal(t, "Asia/Tokyo")
+	c, input := fixture.Compiler(t), map[string]any{"t": "2026-12-31T23:15:30.25Z", "zone": "Europe/Berlin"}
+	for _, part := range []string{"FullYear", "Month", "DayOfYear", "DayOfMonth", "Date", "DayOfWeek", "Hours", "Minutes", "Seconds", "Milliseconds"} {
+		get := "timestamp(object.t).get" + part
+		mustHold(t, c, get+"('Europe/Berlin') == "+get+"('+01:00') && dyn("+get+"(object.zone)) == "+get+"('01:00')", input)
+		mustHold(t, c, get+"('') == "+get+"() && "+get+"('UTC') == "+get+"('-00:00')", input)
+		mustHold(t, c, "dyn(timestamp(object.t)).get"+part+"('Europe/Berlin') == "+get+"('+01:00')", input)
+	}
+	for _, zone := range []string{"'Local'", "'Mars/Olympus'", "'../etc/localtime'"} {
+		e, ok := c.Expression("timestamp(object.t).getHours(" + zone + ") == 1")
+		expect.Equal(t, "compiles", true, ok)
+		if v, err := e.Value(input); err == nil || !strings.Contains(err.Error(), "unknown time zone") {
+			t.Errorf("%s: %v, %v", zone, v, err)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // for CEL, which calls time.LoadLocation
 )
 
 //go:generate sh -c "cp \"$(go env GOROOT)/lib/time/zoneinfo.zip\" . && sed -n 's/^DATA=//p' \"$(go env GOROOT)/lib/time/update.bash\" > version.txt"

@@ -31,7 +31,7 @@ func HeldSecretTypes() []string { return []string{accountToken, bootstrapToken, 
 func BuiltInHold(object map[string]any) string {
 	metadata := mapOf(object, "metadata")
 	switch flags := heldFlags(object, metadata); {
-	case !isReferable(object), flags == 0:
+	case !isConfigMapOrSecret(object), flags == 0:
 		return ""
 	case flags.Has(policy.IsControlled):
 		return "a controller owns it (metadata.ownerReferences)"
@@ -40,10 +40,8 @@ func BuiltInHold(object map[string]any) string {
 	}
 }
 
-// isReferable reports whether an object is a ConfigMap or Secret.
-func isReferable(object map[string]any) bool {
-	kind := textOf(object, "kind")
-	return textOf(object, "apiVersion") == "v1" && (kind == "ConfigMap" || kind == "Secret")
+func isConfigMapOrSecret(object map[string]any) bool {
+	return policy.IsConfigMapOrSecret(textOf(object, "apiVersion"), textOf(object, "kind"))
 }
 
 // heldFlags returns the flags of a ConfigMap or Secret that is held without an annotation.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -54,7 +55,7 @@ func NewDecoder(rules ...*Program) *Decoder {
 	}
 	for _, r := range rules {
 		all.add(r.fields)
-		if isConfigMapOrSecret(r.source.rule.Target) {
+		if target := r.source.rule.Target; policy.IsConfigMapOrSecret(target.APIVersion, target.Kind) {
 			all.add(builtInReads)
 		}
 	}

@@ -5,7 +5,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -60,7 +59,7 @@ func finisherOf(object map[string]any) (*finisher, error) {
 	if own := endField(status); own != "" {
 		return nil, unknownEndError{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
 	}
-	if isBuiltIn(group) {
+	if isOfKubernetes(group) {
 		return nil, unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
 	}
 	return &anyKind, nil // a custom resource without a status: no controller has updated it yet
@@ -89,12 +88,6 @@ func endField(status map[string]any) string {
 		}
 	}
 	return ""
-}
-
-// isBuiltIn reports whether Kubernetes itself serves an API group. It does not serve the groups of projects such as
-// kueue.x-k8s.io.
-func isBuiltIn(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // outcomeOf returns how the object ended.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // References are the references to an object, and of the object, as rules see them.
@@ -39,11 +38,6 @@ type Referrer struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-}
-
-// isConfigMapOrSecret reports whether Sunset holds some of the objects of a target without an annotation.
-func isConfigMapOrSecret(t v1alpha1.Target) bool {
-	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
 }
 
 var errNotTracked = errors.New("reference tracking is disabled")

@@ -49,7 +49,8 @@ func declares(d *policy.Reference, x contextVar, kind schema.GroupKind) bool {
 	return of == kind && (d.Selector != "") == (x == selectedVar)
 }
 
-// isOfKubernetes reports whether a group belongs to Kubernetes, so that package builtin knows its references.
+// isOfKubernetes reports whether a group belongs to Kubernetes, so that package builtin knows its references. The groups of projects
+// such as kueue.x-k8s.io do not.
 func isOfKubernetes(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

@@ -88,7 +88,7 @@ func flagsOf(object, metadata map[string]any) policy.Flags {
 		flags |= policy.IsHeld
 	}
 	flags |= managedFlags(object, metadata)
-	if isReferable(object) {
+	if isConfigMapOrSecret(object) {
 		flags |= heldFlags(object, metadata)
 	}
 	if isPod(object) && hasFinalizer(metadata, jobTrackingFinalizer) {

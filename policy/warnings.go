@@ -53,7 +53,7 @@ func (r *Rule) warnOfShortLives() []Problem {
 func (r *Rule) warnOfUse() []Problem {
 	s := r.Spec.Target.Selector
 	selective := s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
-	if !r.isAboutConfigMapsOrSecrets() || r.ReadsReferences() || selective {
+	if !IsConfigMapOrSecret(r.Kind.GroupVersion().String(), r.Kind.Kind) || r.ReadsReferences() || selective {
 		return nil
 	}
 	return []Problem{{
@@ -63,6 +63,7 @@ func (r *Rule) warnOfUse() []Problem {
 	}}
 }
 
-func (r *Rule) isAboutConfigMapsOrSecrets() bool {
-	return r.Kind.Group == "" && (r.Kind.Kind == "ConfigMap" || r.Kind.Kind == "Secret")
+// IsConfigMapOrSecret reports whether Sunset holds some objects of a kind without an annotation.
+func IsConfigMapOrSecret(apiVersion, kind string) bool {
+	return apiVersion == "v1" && (kind == "ConfigMap" || kind == "Secret")
 }

@@ -98,7 +98,7 @@ func TestInvalidReferences(t *testing.T) {
 		"references are an object": {`{"references": {}}`, whole},
 		"references are repeated":  {`{"references": [], "references": [` + fine + `]}`, whole},
 		"spec is a list":           {`[]`, whole},
-		"misspelt references":      {`{"refrences": [` + fine + `]}`, whole},
+		"misspelt references":      {`{"referenced": [` + fine + `]}`, whole},
 		"references in a rule":     {`{"rules": [{"name": "a", "references": [` + fine + `]}]}`, whole},
 		"outside of the spec":      {`{}, "references": [` + fine + `]`, whole},
 		"another misspelt field":   {`{"excludeNamespace": ["x"]}`, nil},

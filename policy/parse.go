@@ -188,10 +188,11 @@ func isBlank(raw json.RawMessage, field string) bool {
 // refuseNulls reports which of the selectors, or of their lists, are null. Without this, a template that did not get a value
 // would select everything.
 func (d *Document) refuseNulls(path string, raw json.RawMessage, selectors ...string) {
+	object := decode(raw)
 	for _, selector := range selectors {
 		for _, field := range []string{selector, selector + "." + labelsField, selector + ".matchExpressions"} {
 			dot := strings.LastIndex(field, ".")
-			parent, _ := valueAt(raw, field[:max(dot, 0)]).(map[string]any)
+			parent, _ := valueAt(object, field[:max(dot, 0)]).(map[string]any)
 			if value, isThere := parent[field[dot+1:]]; isThere && value == nil {
 				d.Problems = append(d.Problems, Problem{Path: joinPath(path, field), Message: "null", Hint: "write a value, or leave the field out"})
 			}

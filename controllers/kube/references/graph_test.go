@@ -369,13 +369,13 @@ func TestPossibleNamesAreNoTargets(t *testing.T) {
 	const set, claim references.Kind = "StatefulSet.apps", "PersistentVolumeClaim"
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("StatefulSet", set, claim)
-	named := []references.Target{{Kind: claim, Namespace: "n", Name: "data-db-0"}, {Kind: claim, Namespace: "n", Name: "data-db-1"}, {Kind: service, Namespace: "n", Name: "db"}}
+	named := []references.Target{{Kind: claim, Namespace: "n", Name: "data-db-0"}, {Kind: claim, Namespace: "n", Name: "data-db-1"}, {Kind: configMap, Namespace: "n", Name: "db"}}
 	x.Replace("StatefulSet", []references.Referrer{{
 		UID: "1", Name: references.Name{Kind: "StatefulSet", Namespace: "n", Name: "db"}, Targets: named, Object: &references.Object{Kind: set, Version: "1"},
 	}})
 	db := references.Target{Kind: set, Namespace: "n", Name: "db"}
 	expect.Equal(t, "targets", 1, x.Of(db).Targets)
-	expect.Equal(t, "missing targets", []references.Name{{Kind: "Service", Namespace: "n", Name: "db"}}, x.Missing(db))
+	expect.Equal(t, "missing targets", []references.Name{{Kind: "ConfigMap", Namespace: "n", Name: "db"}}, x.Missing(db))
 	expect.Equal(t, "references to a claim", 1, x.Of(named[0]).Count)
 }
 

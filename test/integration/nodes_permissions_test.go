@@ -147,16 +147,15 @@ func (w *env) updates(agent, neighbour client.Client, node string) {
 	if err := agent.Update(w.Context(), r); err != nil {
 		w.Error(err)
 	}
-	change := edit(`{"images": 8}`)
-	if err := agent.Patch(w.Context(), r.DeepCopy(), change); err != nil {
-		w.Error(err)
-	}
+	other := r.DeepCopy()
+	other.Images = 8
 	for name, c := range map[string]client.Client{"the agent of another node": neighbour, "an administrator": w.Client} {
-		if err := refused(c.Patch(w.Context(), r.DeepCopy(), edit(`{"images": 9}`))); err != nil {
+		if err := refused(c.Update(w.Context(), other.DeepCopy())); err != nil {
 			w.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := refused(agent.Patch(w.Context(), r.DeepCopy(), edit(`{"metadata": {"ownerReferences": null}}`)), "owned by its node"); err != nil {
+	other.OwnerReferences = nil
+	if err := refused(agent.Update(w.Context(), other), "owned by its node"); err != nil {
 		w.Error(err)
 	}
 }

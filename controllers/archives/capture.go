@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -193,11 +192,8 @@ func (w *worker) complete(ctx context.Context, settings *policy.Archive, l *leas
 	if err == nil && settings.Events {
 		err = w.addEvents(limited, l, items)
 	}
-	failed = w.lackSubjects(settings.Dependents, items)
 	if err == nil && settings.Logs != nil {
-		var unread map[*item]error
-		unread, err = w.addLogs(limited, settings.Logs, l, items)
-		maps.Copy(failed, unread)
+		failed, err = w.addLogs(limited, settings.Logs, l, items)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
@@ -32,7 +31,7 @@ const (
 type owner struct {
 	kind      schema.GroupKind
 	namespace string
-	labelled  bool    // a Job whose Pods have ownerLabel, by its selector; those of which somebody has removed it are not found
+	labelled  bool    // a Job whose Pods are listed by ownerLabel; those from which somebody has removed it are not found
 	podOfJob  bool    // a Pod of a labelled Job
 	items     []*item // the targets that it belongs to
 }
@@ -43,7 +42,7 @@ type owners map[types.UID]*owner
 func (o owners) add(uid types.UID, kind schema.GroupKind, namespace string, data []byte, i *item, of *owner) {
 	if o[uid] == nil {
 		o[uid] = &owner{
-			kind: kind, namespace: namespace, labelled: kind == jobKind && isLabelled(data, uid),
+			kind: kind, namespace: namespace, labelled: kind == jobKind && !i.anyLabels && isLabelled(data, uid),
 			podOfJob: kind == podKind && of != nil && of.labelled,
 		}
 	}
@@ -70,6 +69,11 @@ func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, l 
 		return nil
 	}
 	of := owners{}
+	w.mu.Lock()
+	for _, i := range items {
+		i.anyLabels = i.request.intent.Owner != nil
+	}
+	w.mu.Unlock()
 	for _, i := range items {
 		t := i.request.target
 		of.add(t.UID, t.Kind.GroupKind(), t.Namespace, i.object, i, nil)
@@ -89,20 +93,6 @@ func (w *worker) addDependents(ctx context.Context, kinds []schema.GroupKind, l 
 		of = next
 	}
 	return nil
-}
-
-// lackSubjects returns the items whose owner is deleted instead of a subject that is not among the dependents, although its kind is.
-func (w *worker) lackSubjects(kinds []schema.GroupKind, items []*item) map[*item]error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	failed := map[*item]error{}
-	for _, i := range items {
-		of := i.request.intent
-		if of.Owner != nil && slices.Contains(kinds, policy.StoredAs(of.Rule.Kind)) && !has(i, of.Subject.UID) {
-			failed[i] = fmt.Errorf("%s %s is not among its dependents; are the ownerReferences and labels of its controller unchanged?", of.Rule.Kind.Kind, of.Subject.Name)
-		}
-	}
-	return failed
 }
 
 // dependentsQuery selects the dependents of some owners.

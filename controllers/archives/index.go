@@ -122,19 +122,20 @@ func (m *Manager) Gone(name string, t policy.Target) {
 }
 
 // Settled takes what the ledger has read of targets whose DELETE had no definite answer, or was sent by an earlier leader, when that
-// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists. An
-// empty name is that of a rule that does not archive: it may have archived when the DELETE was sent.
+// DELETE can no longer change them: whether each is gone. If it returns nil, the RetentionArchive has the results, or no longer exists. Others
+// that have a receipt of a target get them with their next write. An empty name is that of a rule that does not archive: it may have archived
+// when the DELETE was sent.
 func (m *Manager) Settled(ctx context.Context, name string, targets map[policy.Target]bool) error {
-	for _, w := range m.all() {
-		if w.name != name {
-			w.settleOwn(targets)
+	w, unread := m.named(name)
+	for _, other := range m.all() {
+		if other != w {
+			other.settleOwn(targets)
 		}
 	}
-	if name == "" {
+	switch {
+	case name == "":
 		return nil
-	}
-	w, unread := m.named(name)
-	if w == nil {
+	case w == nil:
 		return unread
 	}
 	if err := w.settled(ctx, targets); err != nil {

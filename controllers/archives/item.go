@@ -25,6 +25,7 @@ type item struct {
 	request    *request
 	object     []byte        // as the API server sent it
 	buffer     *bytes.Buffer // that has the object; nil if it was not in a listing
+	anyLabels  bool          // a rule deletes it instead of one of its dependents, which is found with any labels
 	dependents []dependent
 	events     []json.RawMessage
 	logs       []archive.Log

@@ -94,8 +94,11 @@ func (w *worker) open(ctx context.Context) (Store, error) {
 
 // closeStore closes the store of a worker that no longer uses it.
 func (w *worker) closeStore() {
+	_ = w.opening.Acquire(context.Background(), 1)
+	defer w.opening.Release(1)
 	if w.opened.store != nil {
 		_ = w.opened.store.Close()
+		w.opened.store = nil
 	}
 }
 

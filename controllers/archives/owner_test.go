@@ -3,7 +3,6 @@
 package archives_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -59,20 +58,18 @@ func TestAllSubjectsOfAnOwnerBecomeReady(t *testing.T) {
 	})
 }
 
-// TestRecordOfAnOwnerHasTheSubject: an owner is not deleted by a record without the subject, which garbage collection would delete along.
+// TestRecordOfAnOwnerHasTheSubject: the record has each Pod that garbage collection deletes along, also one that lost its label.
 func TestRecordOfAnOwnerHasTheSubject(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		r := h.rule("a")
 		withPods(r)
-		m := h.members(r, "job", "x")[0]
-		m.intent.Subject.UID = "uid-unlabelled"
-		_ = h.Record(m.intent, m.job, m)
+		all := h.members(r, "job", "x", "y")
+		h.server.objects["Pod a/x"].unlabelled = true
+		for _, m := range all {
+			_ = h.Record(m.intent, m.job, m)
+		}
 		bubble.Pass(10 * retryAfter)
-		if _, ok := h.Lookup(m.intent, m.job); ok {
-			t.Error("there is a receipt")
-		}
-		if o := h.Record(m.intent, m.job, m); o == nil || !strings.Contains(o.Err.Error(), "Pod x is not among its dependents") {
-			t.Errorf("outcome %+v", o)
-		}
+		record := h.record(h.stores["mem://history"], "job")
+		expect.Equal(t, "dependents", []string{"Pod x", "Pod y"}, kindsOf(t, record.Dependents))
 	})
 }

@@ -48,6 +48,7 @@ type object struct {
 	owner                string
 	more                 string // fields of the object after its metadata
 	managed              string // fields of its metadata
+	unlabelled           bool   // without the label of the Job controller
 }
 
 func newServer() *server {
@@ -165,7 +166,7 @@ func (s *server) List(ctx context.Context, q archives.Query, visit archives.Visi
 	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
 		o := s.objects[key]
 		if o.kind.GroupKind() == q.Kind.GroupKind() && (q.Namespace == "" || o.namespace == q.Namespace) && key >= q.Continue &&
-			(q.Labels == "" || o.owner != "" && strings.Contains(q.Labels, o.owner)) && (q.Fields == "" || strings.Contains(o.more, strings.TrimPrefix(q.Fields, "involvedObject.uid="))) {
+			(q.Labels == "" || !o.unlabelled && o.owner != "" && strings.Contains(q.Labels, o.owner)) && (q.Fields == "" || strings.Contains(o.more, strings.TrimPrefix(q.Fields, "involvedObject.uid="))) {
 			all = append(all, o)
 		}
 	}

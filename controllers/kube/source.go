@@ -156,7 +156,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			wake.Sleep(ctx, s.cluster.clock, resolveEvery)
 		default:
 			s.follow(ctx, mapping, sink)
-			wake.Sleep(ctx, s.cluster.clock, resolveEvery) // the kind is no longer served, although its mapping is cached
+			wake.Sleep(ctx, s.cluster.clock, resolveEvery) // usually the kind is no longer served, and its mapping is still cached
 		}
 	}
 }

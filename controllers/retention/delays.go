@@ -47,7 +47,7 @@ type delays struct {
 	mu        sync.Mutex
 	obstacles map[item]obstacle
 	count     map[string]int // by namespace
-	version   uint64         // increases when lasting would return something else
+	version   uint64         // increases when an obstacle begins to last, ends, or has another reason or message
 }
 
 // obstacle is why attempts for one object fail.
@@ -55,6 +55,7 @@ type obstacle struct {
 	Delay
 	since       time.Time // of the message
 	first, last time.Time // of the attempts in a row that met an obstacle
+	renewed     time.Time // when an attempt only recorded the object again
 }
 
 func (o obstacle) lasts() bool { return o.last.Sub(o.first) >= DelayedAfter }
@@ -90,14 +91,13 @@ func (d *delays) set(it item, before, o obstacle) {
 	}
 }
 
-// renew records that an object is still kept while it is being recorded, so that an earlier obstacle lasts until it is deleted.
+// renew notes that an object is being recorded again, so that its obstacle does not end before the next DELETE.
 func (d *delays) renew(it item, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o, known := d.obstacles[it]; known {
-		before := o
-		o.last = now
-		d.set(it, before, o)
+		o.renewed = now
+		d.obstacles[it] = o
 	}
 }
 
@@ -139,7 +139,7 @@ func (d *delays) addOwnerKept(it item, owner *policy.Owner, why error, now time.
 
 // ended removes the obstacle of an object if the attempt that began at the given time met none.
 func (d *delays) ended(it item, began time.Time) {
-	d.forget(it, func(o obstacle) bool { return o.last.Before(began) })
+	d.forget(it, func(o obstacle) bool { return o.last.Before(began) && o.renewed.Before(began) })
 }
 
 // deleted removes the obstacle of an object that was deleted.
@@ -159,13 +159,16 @@ func (d *delays) forget(it item, ends func(obstacle) bool) {
 	}
 }
 
+// outdated is when an obstacle ends without an attempt, for example because limits hold the object: longer than the pause between attempts.
+const outdated = retryRefused + time.Minute
+
 // lasting returns the obstacles that have lasted for DelayedAfter.
-func (d *delays) lasting() map[item]obstacle {
+func (d *delays) lasting(now time.Time) map[item]obstacle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[item]obstacle{}
 	for it, o := range d.obstacles {
-		if o.lasts() {
+		if o.lasts() && now.Sub(o.last) < outdated {
 			all[it] = o
 		}
 	}
@@ -179,9 +182,9 @@ func (d *delays) lastingVersion() uint64 {
 }
 
 // byUID returns the obstacles that have lasted for DelayedAfter, without their policies and objects.
-func (d *delays) byUID() map[types.UID]Delay {
+func (d *delays) byUID(now time.Time) map[types.UID]Delay {
 	all := map[types.UID]Delay{}
-	for it, o := range d.lasting() {
+	for it, o := range d.lasting(now) {
 		all[it.uid] = o.Delay
 	}
 	return all
@@ -191,7 +194,7 @@ func (d *delays) byUID() map[types.UID]Delay {
 func (w *watchedKind) delays(now time.Time) []Delay {
 	type group struct{ by, namespace, reason string }
 	first := map[group]Delay{}
-	for it, o := range w.pipeline.delays.lasting() {
+	for it, o := range w.pipeline.delays.lasting(now) {
 		j, known := w.index.Peek(it.uid, now)
 		subject, _ := w.index.Subject(it.uid)
 		d := o.Delay

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -31,9 +32,11 @@ type watchedKind struct {
 func (w *watchedKind) kind() schema.GroupVersionKind { return w.index.Reads() }
 
 func (w *watchedKind) state() KindState {
+	now := w.pipeline.reconciler.Clock.Now()
 	s := KindState{
 		Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled(),
-		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays, DelaysVersion: w.pipeline.delays.lastingVersion(), Obstacles: w.pipeline.delays.byUID,
+		Delayed: len(w.pipeline.delays.lasting(now)), Delays: w.delays, DelaysVersion: w.pipeline.delays.lastingVersion(),
+		Obstacles: func() map[types.UID]Delay { return w.pipeline.delays.byUID(now) },
 	}
 	for _, f := range []*listing{w.current, w.pending} { // the pending listing wins over the current one
 		if f != nil {

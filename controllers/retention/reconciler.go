@@ -218,7 +218,7 @@ type KindState struct {
 	// of these objects, of which at most 100 of one namespace count.
 	Delays  func(now time.Time) []Delay
 	Delayed int
-	// DelaysVersion increases when Delays would return others.
+	// DelaysVersion increases when an obstacle has another reason or message.
 	DelaysVersion uint64
 	// Obstacles returns the obstacle of each of these objects: at most 100 of one namespace are remembered.
 	Obstacles func() map[types.UID]Delay

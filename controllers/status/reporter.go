@@ -213,7 +213,7 @@ func (r *Reporter) inUse() policyset.CompiledSnapshot {
 func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
 	parts := []string{fmt.Sprint("nodes", r.Nodes.Version())}
 	for _, k := range kinds {
-		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.DelaysVersion, k.Lost, k.Undeletable, k.Unmarkable))
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.DelaysVersion, k.Lost, k.Undeletable, k.Unmarkable))
 	}
 	for kind, k := range r.referredNow(r.inUse()) {
 		parts = append(parts, fmt.Sprint(kind, k))

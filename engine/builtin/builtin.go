@@ -81,11 +81,10 @@ func (e *entry) reference(from, to, spec string) Reference {
 	r := Reference{From: kind(from), To: schema.ParseGroupKind(to), Selector: e.Selector, Possible: e.Possible}
 	names := e.Names
 	if e.List != "" {
-		const named = `(%[1]s).map(r, r.?%[2]skind.orValue('%[3]s') == 'KIND'
-			&& r.?%[2]sgroup.orValue('GROUP') == 'GROUP' && r.?%[2]sapiGroup.orValue('GROUP') == 'GROUP', {'name': r.?%[2]sname.orValue(''), 'namespace': r.?%[2]snamespace.orValue('')})`
+		const named = `(%[1]s).map(r, r.?%[2]skind.orValue('%[3]s') == 'KIND', {'name': r.?%[2]sname.orValue(''), 'namespace': r.?%[2]snamespace.orValue('')})`
 		names = fmt.Sprintf(named, e.List, e.At, e.Default)
 	}
-	r.Names = strings.NewReplacer("SPEC", spec, "KIND", r.To.Kind, "GROUP", r.To.Group).Replace(names)
+	r.Names = strings.NewReplacer("SPEC", spec, "KIND", r.To.Kind).Replace(names)
 	return r
 }
 

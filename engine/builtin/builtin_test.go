@@ -291,8 +291,6 @@ func TestBuiltInFieldsWithoutTargetsAreNoError(t *testing.T) {
 		"a slice of the controller": {"EndpointSlice",
 			`{metadata: {name: a, labels: {kubernetes.io/service-name: web, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`},
 		"an autoscaler of another group": {"HorizontalPodAutoscaler", `{spec: {scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Deployment, name: a}}}`},
-		"a backend of another group":     {"HTTPRoute", `{spec: {rules: [{backendRefs: [{group: serving.knative.dev, kind: Service, name: a}]}], parentRefs: [{group: networking.istio.io, kind: Gateway, name: a}]}}`},
-		"a data source of another group": {"PersistentVolumeClaim", `{spec: {dataSource: {apiGroup: example.com, kind: PersistentVolumeClaim, name: a}}}`},
 		"a role of a user":               {"RoleBinding", `{subjects: [{kind: User, name: a}, {kind: User, name: "system:serviceaccount:a"}, {kind: User, name: "system:serviceaccount:A B:c"}, {kind: User, name: "system:serviceaccount::"}]}`},
 	} {
 		t.Run(what, func(t *testing.T) {

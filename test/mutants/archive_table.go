@@ -35,14 +35,14 @@ var archiveTable = map[string]Mutant{
 		New: "rule: r.intent.Rule.ID, policyUID: r.intent.Rule.PolicyUID,",
 	},
 	"archive: only the last subject of an owner becomes ready": {
-		File: "controllers/archives/worker.go", Test: "./controllers/archives TestAllSubjectsOfAnOwnerBecomeReady",
+		File: "controllers/archives/request.go", Test: "./controllers/archives TestAllSubjectsOfAnOwnerBecomeReady",
 		Old: "r.others = append(r.others, waiting{r.intent, r.candidate})",
 		New: "r.others = nil",
 	},
 	"archive: the record of an owner lacks the subject": {
 		File: "controllers/archives/dependents.go", Test: "./controllers/archives TestRecordOfAnOwnerHasTheSubject",
-		Old: "of.Owner != nil && slices.Contains(kinds",
-		New: "of.Owner == nil && slices.Contains(kinds",
+		Old: "i.anyLabels = i.request.intent.Owner != nil",
+		New: "i.anyLabels = false",
 	},
 	"archive: a rule that archives needs no receipt": {
 		File: "policy/archive.go", Test: "./controllers/retention TestReceiptMustBeOfThisVersion",
@@ -81,8 +81,8 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: an obstacle ends while the ledger records again": {
 		File: "controllers/retention/delays.go", Test: "./controllers/retention TestUnavailableArchiveKeepsObjects",
-		Old: "if o, known := d.obstacles[it]; known {\n\t\tbefore := o",
-		New: "if o, known := d.obstacles[it]; known && now.IsZero() {\n\t\tbefore := o",
+		Old: "if o, known := d.obstacles[it]; known {\n\t\to.renewed = now",
+		New: "if o, known := d.obstacles[it]; known && now.IsZero() {\n\t\to.renewed = now",
 	},
 	"archive: a changed target is recorded forever": {
 		File: "controllers/retention/archive.go", Test: "./controllers/retention TestOwnerIsRecorded",

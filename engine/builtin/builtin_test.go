@@ -174,7 +174,7 @@ var (
 			want{"Service": {{Namespace: "hooks", Name: "convert"}}}},
 		"EndpointSlice": {`{metadata: {name: a, labels: {kubernetes.io/service-name: legacy, endpointslice.kubernetes.io/managed-by: endpointslicemirroring-controller.k8s.io}}}`,
 			want{"Service": named("legacy")}},
-		"PersistentVolumeClaim": {`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: old}}, spec: {volumeName: pv, storageClassName: fast, volumeAttributesClassName: gold, dataSource: {kind: PersistentVolumeClaim, name: old},
+		"PersistentVolumeClaim": {`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: old}}, spec: {volumeName: pv, storageClassName: fast, volumeAttributesClassName: gold, dataSource: {apiGroup: null, kind: PersistentVolumeClaim, name: old},
 			dataSourceRef: {kind: PersistentVolumeClaim, name: old, namespace: shop}}}`,
 			want{"PersistentVolume": named("pv"), "StorageClass": named("fast", "old"), "VolumeAttributesClass": named("gold"), "PersistentVolumeClaim": {{Name: "old"}, {Namespace: "shop", Name: "old"}}}},
 		"VolumeSnapshot": {`{spec: {source: {persistentVolumeClaimName: data}}}`, want{"PersistentVolumeClaim": named("data")}},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -45,10 +46,12 @@ func (p *Policy) unreadFreeze() *Problem {
 	return lost(freezesField, p.meant, p.Problems)
 }
 
-// lost is the problem of a field elsewhere that was probably meant to be this field, or a part of it; nil if there is none.
+// lost is the problem of a field elsewhere that was probably meant to be this field, or an essential part of it; nil if there is none. Fields
+// such as reason and selector can mean much else.
 func lost(field string, meant []Meant, problems []Problem) *Problem {
 	for _, m := range meant {
-		if !within(m.Path, field) || within(m.By, field) {
+		part := m.By[strings.LastIndex(m.By, ".")+1:]
+		if !within(m.Path, field) || within(m.By, field) || m.Path != field && !slices.Contains([]string{"from", "to", "allPolicies"}, part) {
 			continue
 		}
 		for _, problem := range problems {

@@ -28,8 +28,8 @@ type tenant struct {
 func newTenant() *tenant { return &tenant{beyond: map[[2]string]bool{}, windows: map[RuleID]int{}} }
 
 // limit makes the overrides of the next policy invalid that are beyond the limits, together with those of the policies before it.
-// The policy itself does not change. rules are those that windows narrow, and known the names of ClusterRetentionPolicies.
-func (t *tenant) limit(p *Policy, rules []*Rule, known map[string]*Policy) (*Policy, []Problem) {
+// The policy itself does not change. narrowed are the rules that windows narrow, and rules the names of all rules, by ClusterRetentionPolicy.
+func (t *tenant) limit(p *Policy, narrowed []*Rule, rules map[string][]string) (*Policy, []Problem) {
 	var problems []Problem
 	all := slices.Clone(p.Overrides)
 	for i, o := range all {
@@ -39,13 +39,14 @@ func (t *tenant) limit(p *Policy, rules []*Rule, known map[string]*Policy) (*Pol
 				Hint: "an override without rule applies to all rules of a policy",
 			})
 			all[i] = o.invalid()
-			if named := [2]string{o.Policy, o.Rule}; !t.beyond[named] && (o.Policy == "" || known[o.Policy] != nil) {
+			exists := len(rules[o.Policy]) > 0 && (o.Rule == "" || slices.Contains(rules[o.Policy], o.Rule))
+			if named := [2]string{o.Policy, o.Rule}; exists && !t.beyond[named] {
 				t.beyond[named] = true
 				t.overrides = append(t.overrides, all[i])
 			}
 			continue
 		}
-		if r := t.narrow(o, rules); r != nil {
+		if r := t.narrow(o, narrowed); r != nil {
 			problems = append(problems, Problem{
 				Path: o.Path + ".windows", Message: fmt.Sprintf("rule %s already has windows of %d overrides in this namespace", r.ID, mostNarrowing),
 				Hint: "write the times at which all of them are open as windows of one override",
@@ -87,10 +88,11 @@ func (t *tenant) narrow(o *Override, rules []*Rule) *Rule {
 	return nil
 }
 
-// freeze counts the freezes of the next policy, or adds them to one long freeze if they are beyond the limit.
+// freeze counts the freezes of the next policy, or adds them to one long freeze if they are beyond the limit. Then those of all later policies
+// are too, so that another policy never makes the long freeze shorter.
 func (t *tenant) freeze(p *Policy) []Problem {
 	all := p.freezesOfAll()
-	if t.freezes+len(all) <= mostFreezes {
+	if len(all) == 0 || t.frozen == nil && t.freezes+len(all) <= mostFreezes {
 		t.freezes += len(all)
 		return nil
 	}

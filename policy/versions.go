@@ -163,7 +163,7 @@ func (b *Snapshot) takeOverrides() {
 			b.tenants[p.Namespace] = t
 		}
 		counted := p.Overrides[:min(len(p.Overrides), max(0, mostOverrides-t.count))] // a hint for each of the others would take too long
-		p, tooMany := t.limit(p, narrowed, known)
+		p, tooMany := t.limit(p, narrowed, rules)
 		tooFrozen := t.freeze(p)
 		p = p.with(slices.Concat(UnknownTargets(counted, rules), namedOnNodes(counted, images), b.idle(p.Namespace, counted, known), tooMany, tooFrozen))
 		if b.policies[i] = p; len(tooFrozen) == 0 && len(p.freezesOfAll()) > 0 {

@@ -102,6 +102,7 @@ func TestInvalidReferences(t *testing.T) {
 		"references in a rule":     {`{"rules": [{"name": "a", "references": [` + fine + `]}]}`, whole},
 		"outside of the spec":      {`{}, "references": [` + fine + `]`, whole},
 		"another misspelt field":   {`{"excludeNamespace": ["x"]}`, nil},
+		"a selector in the spec":   {`{"selector": {"matchLabels": {"a": "b"}}}`, nil},
 		"rules are an object":      {`{"rules": {}, "references": [` + fine + `]}`, nil},
 		"too many":                 {`{"references": [` + strings.Repeat(fine+", ", 64) + fine + `]}`, nil},
 	}

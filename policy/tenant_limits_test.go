@@ -60,6 +60,14 @@ func TestTooManyOverrides(t *testing.T) {
 	}
 }
 
+// TestTooManyOverridesOfUnknownRules: overrides beyond the limit that name no rule are not kept, so that they cost nothing.
+func TestTooManyOverridesOfUnknownRules(t *testing.T) {
+	n := 0
+	all := many(20, func(o *policy.Override) { n++; o.Rule = fmt.Sprintf("x%d", n) })
+	snapshot := policy.NewSnapshot(append(all, policyOf("p", enforced("p", "a"))), twoTeams, policy.DefaultProtection())
+	expect.Equal(t, "overrides", 256, len(snapshot.Overrides("team-a")))
+}
+
 // TestTooManyFreezes: of all RetentionPolicies of a namespace, 256 freezes of all policies apply one by one. Those of more policies
 // count as one long freeze, which is never shorter than they are.
 func TestTooManyFreezes(t *testing.T) {

@@ -39,7 +39,7 @@ func TestFreezeWithoutAllPoliciesNeedsRules(t *testing.T) {
 
 // TestNullSelectorsReachTheController: the API server does not drop them, so that Sunset can refuse them.
 func TestNullSelectorsReachTheController(t *testing.T) {
-	const text = `{spec: {namespaceSelector: null, excludeNamespaces: null, rules: [{nodeSelector: null, target: {selector: null}}, {target: {selector: {matchLabels: null, matchExpressions: null}}}]}}`
+	const text = `{spec: {namespaceSelector: null, excludeNamespaces: null, rules: [{nodeSelector: null, target: {selector: null}}, {target: {selector: {matchLabels: null, matchExpressions: null}}}, {target: {selector: {matchLabels: {team: null}}}}]}}`
 	var want, got map[string]any
 	for _, object := range []*map[string]any{&want, &got} {
 		if err := yaml.Unmarshal([]byte(text), object); err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -185,19 +187,30 @@ func isBlank(raw json.RawMessage, field string) bool {
 	return isThere && (string(value) == "null" || string(value) == `""`)
 }
 
-// refuseNulls reports which of the selectors, or of their lists, are null. Without this, a template that did not get a value
-// would select everything.
+// refuseNulls reports which of the selectors, their lists or their labels are null. Without this, a template that did not get a
+// value would select everything.
 func (d *Document) refuseNulls(path string, raw json.RawMessage, selectors ...string) {
 	object := decode(raw)
 	for _, selector := range selectors {
-		for _, field := range []string{selector, selector + "." + labelsField, selector + ".matchExpressions"} {
+		labels := selector + "." + labelsField
+		for _, field := range []string{selector, labels, selector + ".matchExpressions"} {
 			dot := strings.LastIndex(field, ".")
 			parent, _ := valueAt(object, field[:max(dot, 0)]).(map[string]any)
 			if value, isThere := parent[field[dot+1:]]; isThere && value == nil {
-				d.Problems = append(d.Problems, Problem{Path: joinPath(path, field), Message: "null", Hint: "write a value, or leave the field out"})
+				d.addNull(joinPath(path, field))
+			}
+		}
+		pairs, _ := valueAt(object, labels).(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(pairs)) {
+			if pairs[key] == nil {
+				d.addNull(joinPath(path, labels+"."+key))
 			}
 		}
 	}
+}
+
+func (d *Document) addNull(path string) {
+	d.Problems = append(d.Problems, Problem{Path: path, Message: "null", Hint: "write a value, or leave the field out"})
 }
 
 // parseRule reads one rule. If a field has the wrong type, it keeps the fields that could be read, so that the rule keeps the

@@ -96,6 +96,7 @@ func TestParseIsStrict(t *testing.T) {
 		"null is absent":                     {`{"spec": {"mode": null, "rules": null}}`, nil},
 		"no selector":                        {`{"spec": {"namespaceSelector": null, "rules": [{"nodeSelector": null, "target": {"selector": null}}]}}`, []string{"spec.namespaceSelector" + nullField, "spec.rules[0].target.selector" + nullField, "spec.rules[0].nodeSelector" + nullField}},
 		"no labels":                          {`{"spec": {"namespaceSelector": {"matchLabels": null}, "rules": [{"target": {"selector": {"matchLabels": null}}}]}}`, []string{"spec.namespaceSelector.matchLabels" + nullField, "spec.rules[0].target.selector.matchLabels" + nullField}},
+		"no value of a label":                {`{"spec": {"excludeNamespaces": [], "namespaceSelector": {"matchLabels": {"b": null, "a": null, "c": "d"}}, "rules": [{"nodeSelector": {"matchLabels": {"team": null}}}]}}`, []string{"spec.namespaceSelector.matchLabels.a" + nullField, "spec.namespaceSelector.matchLabels.b" + nullField, "spec.rules[0].nodeSelector.matchLabels.team" + nullField}},
 		"no expressions":                     {`{"spec": {"namespaceSelector": {"matchExpressions": null}}}`, []string{"spec.namespaceSelector.matchExpressions" + nullField}},
 		"no excluded namespaces":             {`{"spec": {"excludeNamespaces": null}}`, []string{"spec.excludeNamespaces" + nullField}},
 		"empty selectors":                    {`{"spec": {"namespaceSelector": {}, "excludeNamespaces": [], "rules": [{"target": {"selector": {"matchLabels": {}}}}]}}`, nil},

@@ -61,6 +61,9 @@ func preserve(schema map[string]any, except string) {
 			// The API server drops a null that is not nullable, and the selector would select everything.
 			if name == "matchLabels" || name == "matchExpressions" {
 				below["nullable"] = true
+				if label, ok := below["additionalProperties"].(map[string]any); ok {
+					label["nullable"] = true
+				}
 			}
 			preserve(below, "")
 		}

@@ -59,6 +59,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	defer func() { _ = files.Close() }()
 	in.CheckNames(false)
 	in.Check(loader)
+	validateSchemas(ctx, in)
 	in.FindWithoutPolicy(files)
 	missing, err := v.missing(ctx, in, loader)
 	if err != nil {
@@ -103,7 +104,8 @@ func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Mis
 }
 
 const validateHelp = `Check the policies, RetentionDigests and RetentionArchives in files, and print every problem with its file, document,
-field, line and column inside the expression, and a hint. Unknown fields and duplicate fields are problems too.
+field, line and column inside the expression, and a hint. Unknown fields and duplicate fields are problems too, and what an
+API server would refuse with the CustomResourceDefinitions of this version.
 
 Files are YAML or JSON and may contain many documents, lists, and objects of other kinds, which the command skips and
 counts. In a directory, the command reads the files that end in .yaml, .yml or .json. If a part of a file cannot be parsed,

@@ -68,9 +68,25 @@ func TestValidate(t *testing.T) {
 			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
 			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin:7: a: spec.rules: "},
 		},
+		"with an approval, and a status of another version": {
+			stdin: fine + "status: {observedGeneration: x}\n---\n{apiVersion: sunset-k8s.io/v1alpha1, kind: ClusterRetentionApproval, metadata: {name: fine}}\n", args: []string{"-f", "-"},
+			wants: []string{"1 policy in 1 file: no problems; 1 other object skipped"},
+		},
 		"the same name twice": {
 			stdin: fine + "---\n" + fine, args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin:10: fine: metadata.name: the policy in stdin: document 1 has the same name"},
+		},
+		"more than the API server accepts": {
+			stdin: fine + "  windows: [" + strings.Repeat("{schedule: '@daily', duration: 1h}, ", 17) + "]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"stdin:7: fine: spec.windows: must have at most 16 items\n    hint: the API server would refuse the object"},
+		},
+		"a field that the API server requires": {
+			stdin: fine + "  limits: {window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.limits.maxDeletions: Required value"},
+		},
+		"an expression without text": {
+			stdin: strings.Replace(fine, "startTime: finishedAt(object)", `startTime: ""`, 1), args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.rules[0].startTime: should be at least 1 chars long"},
 		},
 		"limits": {stdin: fine + "  limits: {maxDeletions: 100, window: 1d}\n", args: []string{"-f", "-"}, wants: []string{"no problems"}},
 		"invalid limits": {

@@ -91,7 +91,7 @@ func (in *Contents) read(item Item, loader *Loader) error {
 }
 
 func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
-	if !IsPolicy(object) {
+	if !IsPolicy(object) || isApprovalOrLedger(object) {
 		if isObject(object) {
 			in.Others++
 		}
@@ -106,14 +106,14 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 	}
 	in.relevant[item.File] = true
 	if isDigest(object) {
-		in.Digests = append(in.Digests, Policy{Policy: loadDigest(object), File: item.File, Document: item.Document, item: item})
+		in.Digests = append(in.Digests, Policy{Policy: loadDigest(object), File: item.File, Document: item.Document, Object: object, item: item})
 		return
 	}
 	if isArchive(object) {
-		in.Archives = append(in.Archives, Policy{Policy: loadArchive(object), File: item.File, Document: item.Document, item: item})
+		in.Archives = append(in.Archives, Policy{Policy: loadArchive(object), File: item.File, Document: item.Document, Object: object, item: item})
 		return
 	}
-	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, item: item, ignored: outsideNamespace(object)}
+	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, Object: object, item: item, ignored: outsideNamespace(object)}
 	for _, slip := range item.Ambiguities() {
 		p.addAmbiguity(slip)
 	}

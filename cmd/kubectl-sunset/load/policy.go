@@ -41,8 +41,9 @@ func (l *Loader) Input(at time.Time) preview.Input {
 // Policy is a policy and its position in a file.
 type Policy struct {
 	*policy.Policy
-	File     string // empty for a policy of the cluster
-	Document int    // in File, from 1
+	File     string         // empty for a policy of the cluster
+	Document int            // in File, from 1
+	Object   map[string]any // as written; nil for a policy of the cluster
 	item     Item
 
 	Checked []policy.Problem // warnings of Check
@@ -128,6 +129,13 @@ func (p Policy) Where() string {
 func IsPolicy(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") || isMisplaced(object)
+}
+
+// isApprovalOrLedger reports whether an object belongs to a policy, without being one.
+func isApprovalOrLedger(object map[string]any) bool {
+	kinds := []string{v1alpha1.ClusterRetentionApprovalKind.Kind, v1alpha1.RetentionApprovalKind.Kind, v1alpha1.RetentionLedgerKind.Kind}
+	kind, _ := object["kind"].(string)
+	return object["apiVersion"] == v1alpha1.GroupVersion.String() && slices.Contains(kinds, kind)
 }
 
 // policyKinds lists the kinds that this version supports.

@@ -111,13 +111,13 @@ func (f *clusterPolicies) addTo(in *load.Contents, c *cluster.Cluster, loader *l
 }
 
 // judgeOf returns a judge that compares with the rules in force, if there are policies in files and the user may read the
-// cluster's. The comparison includes kinds that only a replaced policy targets, because its rules are removed.
+// cluster's. The comparison includes kinds that only a replaced policy affects, because its rules and overrides are removed.
 func (p *previewCommand) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, current *clusterPolicies) (_ judge, err error) {
 	if input.Kinds == nil || len(current.forbidden) > 0 {
 		input.Referred, err = findReferredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
 		return preview.New(input), err
 	}
-	beyond := kindsOf(current.replaced)
+	beyond := affected(current.replaced, current.policies)
 	before, err := current.findReferrers(ctx, c, &input, beyond, notes{p.streams.ErrOut})
 	if err != nil {
 		return nil, err

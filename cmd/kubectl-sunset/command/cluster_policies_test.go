@@ -67,6 +67,17 @@ func TestPreviewTellsWhenNothingChanges(t *testing.T) {
 	}
 }
 
+// TestPreviewShowsTheEndOfAFreeze: a freeze of all policies concerns the objects of all rules.
+func TestPreviewShowsTheEndOfAFreeze(t *testing.T) {
+	s, _ := newCompared(t)
+	freeze := func(to string) string {
+		return `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"audit"},"spec":{"mode":"Enforce",
+			"freezes":[{"from":"2026-01-01T00:00:00Z","to":"` + to + `","reason":"audit","allPolicies":true}]}}`
+	}
+	s.inForce(freeze("2028-01-01T00:00:00Z"), livePolicy("p", "Enforce", "Job", "1h"))
+	wants(t, s.preview(t, freeze("2026-01-02T00:00:00Z"), "-f", "-"), command.ExitOK, "Job", "0 newly kept, 6 sooner")
+}
+
 func TestPreviewComparesNothingWithoutFiles(t *testing.T) {
 	s := newLive(t)
 	s.inForce(livePolicy("p", "Enforce", "Job", "3d"))

@@ -44,7 +44,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 		return nil, err
 	}
 	if len(fromFiles) > 0 {
-		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // with files, only the kinds that they concern
+		input.Kinds = affected(fromFiles, input.Policies)
 		if input.Namespace == "" && !p.all {
 			input.Namespace = namespaceOfAll(fromFiles)
 		}
@@ -138,13 +138,28 @@ func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
+// affected returns the kinds of the objects that policies can affect: those of their rules, of the references that they declare, of the
+// rules that they override, and of all rules if they freeze other policies.
+func affected(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
+	kinds := kindsOf(policies).Union(overridden(policies, all))
+	for _, p := range policies {
+		for _, r := range p.References {
+			kinds.Insert(schema.ParseGroupKind(string(r.To)), r.From.GroupKind())
+		}
+		if slices.ContainsFunc(p.Freezes, func(f policy.Freeze) bool { return f.All }) {
+			kinds = kinds.Union(kindsOf(all))
+		}
+	}
+	return kinds
+}
+
 // overridden returns the kinds of the rules that policies override in their namespaces.
 func overridden(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
 		for _, o := range p.Overrides {
 			for _, rule := range rulesOf(all) {
-				if o.Policy == rule.ID.Policy && (o.Rule == "" || o.Rule == rule.ID.Rule) {
+				if (o.Policy == "" || o.Policy == rule.ID.Policy) && (o.Rule == "" || o.Rule == rule.ID.Rule) {
 					kinds.Insert(policy.StoredAs(rule.Kind))
 				}
 			}

@@ -40,6 +40,8 @@ func TestPreviewOfTeams(t *testing.T) {
 		t.Errorf("objects of another namespace:\n%s", alone.out)
 	}
 	wants(t, s.preview(t, overriding("team", "DryRun", `"ttl":"9d"`), "-f", "-", "-A", "--at", later), command.ExitOK, "prod        Job    e")
+	without := strings.Replace(overriding("team", "Enforce", `"ttl":"2h"`), `"rule":"jobs"`, `"rule":"others"`, 1)
+	wants(t, s.preview(t, without, "-f", "-", "--at", later), command.ExitOK, "Job a: due in 2d1h, was due 21h ago") // an override that is no longer there
 	inFile := ranking("DryRun", "") + "\n---\n" + overriding("team", "DryRun", `"ttl":"9d"`)
 	got := s.preview(t, inFile, "-f", "-", "-n", "dev", "--at", later)
 	wants(t, got, command.ExitOK, "Job    a         Wait", "(2026-03-09T01:00:00Z)", "Job    b         Keep     KeptNewest", "deleted later: 1")

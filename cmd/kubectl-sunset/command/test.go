@@ -123,12 +123,9 @@ func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Load
 	switch {
 	case len(result.Differences) == 0:
 	case t.update:
-		result.Result = testUpdated
+		result.Result, err = testUpdated, one.update(got)
 	default:
 		result.Result = testFailed
-	}
-	if t.update {
-		err = one.update(got)
 	}
 	return result, err
 }

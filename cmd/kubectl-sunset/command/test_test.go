@@ -70,6 +70,12 @@ verdicts:
 	if string(got) != want {
 		t.Errorf("want.yaml is\n%s", got)
 	}
+	more := strings.Replace(want, "reason: Waiting,", "reason: Waiting, message: ,", 1)
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "want.yaml"), []byte(more), 0o644))
+	wants(t, run(t, "", "test", "--update", dir), command.ExitOK, "1 passed, 0 failed")
+	got, err = os.ReadFile(filepath.Join(dir, "want.yaml"))
+	expect.NoError(t, err)
+	expect.Equal(t, "a test that passes is not changed", more, string(got))
 }
 
 func TestInvalidWantIsAnError(t *testing.T) {

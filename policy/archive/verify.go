@@ -21,14 +21,15 @@ type Verification struct {
 	Missing                []string // segments that the index names and the store does not have, although they have not expired
 	Expired                int      // segments that the index names and the store does not have any more
 	NotIndexed             []string // segments that no index object covers; searches read them
+	Encrypted              int      // objects that were not read, because no identity decrypts them; their digests are right
 	Unrelated              []string // objects below segments/ and index/ that are not part of an archive
 }
 
 // OK reports whether nothing is damaged or missing.
 func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) == 0 }
 
-// Verify reads everything and verifies each digest. Without identities it verifies the digests of encrypted objects, and neither
-// their content nor whether segments are missing. The error is one of the store; what is damaged is in the result. progress may be
+// Verify reads everything and verifies each digest. Of objects that no identity decrypts it verifies only the digests, so it
+// does not find segments that are missing and that only such an index object names. The error is one of the store; what is damaged is in the result. progress may be
 // nil, and is called with the number of objects that were read, from one goroutine at a time.
 //
 // The segments of a day are deleted before its index, so the index can name segments that have expired. keep says which days have. If it
@@ -56,8 +57,9 @@ func (r *Reader) Verify(ctx context.Context, keep Retention, now time.Time, prog
 	for _, n := range records {
 		v.found.Records += n
 	}
-	if !v.encrypted {
-		v.compare(segments, parts, keep, now)
+	v.compare(segments, parts, keep, now)
+	if v.found.Encrypted > 0 { // an index object that was not read may cover them
+		v.found.NotIndexed = nil
 	}
 	return v.found, nil
 }
@@ -67,10 +69,9 @@ type verifier struct {
 	reader   *Reader
 	progress func(int)
 
-	mu        sync.Mutex
-	done      int // objects
-	encrypted bool
-	found     Verification
+	mu    sync.Mutex
+	done  int // objects
+	found Verification
 }
 
 // list returns the names of objects, and notes those that do not belong there.
@@ -116,7 +117,7 @@ func (v *verifier) note(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound):
 	case errors.Is(err, ErrEncrypted):
-		v.encrypted = true
+		v.found.Encrypted++
 	case errors.Is(err, ErrCorrupt), errors.Is(err, errNewer):
 		v.found.Damaged = append(v.found.Damaged, err)
 	default:

@@ -52,6 +52,23 @@ func TestVerify(t *testing.T) {
 	expect.Equal(t, "missing without a key", 0, len(v.Missing))
 }
 
+// TestVerifyWithUnreadableIndex: an object that cannot be decrypted hides no segment that another index object names.
+func TestVerifyWithUnreadableIndex(t *testing.T) {
+	store := newBucket()
+	w := newWriter(t, store)
+	gone := w.write(noon, "shop", []string{"a"})
+	w.flush(noon)
+	other := newWriter(t, store, identity(t).Recipient())
+	other.write(noon, "shop", []string{"b"})
+	other.flush(noon)
+	delete(store.objects, gone.Name)
+	v, err := (&archive.Reader{Bucket: store}).Verify(t.Context(), archive.Retention{}, noon, nil)
+	expect.NoError(t, err)
+	expect.Equal(t, "missing", []string{gone.Name}, v.Missing)
+	expect.Equal(t, "encrypted", 2, v.Encrypted)
+	expect.Equal(t, "not indexed", 0, len(v.NotIndexed))
+}
+
 func TestVerifyOfNothing(t *testing.T) {
 	v, err := (&archive.Reader{Bucket: newBucket()}).Verify(t.Context(), archive.Retention{}, noon, nil)
 	expect.NoError(t, err)

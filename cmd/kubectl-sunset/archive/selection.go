@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/archive"
+	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // Kind is a kind as the user names it.
@@ -199,7 +200,8 @@ func (e Entry) is(o Object) bool {
 }
 
 // LeaveOut separates the records whose objects Sunset deleted, as a ledger counts, and those that Kept selects, from others: another
-// client deleted these objects, or it is not known what happened. Those that the user names, by name or UID, are not left out.
+// client deleted these objects, or it is not known what happened. Those that the user names, by name or UID, are not left out. It also
+// leaves out records of an object with a newer record that is left out, because the object was not the last one of its name.
 func (s *Selection) LeaveOut(all []Entry) (chosen, leftOut []Entry) {
 	for _, e := range all {
 		isDone := slices.Contains([]archive.Result{archive.Deleted, archive.Gone, archive.Kept}, e.Meta.Result)
@@ -210,7 +212,27 @@ func (s *Selection) LeaveOut(all []Entry) (chosen, leftOut []Entry) {
 			leftOut = append(leftOut, e)
 		}
 	}
+	newest := map[audit.Object]time.Time{}
+	for _, e := range leftOut {
+		if name := e.named(); e.ArchivedAt.After(newest[name]) {
+			newest[name] = e.ArchivedAt
+		}
+	}
+	all, chosen = chosen, nil
+	for _, e := range all {
+		if e.ArchivedAt.Before(newest[e.named()]) {
+			leftOut = append(leftOut, e)
+		} else {
+			chosen = append(chosen, e)
+		}
+	}
 	return chosen, leftOut
+}
+
+// named returns the name of the object, without versions.
+func (e Entry) named() audit.Object {
+	kind, name := e.Kind()
+	return audit.Object{APIVersion: kind.Group, Kind: kind.Kind, Namespace: e.Namespace, Name: name}
 }
 
 // filter returns the entries that the Filter matches. It reads the records only if the Filter reads their objects.
@@ -248,7 +270,7 @@ func variables(m archive.Meta) map[string]any {
 	return map[string]any{
 		"apiVersion": m.APIVersion, "group": kind.Group, "kind": kind.Kind, "namespace": m.Namespace, "name": m.Name, "uid": string(m.UID),
 		"resourceVersion": m.ResourceVersion, "labels": m.Labels, "dependents": m.Dependents, "policy": m.Policy, "rule": m.Rule,
-		"reason": m.Reason, "outcome": m.Outcome, "dueTime": m.Due, "archivedAt": m.ArchivedAt, "bytes": int64(m.Bytes), "result": string(m.Result),
+		"reason": m.Reason, "outcome": m.Outcome, "dueTime": m.Due, "archivedAt": m.ArchivedAt, "bytes": int64(m.Bytes), "result": NewEntry(m).Result,
 		"segment": m.Segment,
 	}
 }

@@ -66,7 +66,7 @@ func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
 	from.entries, leftOut = r.selection.LeaveOut(from.entries)
 	err := r.restoreEntries(ctx, from)
 	if n := len(leftOut); n > 0 {
-		_, writeErr := fmt.Fprintf(r.streams.Out, "%s left out, since it is not known that Sunset deleted the object (%s). To list: kubectl sunset archive ls; to restore one, name it, such as job/report.\n",
+		_, writeErr := fmt.Fprintf(r.streams.Out, "%s left out, since it is not known that Sunset deleted the object, or the one that had its name later (%s). To list: kubectl sunset archive ls; to restore one, name it, such as job/report.\n",
 			preview.Count(n, "record"), results(leftOut))
 		err = cmp.Or(err, writeErr)
 	}

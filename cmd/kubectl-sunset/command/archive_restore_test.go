@@ -141,6 +141,21 @@ func TestArchiveRestorePlain(t *testing.T) {
 	expect.Equal(t, "notes", "", got.err)
 }
 
+// TestArchiveRestoreNewest: a selection does not restore an object if a newer one of its name is left out.
+func TestArchiveRestoreNewest(t *testing.T) {
+	var objects []archivedObject
+	for i, result := range []archive.Result{archive.Deleted, archive.Unknown} {
+		objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"dev","uid":"u%d","resourceVersion":"5"}}`, i)})
+	}
+	s := newArchiveServer(t, newArchivedOf(t, objects))
+	got := s.run(t, "", "archive", "restore", "-n", "dev")
+	wants(t, got, command.ExitFindings, "2 records left out, since it is not known that Sunset deleted the object, or the one that had its name later (1 deleted, 1 unknown)")
+	if strings.Contains(got.out, "would be restored") {
+		t.Error(got.out)
+	}
+}
+
 // TestArchiveRestoreResults: a selection restores only what Sunset deleted; the user can name the other objects.
 func TestArchiveRestoreResults(t *testing.T) {
 	var objects []archivedObject
@@ -149,7 +164,7 @@ func TestArchiveRestoreResults(t *testing.T) {
 			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"dev","uid":"u%d","resourceVersion":"5"},"spec":{}}`, result, i)})
 	}
 	s := newArchiveServer(t, newArchivedOf(t, objects))
-	const note = "3 records left out, since it is not known that Sunset deleted the object (1 absent, 1 none, 1 unknown). To list: kubectl sunset archive ls; to restore one, name it"
+	const note = "3 records left out, since it is not known that Sunset deleted the object, or the one that had its name later (1 absent, 1 none, 1 unknown). To list: kubectl sunset archive ls; to restore one, name it"
 	for args, want := range map[string]string{
 		"-A --policy batch --since 3d": "deleted gone", "jobs": "deleted gone", "-n dev": "deleted gone", `--cel record.name!="gone"`: "deleted",
 		"job absent none": "absent none", "job/unknown jobs/gone": "gone unknown", "--uid u2": "absent",
@@ -165,6 +180,7 @@ func TestArchiveRestoreResults(t *testing.T) {
 		expect.Equal(t, "note of "+args, strings.HasPrefix(want, "deleted"), strings.Contains(got.out, note))
 		expect.Equal(t, "exit code of "+args, command.ExitOK, got.code)
 	}
+	wants(t, s.run(t, "", "archive", "ls", "-A", "-o", "name", "--cel", `record.result == "none"`), command.ExitOK, "job.batch/none")
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--cel", `record.result == "absent"`), command.ExitFindings, "1 record left out")
 }
 

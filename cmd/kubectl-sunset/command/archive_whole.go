@@ -65,6 +65,8 @@ func writeVerification(w io.Writer, name string, v records.Verification, keep re
 	switch {
 	case v.OK() && v.Expired > 0 && keep.Retain == 0:
 		verdict = style.Good("no damage found") + "; without spec.retain, it is not known whether segments that are older than all others have expired or are lost"
+	case v.OK() && v.Encrypted > 0:
+		verdict = style.Good("no damage found") + fmt.Sprintf("; %s could not be decrypted, so only their digests were checked", preview.Count(v.Encrypted, "object"))
 	case !v.OK():
 		verdict = style.Bad(fmt.Sprintf("%d damaged, %d missing", len(v.Damaged), len(v.Missing)))
 	}
@@ -100,6 +102,12 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 			fmt.Fprintln(streams.Out, name)
 		}
 		fmt.Fprintf(streams.ErrOut, "%s copied into %s.\n", preview.Count(copies.Records, "record"), preview.Count(len(files), "file"))
+		for _, unread := range copies.Unread {
+			fmt.Fprintln(streams.ErrOut, "error:", text.Escape(unread.Error()))
+		}
+		if err == nil && len(copies.Unread) > 0 {
+			return errFindings
+		}
 		return err
 	})
 }

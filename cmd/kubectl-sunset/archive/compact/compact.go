@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -40,11 +41,12 @@ type Compactor struct {
 	To       archive.Bucket
 	Progress func(records int) // called with the number of records that were copied
 
-	Records int // in the files that were written
+	Records int     // in the files that were written
+	Unread  []error // days that were not copied, because an object cannot be read
 }
 
-// Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error.
-// It does not copy a day with an object that cannot be read, and continues with the next day.
+// Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error,
+// which is one of the store. It does not copy a day with an object that cannot be read, and continues with the next day.
 func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err error) {
 	segments, err := days(ctx, c.From.Bucket, archive.SegmentPrefix, segmentLayout)
 	if err != nil {
@@ -58,16 +60,14 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 	for day := range segments { // a segment may have records of the day before it was written
 		wanted[day.AddDate(0, 0, -1)] = true
 	}
-	var failed []error
 	for _, day := range slices.SortedFunc(maps.Keys(wanted), time.Time.Compare) {
 		if copied[day] || day.AddDate(0, 0, 1).Add(settled).After(now) {
 			continue
 		}
-		fails := func(err error) { failed = append(failed, fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err)) }
 		data, records, err := c.read(ctx, day)
 		switch {
 		case archive.IsOfObject(err):
-			fails(err)
+			c.Unread = append(c.Unread, onDay(day, err))
 			continue
 		case err == nil && records == 0:
 			continue
@@ -77,12 +77,15 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 			name, err = c.write(ctx, day, data)
 		}
 		if err != nil { // of the store: it would fail again
-			fails(err)
-			break
+			return files, onDay(day, err)
 		}
 		files, c.Records = append(files, name), c.Records+records
 	}
-	return files, errors.Join(failed...)
+	return files, nil
+}
+
+func onDay(day time.Time, err error) error {
+	return fmt.Errorf("day %s: %w", day.Format(time.DateOnly), err)
 }
 
 // days returns the days in the names of objects.
@@ -92,7 +95,8 @@ func days(ctx context.Context, in archive.Bucket, prefix, layout string) (map[ti
 		if err != nil {
 			return nil, err
 		}
-		if day, err := time.Parse(layout, e.Name[:min(len(e.Name), len(layout))]); err == nil {
+		isPart := prefix == archive.ParquetPrefix && path.Ext(e.Name) != ".parquet" // a write was interrupted
+		if day, err := time.Parse(layout, e.Name[:min(len(e.Name), len(layout))]); err == nil && !isPart {
 			found[day] = true
 		}
 	}

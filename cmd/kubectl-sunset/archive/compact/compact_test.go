@@ -137,6 +137,17 @@ func TestRunAfterFailure(t *testing.T) {
 	expect.Equal(t, "rows", 4, count(t, bucket))
 }
 
+// TestRunIgnoresPartsOfFiles: a day is not copied if the file of its copy is not complete.
+func TestRunIgnoresPartsOfFiles(t *testing.T) {
+	bucket := openIn(t, t.TempDir())
+	day := fixture.Now.Truncate(24 * time.Hour)
+	write(t, bucket, day, "a")
+	expect.NoError(t, bucket.Write(t.Context(), "parquet/month=2026-03/20260301-1a.parquet.2b.tmp", []byte("PAR1")))
+	files, err := (&compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}).Run(t.Context(), day.Add(72*time.Hour))
+	expect.NoError(t, err)
+	expect.Equal(t, "files", 1, len(files))
+}
+
 // TestRunGoesOnAfterDamage: a day with a damaged segment is an error and is not copied, and the days after it are.
 func TestRunGoesOnAfterDamage(t *testing.T) {
 	dir := t.TempDir()
@@ -148,6 +159,8 @@ func TestRunGoesOnAfterDamage(t *testing.T) {
 	expect.NoError(t, os.Truncate(damaged, 20))
 	c := &compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}
 	files, err := c.Run(t.Context(), day.Add(72*time.Hour))
+	expect.NoError(t, err)
+	err = errors.Join(c.Unread...)
 	if !errors.Is(err, archive.ErrCorrupt) || !strings.Contains(err.Error(), "day 2026-03-01: ") || len(files) != 1 || count(t, bucket) != 1 {
 		t.Fatal(files, err)
 	}

@@ -54,12 +54,13 @@ var stopped = map[schema.GroupKind]field{
 const queueName = "kueue.x-k8s.io/queue-name"
 
 var (
-	jobs        = schema.GroupKind{Group: "batch", Kind: "Job"}
-	secrets     = schema.GroupKind{Kind: "Secret"}
-	claims      = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumes     = schema.GroupKind{Kind: "PersistentVolume"}
-	namespaces  = schema.GroupKind{Kind: "Namespace"}
-	definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	jobs            = schema.GroupKind{Group: "batch", Kind: "Job"}
+	secrets         = schema.GroupKind{Kind: "Secret"}
+	serviceAccounts = schema.GroupKind{Kind: "ServiceAccount"}
+	claims          = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumes         = schema.GroupKind{Kind: "PersistentVolume"}
+	namespaces      = schema.GroupKind{Kind: "Namespace"}
+	definitions     = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
 
 // Defines returns the kind that a CustomResourceDefinition defines; zero for any other object.
@@ -74,6 +75,9 @@ func (s *Step) Defines() schema.GroupKind {
 
 // controllerLabels are the labels that the Job controller adds to the template of a Job.
 var controllerLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
+
+// workflowLabels are the labels by which Argo Workflows recognizes a Workflow that has ended, and never starts again.
+var workflowLabels = []string{"workflows.argoproj.io/completed", "workflows.argoproj.io/phase", "workflows.argoproj.io/workflow-archiving-status"}
 
 // IsViewOnly reports whether objects of this kind are never restored.
 func IsViewOnly(o *unstructured.Unstructured) bool {
@@ -91,6 +95,9 @@ func (s *Step) stop() {
 		return
 	}
 	s.note("%s is %v, so that it does not run again", stop.path, stop.value)
+	for _, label := range workflowLabels {
+		s.remove("metadata", "labels", label)
+	}
 	if queue := queueOf(s.Object); queue != "" {
 		s.remove("metadata", "labels", queueName)
 		s.remove("metadata", "annotations", queueName)

@@ -65,6 +65,12 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {app: x}, ` + generated + `}, data: {k: v}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {app: x}, annotations: {` + origin + `}}, data: {k: v}}`,
 		},
+		"a finished Workflow comes back without the labels that keep it from running when it is resumed": {
+			object: `{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: a, namespace: shop, uid: u1, labels: {app: x,
+				workflows.argoproj.io/completed: "true", workflows.argoproj.io/phase: Succeeded}}}`,
+			want:  `{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: a, namespace: shop, labels: {app: x}, annotations: {` + origin + `}}, spec: {suspend: true}}`,
+			notes: []string{"spec.suspend is true"},
+		},
 		"a finished Job comes back suspended, and without what the Job controller generated": {
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1, labels: {controller-uid: u1, app: x}},
 				spec: {suspend: false, ttlSecondsAfterFinished: 60, selector: {matchLabels: {batch.kubernetes.io/controller-uid: u1}}, template: {metadata: {creationTimestamp: null,
@@ -301,15 +307,16 @@ func TestPlanTogether(t *testing.T) {
 		record(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.other.example, uid: u-d}, spec: {group: other.example, scope: Namespaced,
 			names: {kind: Thing}, versions: [{name: v1, subresources: {status: {}}}]}}`),
 		record(t, `{apiVersion: v1, kind: Namespace, metadata: {name: new, uid: u-ns}}`),
+		record(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: s, namespace: new, uid: u-s}}`),
 		record(t, `{apiVersion: another.example/v1, kind: Global, metadata: {name: g, uid: u-g}}`),
 	}, live(nil), restore.Options{BuiltIn: isBuiltIn})
 	var order []string
 	for _, s := range steps {
 		order = append(order, s.Name.Kind+"/"+s.Name.Name+" "+s.Why)
 	}
-	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "Global/g ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
+	expect.Equal(t, "order", []string{"Namespace/new ", "CustomResourceDefinition/things.other.example ", "ServiceAccount/s ", "Global/g ", "Job/j ", "ConfigMap/c ", "Thing/t "}, order)
 
-	c := steps[4]
+	c := steps[5]
 	if _, err := c.Linked(nil); err == nil || !strings.Contains(err.Error(), "owner Job j was not created") {
 		t.Errorf("an owner that was not created: %v", err)
 	}

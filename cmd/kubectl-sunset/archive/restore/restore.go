@@ -59,8 +59,9 @@ type Step struct {
 // permission to get it. The namespace of a cluster-scoped object does not matter.
 type Live func(name audit.Object) types.UID
 
-// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions, other
-// cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their dependents.
+// Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions,
+// ServiceAccounts, other cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their
+// dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
 	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}}
 	steps := sorted(records)
@@ -95,8 +96,10 @@ func sorted(records []Record) []*Step {
 			return 0
 		case definitions:
 			return 1
+		case serviceAccounts: // the token controller deletes Secrets of ServiceAccounts that do not exist
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortStableFunc(steps, func(a, b *Step) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.GroupKind().Group, b.Name.GroupKind().Group),

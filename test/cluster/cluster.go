@@ -127,9 +127,8 @@ func (c *Cluster) begin(ctx context.Context, s *server) error {
 	return nil
 }
 
-// Stop ends all components and removes all files except Options.LogDir. It asks each component to end and kills it after
-// three seconds. Its error names components that ended unexpectedly before, with their last log lines. Later calls wait for
-// the first and return the same error.
+// Stop kills all components and removes all files except Options.LogDir. Its error names components that ended unexpectedly before,
+// with their last log lines. Later calls wait for the first and return the same error.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
 		c.end() // cancels a Restart that still waits
@@ -154,12 +153,10 @@ func (c *Cluster) crashes() error {
 	return errors.Join(all...)
 }
 
-// endAll ends the components one by one, clients before their servers: the API server takes long to end without etcd, and
-// etcd takes long to end while the API server is connected.
+// endAll kills the components, clients before their servers. Nothing reads what they would still write.
 func (c *Cluster) endAll() {
 	for _, s := range slices.Backward(c.servers) {
-		s.proc.terminate()
-		s.proc.finish(grace)
+		s.proc.finish(0)
 	}
 }
 

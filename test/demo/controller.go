@@ -14,11 +14,8 @@ import (
 	"time"
 )
 
-const (
-	controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
-	// grace is how long the controller may take to finish requests in flight and release its lease.
-	grace = 10 * time.Second
-)
+// grace is how long the controller may take to finish requests in flight and release its lease.
+const grace = 10 * time.Second
 
 // controller is a sunset-controller that runs as a child process. It ends soon after its API server, so even if the demo is
 // killed it outlives the demo only by seconds.
@@ -28,16 +25,6 @@ type controller struct {
 	asked   atomic.Bool   // stop was called
 	ended   chan struct{} // closed when the process has ended
 	err     error         // an unexpected end; valid once ended is closed
-}
-
-func buildController(ctx context.Context, binary string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s", "-o", binary, controllerPackage)
-	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
-	build.WaitDelay = grace
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // startController runs the binary. If the process ends before stop, it calls crashed with the cause.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 // nodes is the number of fake nodes that run the Jobs' Pods.
@@ -33,6 +34,7 @@ type stage struct {
 	cluster    *cluster.Cluster
 	config     *rest.Config
 	client     *kubernetes.Clientset
+	binary     string // path of sunset-controller, which the cluster removes with its files
 	controller *controller
 }
 
@@ -42,7 +44,7 @@ func (s *stage) set(ctx context.Context, stop context.CancelCauseFunc) error {
 		{"start etcd, kube-apiserver, kube-controller-manager and kwok", s.startCluster},
 		{"install Sunset's CRDs", s.install},
 		{"create an archive in a directory", s.createArchive},
-		{"build sunset-controller", func(ctx context.Context) error { return buildController(ctx, s.binary()) }},
+		{"build sunset-controller", s.buildController},
 		{"start sunset-controller and wait until it leads", func(ctx context.Context) error { return s.startController(ctx, stop) }},
 	})
 }
@@ -95,13 +97,13 @@ func (s *stage) install(ctx context.Context) error {
 	return nil
 }
 
-// binary is the path of the controller, which the cluster removes with its files.
-func (s *stage) binary() string {
-	return filepath.Join(filepath.Dir(s.cluster.Kubeconfig()), "sunset-controller")
+func (s *stage) buildController(ctx context.Context) (err error) {
+	s.binary, err = program.Build(ctx, filepath.Dir(s.cluster.Kubeconfig()), "sunset-controller")
+	return err
 }
 
 func (s *stage) startController(ctx context.Context, stop context.CancelCauseFunc) (err error) {
-	if s.controller, err = startController(s.binary(), s.cluster.Kubeconfig(), stop); err != nil {
+	if s.controller, err = startController(s.binary, s.cluster.Kubeconfig(), stop); err != nil {
 		return err
 	}
 	return s.waitForLeader(ctx)

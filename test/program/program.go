@@ -6,18 +6,24 @@ package program
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // Flags are the flags of go build that make a program as small as in the images.
 func Flags() []string { return []string{"-tags=disable_grpc_modules", "-ldflags=-s"} }
 
-// Build compiles a command of this module, for example sunset-controller, into a directory. It returns the path of the program.
+// Build compiles a command of this module, for example sunset-controller, into a directory. It returns the path of the program. The Go
+// build cache keeps programs of go run, so another process that builds the same one does not link it again.
 func Build(ctx context.Context, dir, command string) (string, error) {
 	path := filepath.Join(dir, command)
-	args := append([]string{"build"}, append(Flags(), "-o", path, "github.com/sunset-k8s/sunset/cmd/"+command)...)
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+	args := append([]string{"run", "-exec=cp"}, append(Flags(), "github.com/sunset-k8s/sunset/cmd/"+command, path)...)
+	build := exec.CommandContext(ctx, "go", args...)
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
+	build.WaitDelay = 10 * time.Second
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", command, err, out)
 	}
 	return path, nil

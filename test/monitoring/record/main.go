@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 func main() {
@@ -87,10 +88,11 @@ func tape(ctx context.Context, l *life, url string, lasts, every time.Duration) 
 
 // control runs the controller on the control plane, and returns the address of its metrics.
 func control(ctx context.Context, plane *cluster.Cluster, dir string) (address string, end func() error, err error) {
-	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/sunset-controller").CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("%w\n%s", err, out)
+	controller, err := program.Build(ctx, dir, "sunset-controller")
+	if err != nil {
+		return "", nil, err
 	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := cluster.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
 		return "", nil, err
 	}
@@ -102,7 +104,7 @@ func control(ctx context.Context, plane *cluster.Cluster, dir string) (address s
 	if err := listener.Close(); err != nil {
 		return "", nil, err
 	}
-	command := exec.Command(program, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+address, "--health-probe-bind-address=0",
+	command := exec.Command(controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+address, "--health-probe-bind-address=0",
 		"--max-deletions-per-second=25")
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {

@@ -27,8 +27,8 @@ const archiveSelectionHelp = `
 
 Arguments name kinds and objects as in kubectl get. Without -n or -A, the command selects objects in the namespace of
 the kubeconfig; with --url, it selects those of all namespaces. If a rule archives dependents, you can name these too: a
-Pod is in the record of its Job. The command leaves out records of versions that Sunset did not delete, unless
-you use --kept.
+Pod is in the record of its Job. Labels, --uid and --cel are about the Job then. The command leaves out records of
+versions that Sunset did not delete, unless you use --kept.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The
@@ -80,8 +80,8 @@ const archiveDiffExamples = `  # How does the ConfigMap differ from the one that
 
 const archiveVerifyHelp = `Read the whole archive and check it: that every object has the digest in its name, that every record can be decoded, and
 that no segment is missing that the index names. Segments of days older than spec.retain count as expired; with --url, or
-without spec.retain, those that are older than all others do. Without --identity, the command checks only the digests of an
-encrypted archive.` + archiveExitCodes
+without spec.retain, those that are older than all others do. Of objects that it cannot decrypt, the command checks only
+the digests.` + archiveExitCodes
 
 const archiveVerifyExamples = `  # Is the archive intact?
   kubectl sunset archive verify`
@@ -118,7 +118,8 @@ const archiveRestoreExamples = `  # What would come back?
 
 const archiveCompactHelp = `Copy records into Parquet files, so that query engines such as DuckDB, Athena, BigQuery and Spark can read them. The
 files are in the archive below parquet/, partitioned by month, or at --to. The command copies whole days in UTC that are
-over, and each day only once; run it daily. It prints the names of the files.
+over, and each day only once; run it daily. It prints the names of the files. Give each archive a place of its own: the
+command skips every day that --to has already. Do not run it twice at the same time for one place.
 
 Parquet files are not encrypted: for an encrypted archive, --to is required. If the RetentionArchive has retain, Sunset
 also deletes the Parquet files in the archive; those at --to it does not know.` + archiveExitCodes

@@ -47,7 +47,7 @@ type ClusterRetentionPolicyList struct {
 // ClusterRetentionPolicySpec has the settings of a ClusterRetentionPolicy.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0 || has(self.freezes) && size(self.freezes) > 0",message="one of rules, references and freezes must be set"
-// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || !has(self.freezes) || self.freezes.all(f, has(f.allPolicies) && f.allPolicies)",message="in a policy without rules, each freeze needs allPolicies: true"
+// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || !has(self.freezes) || self.freezes.all(f, has(f.allPolicies) && f.allPolicies)",message="without rules, freezes need allPolicies: true."
 type ClusterRetentionPolicySpec struct {
 	// mode sets what the policy does with due objects. DryRun, the default, only counts: status shows what Enforce would
 	// delete. Enforce deletes the objects. Suspend deletes nothing, and no other policy deletes the objects that its rules

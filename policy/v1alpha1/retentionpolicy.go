@@ -48,7 +48,7 @@ type RetentionPolicyList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || size(self.rules) == 0 || has(self.serviceAccountName)",message="rules need serviceAccountName: they delete with the permissions of this ServiceAccount"
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0 || has(self.freezes) && size(self.freezes) > 0",message="one of overrides, rules and freezes must be set"
-// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || !has(self.freezes) || self.freezes.all(f, has(f.allPolicies) && f.allPolicies)",message="in a policy without rules, each freeze needs allPolicies: true"
+// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || !has(self.freezes) || self.freezes.all(f, has(f.allPolicies) && f.allPolicies)",message="without rules, freezes need allPolicies: true."
 type RetentionPolicySpec struct {
 	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the
 	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspend deletes nothing, and

@@ -29,6 +29,10 @@ func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMet
 		"Number of images removed from the node, by reason: age (TTL), space (disk usage) or capacity (too many images).", "reason")
 	m.removedBytes = counter("sunset_image_removed_bytes_total",
 		"Size in bytes of the images removed, as reported by the container runtime. Layers that other images share count too.", "reason")
+	for _, reason := range []string{"age", "space", "capacity"} { // from 0, so that rates include the first removals
+		m.removed.WithLabelValues(reason)
+		m.removedBytes.WithLabelValues(reason)
+	}
 	m.failed = counter("sunset_image_errors_total", "Number of failed RemoveImage calls, by gRPC code.", "code")
 	m.pulledAgain = register(r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_image_pulled_again_total",

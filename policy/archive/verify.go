@@ -28,9 +28,9 @@ type Verification struct {
 // OK reports whether nothing is damaged or missing.
 func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) == 0 }
 
-// Verify reads everything and verifies each digest. Of objects that no identity decrypts it verifies only the digests, so it
-// does not find segments that are missing and that only such an index object names. The error is one of the store; what is damaged is in the result. progress may be
-// nil, and is called with the number of objects that were read, from one goroutine at a time.
+// Verify reads everything and verifies each digest. Of objects that no identity decrypts it verifies only the digests, so it does not
+// find missing segments that only such an index object names. The error is one of the store; what is damaged is in the result. progress
+// may be nil, and is called with the number of objects that were read, from one goroutine at a time.
 //
 // The segments of a day are deleted before its index, so the index can name segments that have expired. keep says which days have. If it
 // has no Retain, a lifecycle rule of the store may delete segments by their age: those that are older than all others count as expired.

@@ -61,14 +61,19 @@ func writeVerification(w io.Writer, name string, v records.Verification, keep re
 	if n := len(v.Unrelated); n > 0 {
 		fmt.Fprintf(w, "%s not part of the archive, such as %q\n", preview.Count(n, "object"), v.Unrelated[0])
 	}
+	unknown := ""
+	if v.Expired > 0 && keep.Retain == 0 {
+		unknown += "; without spec.retain, it is not known whether segments that are older than all others have expired or are lost"
+	}
+	if v.Encrypted > 0 {
+		unknown += fmt.Sprintf("; without their keys, only the digests of %s were checked", preview.Count(v.Encrypted, "object"))
+	}
 	verdict := style.Good("intact")
 	switch {
-	case v.OK() && v.Expired > 0 && keep.Retain == 0:
-		verdict = style.Good("no damage found") + "; without spec.retain, it is not known whether segments that are older than all others have expired or are lost"
-	case v.OK() && v.Encrypted > 0:
-		verdict = style.Good("no damage found") + fmt.Sprintf("; %s could not be decrypted, so only their digests were checked", preview.Count(v.Encrypted, "object"))
 	case !v.OK():
-		verdict = style.Bad(fmt.Sprintf("%d damaged, %d missing", len(v.Damaged), len(v.Missing)))
+		verdict = style.Bad(fmt.Sprintf("%d damaged, %d missing", len(v.Damaged), len(v.Missing))) + unknown
+	case unknown != "":
+		verdict = style.Good("no damage found") + unknown
 	}
 	_, err := fmt.Fprintf(w, "archive %s: %s\n", name, verdict)
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
+// validator is made once in a process: that takes 0.1 s.
 var validator = sync.OnceValue(validation.New)
 
 // validateSchemas adds problems for what the API server would refuse according to the CustomResourceDefinitions of this version, except

@@ -37,7 +37,7 @@ var stopped = map[schema.GroupKind]field{
 	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                {"spec.suspend", true},
 	{Group: "kueue.x-k8s.io", Kind: "Workload"}:               {"spec.active", false},
 	{Group: "ray.io", Kind: "RayJob"}:                         {"spec.suspend", true},
-	{Group: "argoproj.io", Kind: "Workflow"}:                  {"spec.suspend", true},
+	workflows:                                                 {"spec.suspend", true},
 	{Group: "tekton.dev", Kind: "PipelineRun"}:                {"spec.status", "PipelineRunPending"},
 	{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}: {"spec.suspend", true},
 	{Group: "trainer.kubeflow.org", Kind: "TrainJob"}:         {"spec.suspend", true},
@@ -55,6 +55,7 @@ const queueName = "kueue.x-k8s.io/queue-name"
 
 var (
 	jobs            = schema.GroupKind{Group: "batch", Kind: "Job"}
+	workflows       = schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}
 	secrets         = schema.GroupKind{Kind: "Secret"}
 	serviceAccounts = schema.GroupKind{Kind: "ServiceAccount"}
 	claims          = schema.GroupKind{Kind: "PersistentVolumeClaim"}
@@ -95,8 +96,11 @@ func (s *Step) stop() {
 		return
 	}
 	s.note("%s is %v, so that it does not run again", stop.path, stop.value)
-	for _, label := range workflowLabels {
-		s.remove("metadata", "labels", label)
+	if s.Name.GroupKind() == workflows {
+		for _, label := range workflowLabels {
+			s.remove("metadata", "labels", label)
+		}
+		s.note("labels removed by which Argo Workflows recognizes a Workflow that has ended; it would not run when you resume it")
 	}
 	if queue := queueOf(s.Object); queue != "" {
 		s.remove("metadata", "labels", queueName)

@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: a, namespace: shop, uid: u1, labels: {app: x,
 				workflows.argoproj.io/completed: "true", workflows.argoproj.io/phase: Succeeded}}}`,
 			want:  `{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: a, namespace: shop, labels: {app: x}, annotations: {` + origin + `}}, spec: {suspend: true}}`,
-			notes: []string{"spec.suspend is true"},
+			notes: []string{"spec.suspend is true", "labels removed by which Argo Workflows recognizes"},
 		},
 		"a finished Job comes back suspended, and without what the Job controller generated": {
 			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop, uid: u1, labels: {controller-uid: u1, app: x}},

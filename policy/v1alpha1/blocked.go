@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -54,6 +55,14 @@ func StopsDeletions(c *metav1.Condition) bool {
 	default:
 		return false
 	}
+}
+
+// NotEnforcing returns why the policy deletes nothing: the reason of the condition Enforcing if that is False. Otherwise it is empty.
+func (s *RetentionPolicyStatus) NotEnforcing() string {
+	if c := meta.FindStatusCondition(s.Conditions, ConditionEnforcing); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Reason
+	}
+	return ""
 }
 
 // BlockingRule is a rule that keeps objects that are due by another policy.

@@ -156,14 +156,14 @@ func (c Content) ToRestore(archive string, namespace *string) ([]restore.Record,
 
 // objects returns the object of the record, and its dependents.
 func (c Content) objects(archive string) (all []restore.Record, err error) {
-	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt, Outcome: c.Record.Outcome}
+	r := restore.Record{From: archive + "/" + c.Place(), ArchivedAt: c.ArchivedAt, Outcome: c.Record.Outcome, Snapshot: c.Record.Snapshot}
 	r.Redacted = slices.DeleteFunc(slices.Clone(c.Record.Redacted), func(path string) bool { return slices.Contains(redact.Copies, path) })
 	for _, document := range slices.Concat([]json.RawMessage{c.Record.Object}, c.Record.Dependents) {
 		if r.Archived, err = c.decode(document); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
-		r.Outcome = "" // it is that of the object
+		r.Outcome, r.Snapshot = "", "" // they are those of the object
 	}
 	return all, nil
 }

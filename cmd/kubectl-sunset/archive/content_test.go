@@ -31,6 +31,7 @@ func content() archive.Content {
 			},
 			Redacted: append(slices.Clone(redact.Copies), "spec.token"),
 			Outcome:  "Failed",
+			Snapshot: "sunset-1",
 		},
 	}
 }
@@ -46,6 +47,7 @@ func TestToRestore(t *testing.T) {
 	expect.Equal(t, "from", "history/segments/x#3", all[0].From)
 	expect.Equal(t, "left", 2, all[0].Left)
 	expect.Equal(t, "outcomes", "Failed, ", all[0].Outcome+", "+all[1].Outcome)
+	expect.Equal(t, "VolumeSnapshots", "sunset-1, ", all[0].Snapshot+", "+all[1].Snapshot)
 	for _, r := range all {
 		expect.Equal(t, "redacted", []string{"spec.token"}, r.Redacted)
 	}

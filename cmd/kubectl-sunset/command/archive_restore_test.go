@@ -141,15 +141,19 @@ func TestArchiveRestorePlain(t *testing.T) {
 	expect.Equal(t, "notes", "", got.err)
 }
 
-// TestArchiveRestoreNewest: a selection does not restore an object if a newer one of its name is left out.
+// TestArchiveRestoreNewest: of one name, a selection restores the newest object. It restores no older one if that is left out.
 func TestArchiveRestoreNewest(t *testing.T) {
-	var objects []archivedObject
-	for i, result := range []archive.Result{archive.Deleted, archive.Unknown} {
-		objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"dev","uid":"u%d","resourceVersion":"5"}}`, i)})
+	restored := func(results ...archive.Result) ran {
+		var objects []archivedObject
+		for i, result := range results {
+			objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"dev","uid":"u%d","resourceVersion":"5"}}`, i)})
+		}
+		return newArchiveServer(t, newArchivedOf(t, objects)).run(t, "", "archive", "restore", "-n", "dev")
 	}
-	s := newArchiveServer(t, newArchivedOf(t, objects))
-	got := s.run(t, "", "archive", "restore", "-n", "dev")
+	wants(t, restored(archive.Deleted, archive.Deleted), command.ExitOK, "ConfigMap/dev/settings would be restored",
+		"ConfigMap/dev/settings: not restored: the selection has a newer record of an object of this name", "1 object would be restored, 1 not")
+	got := restored(archive.Deleted, archive.Unknown)
 	wants(t, got, command.ExitFindings, "2 records left out, since it is not known that Sunset deleted the object, or the one that had its name later (1 deleted, 1 unknown)")
 	if strings.Contains(got.out, "would be restored") {
 		t.Error(got.out)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -41,8 +42,16 @@ func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load
 	for _, object := range objects {
 		p := loader.Load(object)
 		current.policies = append(current.policies, p)
-		if current.status[p.Name], err = status.Of(object); err != nil {
+		known, err := status.Of(object)
+		if err != nil {
 			return nil, err
+		}
+		current.status[p.Name] = known
+		if deleting, _, _ := unstructured.NestedString(object, "metadata", "deletionTimestamp"); deleting != "" {
+			p.Terminate()
+		}
+		if known.NotEnforcing() == string(v1alpha1.DryRun) { // by --dry-run of the controller
+			p.ForceDryRun()
 		}
 	}
 	return current, nil

@@ -141,6 +141,20 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitOK, "expires at ", "mode Enforce")
 }
 
+// TestExplainPoliciesThatDeleteNothing: the controller runs with --dry-run, or the policy is being deleted.
+func TestExplainPoliciesThatDeleteNothing(t *testing.T) {
+	const status = `,"status":{"observedGeneration":1,"conditions":[{"type":"Enforcing","status":"False","reason":"%s"}]}}`
+	s := newExplained(t, ranking("Enforce", fmt.Sprintf(status, "DryRun")))
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun", "policy batch is a dry run, because the controller runs with --dry-run",
+		"- remove --dry-run from the flags of the controller: it would expire at ")
+	deleted := strings.Replace(ranking("Enforce", fmt.Sprintf(status, "Terminating")), `"metadata":{`, `"metadata":{"deletionTimestamp":"2026-03-01T00:00:00Z",`, 1)
+	s.inForce(deleted)
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: Suspended", "policy batch is being deleted",
+		"- create policy batch again when it no longer exists: it would expire at ")
+	s.inForce(deleted)
+	wants(t, s.preview(t, ""), command.ExitOK, "Suspended")
+}
+
 func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 	own := `{"apiVersion":"sunset-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev"},"spec":{"mode":"Enforce","serviceAccountName":"cleaner",
 		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`

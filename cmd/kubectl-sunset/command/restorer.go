@@ -208,7 +208,7 @@ func (r *restorer) print(steps []*restore.Step) error {
 	}
 	isWhole := true
 	for _, s := range steps {
-		isWhole = isWhole && s.Why == "" && !s.Failed
+		isWhole = isWhole && (s.Why == "" || s.Older) && !s.Failed
 		if !r.diff || s.Object == nil {
 			continue
 		}

@@ -134,9 +134,10 @@ func hold(where string) step {
 func (in *Input) blocksOf(r policy.Evaluation) []step {
 	id := r.Rule.ID
 	var steps []step
-	enforce := func(reason policy.Reason, what string) {
-		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, "set mode: Enforce in policy " + id.Policy}, enforced))
+	enforce := func(reason policy.Reason, what, remedy string) {
+		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, remedy}, enforced))
 	}
+	status, mode := in.Status[id.Policy], "set mode: Enforce in policy "+id.Policy
 	for _, o := range r.Rule.Overrides {
 		if r.Rule.Suspended && r.Rule.SuspendedBy(o) {
 			steps = append(steps, suspension(o))
@@ -146,11 +147,15 @@ func (in *Input) blocksOf(r policy.Evaluation) []step {
 		steps = append(steps, ofRule(id, Block{reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
 			func(r *policy.Rule) { r.AllowManaged = true }))
 	}
-	switch {
-	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
-		enforce(policy.IsDryRun, "a dry run")
+	switch isDryRun := r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == ""; {
+	case isDryRun && status.NotEnforcing() == string(v1alpha1.DryRun):
+		enforce(policy.IsDryRun, "a dry run, because the controller runs with --dry-run", "remove --dry-run from the flags of the controller")
+	case isDryRun:
+		enforce(policy.IsDryRun, "a dry run", mode)
+	case r.Rule.Mode != v1alpha1.Enforce && status.NotEnforcing() == string(policy.Terminating):
+		enforce(policy.IsSuspended, "being deleted", "create policy "+id.Policy+" again when it no longer exists")
 	case r.Rule.Mode != v1alpha1.Enforce:
-		enforce(policy.IsSuspended, "suspended")
+		enforce(policy.IsSuspended, "suspended", mode)
 	case r.Rule.Unapproved:
 		steps = append(steps, ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.change(id.Policy), approval(r.Rule)},
 			func(r *policy.Rule) { r.Unapproved = false }))

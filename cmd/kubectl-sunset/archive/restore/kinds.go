@@ -160,6 +160,9 @@ func (s *Step) unbind(live Live) {
 			s.remove("metadata", "annotations", annotation)
 		}
 	}
+	if s.Snapshot != "" {
+		s.note("VolumeSnapshot %s with its data does not exist, or you have no permission to get it", s.Snapshot)
+	}
 	volume := text("spec", "volumeName")
 	switch {
 	case kind == volumes && text("spec", "claimRef", "name") != "":

@@ -172,6 +172,18 @@ func TestPlan(t *testing.T) {
 			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {}}`,
 			notes:  []string{"gets a new, empty volume; the archive does not have the data"},
 		},
+		"a claim whose data a VolumeSnapshot has is not restored empty": {
+			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`,
+			change: func(r *restore.Record) { r.Snapshot = "sunset-1" },
+			live:   map[string]types.UID{"snapshot.storage.k8s.io/v1/VolumeSnapshot/shop/sunset-1": "u6"},
+			why:    "to restore it with the data: kubectl sunset restore pvc/a -n shop --from sunset-1",
+		},
+		"a claim whose VolumeSnapshot is gone says so": {
+			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`,
+			change: func(r *restore.Record) { r.Snapshot = "sunset-1" },
+			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {}}`,
+			notes:  []string{"VolumeSnapshot sunset-1 with its data does not exist", "gets a new, empty volume; the archive does not have the data"},
+		},
 		"a claim of a volume that exists says how to bind it": {
 			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`,
 			live:   map[string]types.UID{"v1/PersistentVolume//pv-1": "u5"},

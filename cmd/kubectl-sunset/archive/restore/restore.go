@@ -28,6 +28,7 @@ type Record struct {
 	Left       int                        // number of dependents that only the record has, since they are never restored
 	From       string                     // where the record is: ARCHIVE/SEGMENT#LINE
 	ArchivedAt time.Time
+	Snapshot   string   // the name of the VolumeSnapshot with the data of a claim; empty if Sunset made none
 	Foreign    string   // why the object is not one that the record can have, or that the user has selected; empty if it is
 	Others     []Record // further objects of the same record of the archive, which are not to be restored: owners may be among them
 }
@@ -48,6 +49,7 @@ type Step struct {
 	Object *unstructured.Unstructured // to create; nil if the object is not restored
 	Status map[string]any             // to write to the subresource status after the object was created, if there is one; nil for none
 	Why    string                     // why the object is not restored; empty if it is
+	Older  bool                       // not restored, because a newer record has the object of this name
 	Failed bool                       // the object was created, but its status was not written
 	Before bool                       // an earlier restore of the same record created it; Object is nil then
 	Notes  []string                   // what differs from the archived object, and what else the user must know
@@ -129,9 +131,12 @@ func (p *planner) refuse(s *Step) string {
 	case s.Foreign != "":
 		return s.Foreign
 	case hasNewer:
+		s.Older = true
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
+	case s.Snapshot != "" && p.live(s.snapshot()) != "":
+		return fmt.Sprintf("VolumeSnapshot %s has its data; to restore it with the data: kubectl sunset restore pvc/%s -n %s --from %[1]s", s.Snapshot, s.Name.Name, s.Name.Namespace)
 	}
 	return p.refuseOver(s)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -126,4 +127,10 @@ func (s *Snapshot) enlarge(restoreSize string) error {
 // Record is the claim, to restore it.
 func (s *Snapshot) Record() Record {
 	return Record{Archived: s.Claim, From: snapshotPrefix + s.Name, ArchivedAt: s.TakenAt}
+}
+
+// snapshot is the VolumeSnapshot of a claim from an archive.
+func (s *Step) snapshot() audit.Object {
+	version, kind := policy.VolumeSnapshotKind.ToAPIVersionAndKind()
+	return audit.Object{APIVersion: version, Kind: kind, Namespace: s.Name.Namespace, Name: s.Snapshot}
 }

@@ -9,5 +9,5 @@
 //   - If rules read references, it evaluates them again when the references change. An older result never replaces a newer one.
 //   - It reads only the metadata of Secrets.
 //
-// It refuses to decide anything. It never sends a DELETE without a policy.DeletePermit.
+// It refuses to decide anything. It never sends a DELETE without a policy.Clearance.
 package kube

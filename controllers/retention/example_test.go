@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -243,7 +244,10 @@ func uidOf(name string) types.UID { return types.UID(name) }
 
 // Prepare implements retention.Remover. It has nothing to wait for, and reads nothing, because remove compares the version.
 func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
-	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, c policy.Clearance, _ time.Time) retention.Outcome {
+	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, c policy.Clearance, since time.Time) retention.Outcome {
+		if !preflight.Fresh(today.Now(), since) {
+			return retention.Outcome{Unsent: true, Err: errors.New("an answer is too old")}
+		}
 		return v.remove(c, t)
 	}}, nil
 }

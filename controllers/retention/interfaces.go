@@ -15,7 +15,7 @@ import (
 
 // Source provides every subject of one kind, with the facts of a set of rules about each. API objects and images differ
 // only in their Source and Remover. Optional abilities have interfaces of their own: Relister, Confirmer, Synchronizer,
-// TargetResolver, Marker.
+// TargetResolver, Marker, Snapshotter.
 type Source interface {
 	// Run lists, then watches, until ctx ends. It passes all subjects and all errors to the sink, retries after errors, and
 	// returns only when ctx has ended.

@@ -91,8 +91,8 @@ func (x *Index) Ranks() bool {
 	return len(x.ranks) > 0
 }
 
-// SetSnapshot puts other rules and namespaces in force. It evaluates again only subjects whose rules or rank results
-// differ.
+// SetSnapshot puts other rules and namespaces in force. It decides again only about subjects whose rules or rank
+// results differ.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -146,7 +146,7 @@ func (x *Index) replan(row *FactRow, now time.Time) {
 	x.reschedule(row)
 }
 
-// rebuild builds the schedule again after many rows have been evaluated; soonest is the previous first due time.
+// rebuild builds the schedule again after decisions about many rows; soonest is the previous first due time.
 func (x *Index) rebuild(soonest time.Time) {
 	clear(x.schedule)
 	x.schedule = x.schedule[:0]

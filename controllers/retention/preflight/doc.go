@@ -9,12 +9,12 @@
 //   - attempt.begin decides for the first time, only to know what to check. It checks the permissions, makes the entry in the
 //     ledger, and has the record written to the archive, if the rule archives.
 //   - If the owner is deleted instead, TargetResolver.ResolveTarget reads it: by checkOwner of package kube, the owner has finished
-//     and is neither held, managed nor terminating.
+//     and is neither held, managed nor terminating. With a ledger, that comes before the entry, which names the owner for later attempts.
 //   - The pipeline waits for the rate limit.
 //
-// The list names the conditions, each with the function that checks it. Conditions 1 to 8 need answers of the API server or of the
+// The list names the conditions, each with the function that checks it. Conditions 1 to 9 need answers of the API server or of the
 // node. Each answer may be at most MaxAge old when the request is sent, so a slow check is repeated. Live.Check is
-// Reconciler.Check of package policyset. It reads what 5 to 7 need at the same time, and then checks 8, 6 and 5.
+// Reconciler.Check of package policyset. It reads what 5 to 7 need at the same time.
 //
 //  1. The ServiceAccount of a RetentionPolicy may delete or mark the object: Live.Permit, by permissions.Checker.Check.
 //  2. It may delete the owner, if that is deleted instead: Live.PermitOwner, by permissions.Checker.CheckOwner.
@@ -27,22 +27,22 @@
 //     readAllNamespaces.
 //  7. Its ResourceQuotas are in force, if a rule depends on them: Live.Check, by readQuotasOf. Unknown quotas limit nothing.
 //  8. The clock of the API server agrees with the clock of this process: Live.Check, by skew.Clocks.Err.
+//  9. If the rule makes snapshots, the VolumeSnapshot of the claim is ready to use, and was taken since this process saw that it is
+//     due: attempt.snapshot of package retention, and policy.Clear. attempt.begin has it created before, by pipeline.ensureSnapshot,
+//     after 4 to 8 and as far as the limits permit.
 //
 // The remaining conditions are checked in memory, without waiting:
 //
-//  9. If rules read references, the facts about the object follow the newest references: Reconciler.confirm of package retention.
-//  10. The rules in force still delete this version, and condition 1 has checked those rules: attempt.decide of package
+//  10. The facts about the object follow the newest references and ranks, if rules read them: Reconciler.confirm of package retention.
+//  11. The rules in force still delete this version, and condition 1 has checked those rules: attempt.decide of package
 //     retention, which calls index.Index.Claim and so policy.Decide. Holds, other rules, approvals, windows and freezes are part of
 //     the decision. It deletes nothing within MaxAge before a window closes or a freeze begins, so that no request is sent later.
-//  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
-//  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
-//  13. If the rule archives, the archive has a verified record of exactly this version: attempt.clear of package retention, which
+//  12. The rules about the owner's own kind agree: ownerAgrees of package retention.
+//  13. No answer for 1 to 9 is older than MaxAge: Fresh. The sender checks this once more.
+//  14. If the rule archives, the archive has a verified record of exactly this version: attempt.clear of package retention, which
 //     calls Archive.Lookup and policy.Clear. The sender takes only the Clearance that Clear returns.
-//  14. If the rule makes snapshots, the VolumeSnapshot of the claim is ready to use, and was taken since this process saw that it is
-//     due: attempt.snapshot of package retention, which reads it from the API server as 1 to 8, and policy.Clear. attempt.begin
-//     has it created before, by pipeline.ensureSnapshot, after 4 to 8 and as far as the limits permit.
 //  15. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
 //
 // Finally the API server compares UID and resourceVersion of the object, or of its owner, with those of the decision. A mark needs
-// 1, 4 to 8, 10 and 12.
+// 1, 4 to 8, 11 and 13.
 package preflight

@@ -147,12 +147,12 @@ func TestArchiveRestoreNewest(t *testing.T) {
 		var objects []archivedObject
 		for i, result := range results {
 			objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"dev","uid":"u%d","resourceVersion":"5"}}`, i)})
+				`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u%d","resourceVersion":"5"},"spec":{}}`, i)})
 		}
 		return newArchiveServer(t, newArchivedOf(t, objects)).run(t, "", "archive", "restore", "-n", "dev")
 	}
-	wants(t, restored(archive.Deleted, archive.Deleted), command.ExitOK, "ConfigMap/dev/settings would be restored",
-		"ConfigMap/dev/settings: not restored: the selection has a newer record of an object of this name", "1 object would be restored, 1 not")
+	wants(t, restored(archive.Deleted, archive.Deleted), command.ExitOK, "Job.batch/dev/report would be restored",
+		"Job.batch/dev/report not restored: the selection has a newer record of an object of this name", "1 object would be restored, 1 not")
 	got := restored(archive.Deleted, archive.Unknown)
 	wants(t, got, command.ExitFindings, "2 records left out, since it is not known that Sunset deleted the object, or the one that had its name later (1 deleted, 1 unknown)")
 	if strings.Contains(got.out, "would be restored") {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -29,7 +30,8 @@ type clusterPolicies struct {
 	policies  []*policy.Policy
 	status    map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
 	replaced  []*policy.Policy                          // by policies in files
-	forbidden []error                                   // errors about resources that the user has no permission to read
+	forbidden []error                                   // errors about policies that the user has no permission to read
+	unread    []error                                   // errors about the namespace and its quotas, which the user has no permission to read
 }
 
 // readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or otherwise in one.
@@ -53,17 +55,20 @@ func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load
 		if known.NotEnforcing() == string(v1alpha1.DryRun) { // by --dry-run of the controller
 			p.ForceDryRun()
 		}
+		for _, r := range p.Rules {
+			r.Unpermitted = meta.IsStatusConditionFalse(known.Conditions, v1alpha1.ConditionPermitted)
+		}
 	}
 	return current, nil
 }
 
-// namespaces returns the result of namespacesFor. A namespace that the user has no permission to read counts as one without
-// labels and holds.
+// namespaces returns the result of namespacesFor. If the user has no permission to read one namespace, it counts as one without labels
+// and holds; if to read its quotas, as one without quotas.
 func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
 	known, err := namespacesFor(ctx, c, only, rules)
 	if only != "" && apierrors.IsForbidden(err) {
-		f.forbidden = append(f.forbidden, err)
-		return nil, nil
+		f.unread = append(f.unread, err)
+		return known, nil
 	}
 	return known, err
 }
@@ -74,10 +79,10 @@ var grantPolicies = []string{
 	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
 }
 
-// failures names the resources that the user has no permission to read, and how to grant the permission.
-func (f *clusterPolicies) failures() []preview.Failure {
+// failuresOf returns errors about resources that the user has no permission to read, and how to grant the permission.
+func failuresOf(forbidden []error) []preview.Failure {
 	var failures []preview.Failure
-	for _, err := range f.forbidden {
+	for _, err := range forbidden {
 		failures = append(failures, preview.Failure{Message: err.Error() + "; evaluated without it; " + grantHint()})
 	}
 	return failures
@@ -85,11 +90,12 @@ func (f *clusterPolicies) failures() []preview.Failure {
 
 // unreadForExplain returns what could not be read of the policies, for a page of explain.
 func (f *clusterPolicies) unreadForExplain() *explain.Unread {
-	if len(f.forbidden) == 0 {
+	all := slices.Concat(f.forbidden, f.unread)
+	if len(all) == 0 {
 		return nil
 	}
 	unread := &explain.Unread{Grant: grantPolicies}
-	for _, err := range f.forbidden {
+	for _, err := range all {
 		unread.Errors = append(unread.Errors, err.Error())
 	}
 	return unread

@@ -100,6 +100,14 @@ func TestPreviewGoesOnWithoutTheClustersPolicies(t *testing.T) {
 	wants(t, s.preview(t, ""), command.ExitError, "error: no policy that you can read: list the cluster's policies: not for you")
 }
 
+// TestPreviewRespectsPermissions: a rule whose ServiceAccount lacks a permission keeps the objects that another rule would delete.
+func TestPreviewRespectsPermissions(t *testing.T) {
+	s := newLive(t)
+	lacking := strings.TrimSuffix(livePolicy("q", "Enforce", "Job", "3d"), "}") + `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden"}]}}`
+	s.inForce(livePolicy("p", "Enforce", "Job", "1h"), lacking)
+	wants(t, s.preview(t, ""), command.ExitOK, "Job    a      Keep     Forbidden   -     q/r")
+}
+
 func TestPreviewTellsWhatItCannotCompare(t *testing.T) {
 	s := newLive(t)
 	s.pages[secretsPath] = []string{forbidden}

@@ -5,10 +5,10 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -42,7 +42,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	if err != nil {
 		return nil, err
 	}
-	current.applyStatus()
+	current.applyPending()
 	current.addTo(in, c, e.loader)
 	input := e.input(in.Rules(), namespace)
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
@@ -88,27 +88,37 @@ func readCase(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input 
 	return object, judged, err
 }
 
-// applyStatus makes policies wait for approval if their status says so, and blocks the rules of policies that lack permissions.
-func (f *clusterPolicies) applyStatus() {
+// applyPending makes policies wait for approval where their status says so.
+func (f *clusterPolicies) applyPending() {
 	for _, p := range f.policies {
-		status := f.status[p.Name]
-		forbidden := meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionPermitted)
-		for _, r := range p.Rules {
-			r.Unpermitted = forbidden
-		}
-		pending := status.PendingApproval
-		if pending == nil || p.Mode != v1alpha1.Enforce {
-			continue
-		}
-		p.Gate = &policy.ApprovalGate{Hash: pending.Hash}
-		if len(pending.Namespaces) > 0 {
-			p.Gate.Namespaces = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), time.Time{})
-			continue
-		}
-		if known, counted := status.Preview(p.Hash); counted && len(pending.Rules) > 0 {
-			p.Gate.Rules = sets.New(known.Uncounted...)
+		if p.Mode == v1alpha1.Enforce {
+			p.Gate = gateOf(p, f.status[p.Name])
 		}
 	}
+}
+
+// gateOf returns the gate of a policy by its status; nil if nothing waits for approval.
+func gateOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) *policy.ApprovalGate {
+	var waiting []string
+	if status.Enforced != nil {
+		waiting = status.Enforced.WaitingNamespaces
+	}
+	gate := &policy.ApprovalGate{}
+	if pending := status.PendingApproval; pending != nil {
+		gate.Hash = pending.Hash
+		if len(pending.Namespaces) == 0 {
+			if known, counted := status.Preview(p.Hash); counted && len(pending.Rules) > 0 {
+				gate.Rules = sets.New(known.Uncounted...)
+			}
+			return gate
+		}
+		waiting = slices.Concat(waiting, pending.Namespaces)
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	gate.Namespaces = policy.ApprovalScope(nil).Wider(sets.New(waiting...), time.Time{})
+	return gate
 }
 
 // statusOf returns the status of the policies that files do not replace.

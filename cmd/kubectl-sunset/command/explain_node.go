@@ -29,7 +29,7 @@ func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what obj
 	if err != nil {
 		return nil, err
 	}
-	current.applyStatus()
+	current.applyPending()
 	current.addTo(in, c, e.loader)
 	seen, err := e.node.readImages(ctx, c, e.at.now, say)
 	if err != nil {

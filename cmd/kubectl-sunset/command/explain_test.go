@@ -121,6 +121,11 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	s.list("/api/v1/namespaces/dev/resourcequotas", "v1", "ResourceQuota", []string{`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"dev"},"spec":{"hard":{"count/jobs.batch":"6"}}}`})
 	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[{"name":"resourcequotas","singularName":"resourcequota","kind":"ResourceQuota","namespaced":true,"verbs":["list"]},`, 1))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "4 eligible in the namespace; at most 3 stay", "50 % of the namespace's quota")
+	s.pages["/api/v1/namespaces/dev/resourcequotas"] = []string{forbidden}
+	s.list(namespacesPath, "v1", "Namespace", []string{`{"metadata":{"name":"dev","labels":{"env":"dev"},"annotations":{"sunset-k8s.io/hold":"audit"}}}`})
+	wants(t, s.explain(t, "", "job/a"), command.ExitFindings, "stays: Held", "\nINCOMPLETE: ")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "Keep     Held")
+	wants(t, s.preview(t, livePolicy("p", "DryRun", "Job", "1h"), "-n", "dev", "-f", "-"), command.ExitFindings, "1 error:", "Keep     Held")
 
 	s = newExplained(t, livePolicy("p", "Enforce", "Job", "3d"))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at 2026-03-03T01:00:00Z")
@@ -135,6 +140,11 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
+	const later = `,"status":{"observedGeneration":1,"enforced":{"hash":"77aa","observedTime":"2026-01-01T00:00:00Z","due":{"now":0,"week":0},"waitingNamespaces":[%q]}}`
+	s.inForce(ranking("Enforce", fmt.Sprintf(later, "dev")))
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: ApprovalRequired", "policy batch waits for approval\n")
+	s.inForce(ranking("Enforce", fmt.Sprintf(later, "prod")))
+	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "expires at ")
 	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))
@@ -143,14 +153,14 @@ func TestExplainWhatWaitsForApproval(t *testing.T) {
 
 // TestExplainPoliciesThatDeleteNothing: the controller runs with --dry-run, or the policy is being deleted.
 func TestExplainPoliciesThatDeleteNothing(t *testing.T) {
-	const status = `,"status":{"observedGeneration":1,"conditions":[{"type":"Enforcing","status":"False","reason":"%s"}]}}`
+	const status = `,"status":{"observedGeneration":1,"conditions":[{"type":"Enforcing","status":"False","reason":"%s"}]}`
 	s := newExplained(t, ranking("Enforce", fmt.Sprintf(status, "DryRun")))
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: DryRun", "policy batch is a dry run, because the controller runs with --dry-run",
-		"- remove --dry-run from the flags of the controller: it would expire at ")
+		"- remove --dry-run from the flags of the controller: it would expire at\n")
 	deleted := strings.Replace(ranking("Enforce", fmt.Sprintf(status, "Terminating")), `"metadata":{`, `"metadata":{"deletionTimestamp":"2026-03-01T00:00:00Z",`, 1)
 	s.inForce(deleted)
 	wants(t, s.explain(t, "", "job/a"), command.ExitOK, "stays: Suspended", "policy batch is being deleted",
-		"- create policy batch again when it no longer exists: it would expire at ")
+		"- create policy batch again when it no longer exists: it would expire at\n")
 	s.inForce(deleted)
 	wants(t, s.preview(t, ""), command.ExitOK, "Suspended")
 }

@@ -63,8 +63,9 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 		return nil, err
 	}
 	result.Fail(live.failures...)
+	result.Fail(failuresOf(current.unread)...)
 	if len(fromFiles) == 0 {
-		result.Fail(current.failures()...)
+		result.Fail(failuresOf(current.forbidden)...)
 	}
 	for _, err := range current.forbidden {
 		if len(fromFiles) > 0 {

@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -97,5 +98,24 @@ func TestPreview(t *testing.T) {
 				t.Errorf("%q is in the output:\n%s", test.lacks, got.out)
 			}
 		})
+	}
+}
+
+// TestPreviewTellsOfObjectsThatNoClusterHas: notes count objects without the namespace that their kind needs, and copies.
+func TestPreviewTellsOfObjectsThatNoClusterHas(t *testing.T) {
+	policies := livePolicy("p", "Enforce", "Job", "1h") + "\n---\n" + livePolicy("gadgets", "Enforce", "Gadget", "1h")
+	definition := "\n---\n" + `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets"},"spec":{"names":{"kind":"Gadget","plural":"gadgets"},
+		"scope":"Namespaced","versions":[]}}`
+	const (
+		job    = "\n---\n" + `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","creationTimestamp":"2026-01-01T00:00:00Z"%s}}`
+		placed = `,"namespace":"dev"`
+	)
+	unplaced := fmt.Sprintf(job, "")
+	got := run(t, policies+definition+unplaced+strings.Replace(unplaced, `"a"`, `"b"`, 1)+fmt.Sprintf(job, placed), "preview", "-f", "-")
+	wants(t, got, command.ExitOK, "note: 2 objects without metadata.namespace, although the kind needs one: no RetentionPolicy, namespace selector or hold of a namespace applies\n")
+	got = run(t, strings.ReplaceAll(policies, `{"matchLabels":{"env":"dev"}}`, "{}")+fmt.Sprintf(job, placed)+fmt.Sprintf(job, placed), "preview", "-f", "-")
+	wants(t, got, command.ExitOK, "note: 1 object more than once in the files; each copy counts, and takes a place of keepNewest and capacity\n")
+	if strings.Contains(got.err, "without metadata.namespace") {
+		t.Error(got.err)
 	}
 }

@@ -173,7 +173,7 @@ func (u *unusedCommand) judgeCluster(ctx context.Context, c *cluster.Cluster, in
 	if err != nil {
 		return nil, err
 	}
-	result.Fail(slices.Concat(live.failures, current.failures())...)
+	result.Fail(slices.Concat(live.failures, failuresOf(slices.Concat(current.forbidden, current.unread)))...)
 	return result, nil
 }
 

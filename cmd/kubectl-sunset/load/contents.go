@@ -301,3 +301,20 @@ func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
 	}
 	return kinds
 }
+
+// Namespaced returns a function that reports whether objects of a kind are in namespaces: of Kubernetes, or of a
+// CustomResourceDefinition in the files. It reports false for other kinds.
+func (in *Contents) Namespaced() func(schema.GroupKind) bool {
+	namespaced := sets.New[schema.GroupKind]()
+	for _, b := range builtins().kinds {
+		if b.resource.Namespaced {
+			namespaced.Insert(policy.StoredAs(b.GroupVersionKind))
+		}
+	}
+	for _, d := range in.definitions {
+		if d.Spec.Scope == "Namespaced" {
+			namespaced.Insert(schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind})
+		}
+	}
+	return namespaced.Has
+}

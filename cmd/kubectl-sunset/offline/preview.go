@@ -16,7 +16,7 @@ func Preview(ctx context.Context, feed preview.Feed, in *load.Contents, input pr
 	if input.Node, err = in.Node(); err != nil {
 		return nil, nil, err
 	}
-	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
+	input.Policies, input.Namespaces, input.Whole, input.Namespaced = in.Rules(), in.Namespaces, true, in.Namespaced()
 	if err := input.FindReferred(ctx, feed); err != nil {
 		return nil, nil, err
 	}
@@ -25,8 +25,22 @@ func Preview(ctx context.Context, feed preview.Feed, in *load.Contents, input pr
 	if in.Images {
 		notes = append(notes, judge.NoNode()...)
 	}
-	result, err = judge.Run(ctx, feed)
-	return result, notes, err
+	if result, err = judge.Run(ctx, feed); err != nil {
+		return nil, notes, err
+	}
+	return result, append(notes, doubtful(result)...), nil
+}
+
+// doubtful returns notes about objects of the files that no cluster can have.
+func doubtful(result *preview.Result) (notes []string) {
+	if n := result.Unplaced; n > 0 {
+		notes = append(notes, fmt.Sprintf("%s without metadata.namespace, although the kind needs one: no RetentionPolicy, namespace selector or hold of a namespace applies",
+			preview.Count(n, "object")))
+	}
+	if n := result.Repeated(); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s more than once in the files; each copy counts, and takes a place of keepNewest and capacity", preview.Count(n, "object")))
+	}
+	return notes
 }
 
 // unseen returns a note for each declared kind of which the files contain no object. The kind may be misspelled.

@@ -34,6 +34,8 @@ type Input struct {
 
 	// Whole reports that the feed contains all objects, also those that no rule targets. Messages about owners depend on it.
 	Whole bool
+	// Namespaced reports whether objects of a kind are in namespaces; nil if every object has the namespace that it needs.
+	Namespaced func(schema.GroupKind) bool
 }
 
 // Judge decides about objects. It is immutable and safe for concurrent use.
@@ -96,6 +98,9 @@ func (w *worker) judge(object map[string]any) {
 	kind := policy.StoredAs(KindOf(object))
 	if !w.about(kind) {
 		return
+	}
+	if w.Namespaced != nil && NamespaceOf(object) == "" && len(w.RulesOf(kind)) > 0 && w.Namespaced(kind) {
+		w.results.unplaced++
 	}
 	asked := (w.Namespace == "" || NamespaceOf(object) == w.Namespace) && w.selected(MetadataOf(object))
 	ranks, _ := w.Ranks(kind)

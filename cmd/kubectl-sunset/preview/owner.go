@@ -73,7 +73,7 @@ func (j *Judge) addOwners(result *Result, byWorker []*results) {
 			continue
 		}
 		if why := all.reasonToKeep(owner.UID, rule); why != nil {
-			row.Message = "blocked: owner " + owner.String() + " " + why.Error()
+			row.Blocked = "blocked: owner " + owner.String() + " " + why.Error()
 		}
 	}
 }

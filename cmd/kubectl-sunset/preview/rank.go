@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -73,6 +74,9 @@ func membersOf(id policy.RuleID, candidates []*candidate) (members []policy.Cand
 				continue
 			}
 			if m, ok := policy.CandidateOf(&c.subject, &r.Facts, r.Known); ok {
+				if m.UID == "" { // an object in a file: the order must not depend on chance
+					m.UID = types.UID(m.Namespace + "/" + c.subject.Name)
+				}
 				members, of = append(members, m), append(of, r)
 			}
 		}

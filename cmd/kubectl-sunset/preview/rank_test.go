@@ -53,7 +53,9 @@ func TestRanks(t *testing.T) {
 		change        func(*preview.Input)
 		want          []string // NAMESPACE/NAME REASON
 	}{
-		"the newest of each namespace":         {keepOne, "", nil, []string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"the newest of each namespace": {keepOne, "", nil, []string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"of equal ages without UIDs, the first by name": {keepOne, aged("a", "next", 3, "x"), nil, []string{
+			"a/mid Expired", "a/new KeptNewest", "a/next Expired", "a/old Expired", "b/only KeptNewest"}},
 		"the newest of each group":             {keepEach, "", nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
 		"the capacity of each namespace":       {atMost, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
 		"a capacity that all namespaces share": {fair, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},

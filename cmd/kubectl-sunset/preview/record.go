@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -63,7 +64,7 @@ func (o *Owner) String() string {
 // Record converts the row.
 func (r *Row) Record() Record {
 	record := Record{
-		APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Decision: DecisionOf(r.Verdict), Message: r.Message,
+		APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Decision: DecisionOf(r.Verdict), Message: cmp.Or(r.Blocked, r.Message),
 		Owner: OwnerOf(r.Verdict.Owner), Propagation: string(r.Propagation), Dependents: r.Dependents,
 	}
 	if r.Image != nil {

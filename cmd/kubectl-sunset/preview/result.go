@@ -19,6 +19,7 @@ type Result struct {
 	Rows     []Row        // by namespace, kind and name
 	Failures []Failure    // in the same order; failures without an object first
 	Counts   []RuleCounts // by policy and rule name; every rule has one
+	Unplaced int          // number of objects without a namespace, although their kind needs one; 0 if that is not known
 
 	Prices         *policy.Prices // of storage; nil for none
 	EstimatedSizes bool           // a rule computes sizes with bytes
@@ -38,6 +39,7 @@ type Row struct {
 
 	Propagation metav1.DeletionPropagation // for a deleted owner: the propagation to its dependents
 	Dependents  int                        // of the deleted owner, direct and indirect; 0 if they were not counted
+	Blocked     string                     // why the owner cannot be deleted; empty if it can, or that is not known
 
 	unchanged bool // same decision by the rules in force, whose row is removed already
 }
@@ -121,6 +123,7 @@ type results struct {
 	// candidates have no row yet.
 	candidates []candidate
 	owners     ownerGraph // nil if owners are not needed
+	unplaced   int        // number of objects without a namespace, although their kind needs one
 	texts      map[string]string
 	versions   map[schema.GroupVersion]string
 }
@@ -217,6 +220,7 @@ func (j *Judge) result(byWorker []*results) *Result {
 	for _, s := range append(byWorker, j.ranked(byWorker)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)
+		result.Unplaced += s.unplaced
 		for id, t := range s.counts {
 			all.countsOf(id).merge(t)
 		}
@@ -233,6 +237,16 @@ func (r *Result) sort() {
 	slices.SortFunc(r.Rows, Row.compare)
 	slices.SortFunc(r.Failures, Failure.compare)
 	slices.SortFunc(r.Counts, func(a, b RuleCounts) int { return a.Rule.Compare(b.Rule) })
+}
+
+// Repeated returns the number of rows about an object that another row is about too.
+func (r *Result) Repeated() (n int) {
+	for i := 1; i < len(r.Rows); i++ {
+		if r.Rows[i].compare(r.Rows[i-1]) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Fail adds failures that occurred while objects were read.

@@ -57,7 +57,7 @@ func writeVerdicts(w io.Writer, r *Result, wide bool) error {
 		}
 		if wide {
 			d := DecisionOf(*v)
-			cells = append(cells, cmp.Or(d.StartTime, "-"), cmp.Or(d.TTL, "-"), cmp.Or(row.Message, "-"))
+			cells = append(cells, cmp.Or(d.StartTime, "-"), cmp.Or(d.TTL, "-"), cmp.Or(row.Blocked, row.Message, "-"))
 		}
 		return cells
 	})
@@ -68,8 +68,8 @@ func (r *Row) ShownOwner() string {
 	switch o := r.Verdict.Owner; {
 	case o == nil:
 		return "-"
-	case r.Message != "":
-		return r.Message
+	case r.Blocked != "":
+		return r.Blocked
 	case r.Dependents > 0:
 		return fmt.Sprintf("%s and its %s", o, Count(r.Dependents, "dependent"))
 	default:

@@ -92,12 +92,37 @@ func (j *checker) statusOf(p *policy, revision int64) string {
 	}
 	status := mapIn(s.Object, "status")
 	text := fmt.Sprintf("status of its policy: due %v, ledger %v", status["due"], status["ledger"])
+	if p.keepsLedger() {
+		text += "; its ledger: " + j.lastOpen(p, revision)
+	}
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		text += fmt.Sprintf("; %v=%v %v: %v", condition["type"], condition["status"], condition["reason"], condition["message"])
 	}
 	return text
+}
+
+// lastOpen returns the open entries of a policy's ledger after each of its last changes up to a revision.
+func (j *checker) lastOpen(p *policy, revision int64) string {
+	const shown = 20 // changes
+	var changes []string
+	for _, c := range j.Log.Of(j.Log.Key("retentionledgers", "", p.uid)) {
+		if c.After == nil || c.Revision > revision {
+			continue
+		}
+		var open []string
+		ledger := ledgerIn(c.After)
+		for _, intents := range ledger.Open {
+			for _, line := range intents.Objects {
+				name, _, _ := strings.Cut(line, " ")
+				open = append(open, name)
+			}
+		}
+		at, _ := j.times.Latest(c.Revision)
+		changes = append(changes, fmt.Sprintf("%s by %s: open %v, deleted %d", stamp(at), ledger.Holder, open, ledger.Total.Deleted))
+	}
+	return strings.Join(changes[max(0, len(changes)-shown):], "; ")
 }
 
 // ownerOf returns the controller of an object at the end; nil for none.

@@ -373,6 +373,55 @@ func TestObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 	})
 }
 
+// TestPutOffSubjectTakesNoRoom: a subject that is put off while it waits for room, or while its entry is being written, takes none until
+// it is reserved again. Otherwise a throttled namespace would use up the limits for subjects whose turn comes much later.
+func TestPutOffSubjectTakesNoRoom(t *testing.T) {
+	putOff := func(w *harness, names ...string) {
+		for _, name := range names {
+			w.mu.Lock()
+			o := w.objects[types.UID("uid-"+name)]
+			w.mu.Unlock()
+			i, _ := o.Intent()
+			w.Withdraw(i)
+		}
+	}
+	inBubble(t, func(w *harness) {
+		w.use(policyOf("p", limited(2)))
+		w.add("team-a", "first-", 2, 0)
+		bubble.Pass(3 * time.Second)
+		w.is(2, 0)
+		w.add("team-a", "job-", 2, 0)
+		bubble.Pass(time.Second)
+		putOff(w, "job-0", "job-1")
+		w.add("team-a", "next-", 2, 0)
+		bubble.Pass(10 * time.Minute)
+		w.is(4, 0)
+		expect.Equal(t, "deleted", []string{"next-0", "next-1"}, slices.Sorted(slices.Values(w.names()[2:])))
+		w.change("job-1", func(*object) {}) // reserves it
+		bubble.Pass(10 * time.Minute)
+		w.is(5, 0)
+	})
+	for _, again := range []bool{false, true} {
+		inBubble(t, func(w *harness) {
+			w.use(policyOf("p", limited(2)))
+			w.add("team-a", "first-", 1, 0)
+			bubble.Pass(10 * time.Second)
+			w.is(1, 0)
+			w.server.set(func() {
+				w.hangs = func(verb, _ string) time.Duration { return map[string]time.Duration{"update": 2 * time.Second}[verb] }
+			})
+			w.add("team-a", "job-", 1, 0)
+			bubble.Pass(time.Second)
+			putOff(w, "job-0")
+			if again {
+				w.change("job-0", func(o *object) { o.version-- })
+			}
+			bubble.Pass(10 * time.Second)
+			w.is(map[bool]int64{false: 1, true: 2}[again], 0)
+		})
+	}
+}
+
 // TestEntryOfALostWriteIsWithdrawn: when the entry of a lost write is found, its version of the object no longer
 // exists.
 func TestEntryOfALostWriteIsWithdrawn(t *testing.T) {

@@ -47,6 +47,24 @@ func (q *queue) pop(admits func(namespace string) bool) *request {
 	return first
 }
 
+// remove removes a request. It reports false if the request is not waiting.
+func (q *queue) remove(r *request) bool {
+	all := q.waiting[r.namespace]
+	at := slices.Index(all, r)
+	switch {
+	case at < 0:
+		return false
+	case len(all) == 1:
+		delete(q.waiting, r.namespace)
+		turn := slices.Index(q.turns, r.namespace)
+		q.turns = slices.Delete(q.turns, turn, turn+1)
+	default:
+		q.waiting[r.namespace] = slices.Delete(all, at, at+1)
+	}
+	q.len--
+	return true
+}
+
 // retain drops the requests for which keep returns false.
 func (q *queue) retain(keep func(*request) bool) {
 	var all []*request

@@ -5,6 +5,7 @@ package ledgers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,9 +99,13 @@ func (w *worker) writeDue(ctx context.Context) error {
 	w.machine.Wrote(update, stored)
 	w.blocked = time.Time{} // entries that ended without a deletion no longer count against the limits
 	now := w.manager.Clock.Now()
-	for _, r := range opened {
-		w.confirm(r, now)
-	}
+	opened = slices.DeleteFunc(opened, func(r *request) bool {
+		putOff := r.recorded.putOff
+		if w.confirm(r, now); putOff {
+			w.withdraw(r)
+		}
+		return putOff
+	})
 	w.mu.Unlock()
 	ready(opened)
 	w.manager.Changed()
@@ -113,6 +118,10 @@ func (w *worker) lost(opened []*request) {
 	w.machine.Lost()
 	w.read = false
 	for _, r := range opened {
+		if r.recorded.putOff {
+			delete(w.requests, r.uid)
+			continue
+		}
 		r.recorded.writing = false
 		w.queue.push(r)
 	}

@@ -154,6 +154,7 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 	switch {
 	case r == nil:
 	case r.isWriting():
+		r.recorded.putOff = false
 		return // it is evaluated again after the write
 	case r.isConfirmed():
 		w.machine.Withdrawn(r.recorded.entry.Target)
@@ -268,12 +269,18 @@ func (w *worker) withdraw(r *request) {
 	w.ends(w.manager.Clock.Now())
 }
 
-// putOff is called when a subject is put off: its entry makes room for others.
+// putOff is called when a subject is put off: its entry makes room for others, and it gets none until it is reserved again.
 func (w *worker) putOff(i policy.Intent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r := w.requests[i.Subject.UID]; r != nil && r.isConfirmed() {
+	switch r := w.requests[i.Subject.UID]; {
+	case r == nil:
+	case r.isConfirmed():
 		w.withdraw(r)
+	case r.isWriting():
+		r.recorded.putOff = true
+	case w.queue.remove(r):
+		delete(w.requests, r.uid)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/proxy"
@@ -82,13 +81,12 @@ func (w *env) on(t *testing.T) *env {
 // TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod is deleted before
 // its Job has counted it.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
-	planes.alone(t)
 	without, with := newEnv(t), newEnv(t)
 	without.direct(shapes)
 	witness := with.direct(shapes)
 	g := proxy.New(t, with.plane.Config())
 	deletes := recorded(g, with.deletesPods)
-	with.sunset(func(c *manager.Config) { c.Rest = g.Config() })
+	c := with.measured(g)
 	with.policy("pods", podsOfJobs)
 	t.Run("shapes", func(t *testing.T) {
 		for name, shape := range shapes {
@@ -106,7 +104,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 			})
 		}
 	})
-	with.nothingLeaks()
+	with.nothingLeaks(c)
 	with.nothingFinishedStays()
 	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 	with.tell(witness, len(deletes()))
@@ -139,14 +137,12 @@ func (w *env) tell(s *podWatcher, deletes int) {
 
 // TestPodsOfABigJob: finished Pods are deleted while the Job runs, even if Sunset stops and starts in that time.
 func TestPodsOfABigJob(t *testing.T) {
-	planes.alone(t)
 	const completions, parallelism = 300, 60
 	w := newEnv(t)
 	witness := w.watchPods(nil)
 	g := proxy.New(t, w.plane.Config())
 	deletes := recorded(g, w.deletesPods)
-	behind := func(c *manager.Config) { c.Rest = g.Config() }
-	stop := w.sunset(behind)
+	first := w.measured(g)
 	w.policy("pods", podsOfJobs)
 	big := &run{env: w, shape: shape{spec: indexed(completions, parallelism)}}
 	big.start("big")
@@ -154,16 +150,16 @@ func TestPodsOfABigJob(t *testing.T) {
 	cluster.Eventually(t, patience, func() error {
 		return cluster.Want(len(deletes()) > 0, "nothing is deleted while the Job runs")
 	})
-	stop()
+	first.stop(t)
 	early := len(deletes())
 	big.until("half of the Pods have succeeded", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/2 })
 	if n := len(deletes()); n != early {
 		t.Errorf("%d DELETEs without Sunset", n-early)
 	}
-	w.sunset(behind)
+	second := w.measured(g)
 	want := ending{Succeeded: completions, CompletedIndexes: "0-299", Conditions: complete}
 	expect.Equal(t, "end", want, big.end())
-	w.nothingLeaks()
+	w.nothingLeaks(second)
 	w.nothingFinishedStays()
 	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 }
@@ -171,8 +167,9 @@ func TestPodsOfABigJob(t *testing.T) {
 // TestPodsStayWhileNobodyCounts: while the Job controller is down, finished Pods stay, the metrics show them, and no count
 // is lost.
 func TestPodsStayWhileNobodyCounts(t *testing.T) {
-	planes.alone(t)
-	w, g := behindProxy(t)
+	w := newEnv(t)
+	g := proxy.New(t, w.plane.Config())
+	c := w.measured(g)
 	paused := &run{env: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
 	witness := w.direct(map[string]shape{"paused": paused.shape})
 	deletes := recorded(g, w.deletesPods)
@@ -195,7 +192,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 		uncounted = append(uncounted, &pods[i])
 	}
 	cluster.Eventually(t, patience, func() error {
-		states, err := w.uncountedPods()
+		states, err := c.uncountedPods()
 		if err == nil && (states["due"]+states["overdue"] != len(uncounted) || states["terminating"] != 0) {
 			err = fmt.Errorf("%d Pods are uncounted, the gauges have %v", len(uncounted), states)
 		}
@@ -204,7 +201,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	w.stays(time.Second, uncounted...)
 	back()
 	expect.Equal(t, "end", ending{Succeeded: 30, Conditions: complete}, paused.end())
-	w.nothingLeaks()
+	w.nothingLeaks(c)
 	w.nothingFinishedStays()
 	cluster.Eventually(t, patience, func() error { return witness.check(deletes()) })
 	w.tell(witness, len(deletes()))

@@ -3,6 +3,7 @@
 package integration_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +22,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
-	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
 // podWatcher records every version of every Pod of a namespace until its deletion.
@@ -141,29 +142,45 @@ func (w *env) deletesPods(r *http.Request) bool {
 	return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/pods/")
 }
 
+// measured is a controller in a separate process, whose metrics count only what this test does.
+type measured struct {
+	*process
+	metrics string // URL
+}
+
+// measured starts a controller that also serves its metrics.
+func (w *env) measured(g *proxy.Proxy) measured {
+	w.Helper()
+	port, err := cluster.FreePort()
+	expect.NoError(w, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	return measured{controller(w.T, g, "--leader-elect=false", "--metrics-bind-address="+address), "http://" + address + "/metrics"}
+}
+
 // uncountedPods returns the exported gauges of uncounted Pods, by state.
-func (w *env) uncountedPods() (map[string]int, error) {
-	families, err := registry.Registry.Gather()
+func (m measured) uncountedPods() (map[string]int, error) {
+	answer, err := http.Get(m.metrics)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = answer.Body.Close() }()
 	states := map[string]int{}
-	for _, f := range families {
-		if f.GetName() != "sunset_uncounted_pods" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			states[m.GetLabel()[0].GetValue()] = int(m.GetGauge().GetValue())
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		var state string
+		var n int
+		if _, err := fmt.Sscanf(lines.Text(), "sunset_uncounted_pods{state=%q} %d", &state, &n); err == nil {
+			states[state] = n
 		}
 	}
 	if len(states) != 3 {
-		return nil, fmt.Errorf("sunset_uncounted_pods has %v", states)
+		return nil, fmt.Errorf("%s: sunset_uncounted_pods has %v", answer.Status, states)
 	}
 	return states, nil
 }
 
-// nothingLeaks waits until no finished or deleted Pod of the namespace has the finalizer, and until the gauges are zero.
-func (w *env) nothingLeaks() {
+// nothingLeaks waits until no finished or deleted Pod of the namespace has the finalizer, and until the gauges of the controller are
+// zero.
+func (w *env) nothingLeaks(m measured) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		pods, err := w.pods("")
@@ -175,7 +192,7 @@ func (w *env) nothingLeaks() {
 				return fmt.Errorf("Pod %s keeps its finalizer", pod.Name)
 			}
 		}
-		states, err := w.uncountedPods()
+		states, err := m.uncountedPods()
 		if err == nil && states["due"]+states["overdue"]+states["terminating"] > 0 {
 			err = errors.New("the gauges are not at zero")
 		}

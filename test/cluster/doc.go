@@ -12,12 +12,12 @@
 // The package does not pull images, run containers, download anything except from the Go module proxy, or signal a process
 // that it did not start.
 //
-// A test package shares one cluster:
+// The tests of a package share clusters:
 //
-//	var c *cluster.Cluster
+//	var clusters = cluster.NewPool(2, cluster.Options{Nodes: 2}, nil)
 //
 //	func TestMain(m *testing.M) {
-//		os.Exit(cluster.Main(m, cluster.Options{Nodes: 2}, &c))
+//		os.Exit(cluster.Main(m, clusters))
 //	}
 //
 // No option removes two limitations. The garbage collector finds a new custom resource type only at its next discovery, up

@@ -64,11 +64,11 @@ rules:
 
 // TestMultiKueue runs a Kueue manager on one control plane and a Kueue worker on the other, with Sunset on both. The
 // manager's Kueue is paused while three Jobs finish on the worker. MultiKueue dispatches a Job again only if Sunset has
-// deleted the worker's Job in that time, or perhaps its Workload. No other test can run in that minute: SUNSET_LONG=1 runs
-// it.
+// deleted the worker's Job in that time, or perhaps its Workload. It needs two control planes for a minute: SUNSET_LONG=1
+// runs it.
 func TestMultiKueue(t *testing.T) {
 	if os.Getenv("SUNSET_LONG") == "" {
-		t.Skip("runs alone for a minute: set SUNSET_LONG=1")
+		t.Skip("needs two control planes for a minute: set SUNSET_LONG=1")
 	}
 	manager, worker := managerAndWorker(t)
 	created := worker.createdJobs()
@@ -122,9 +122,8 @@ func TestMultiKueue(t *testing.T) {
 // managerAndWorker starts Kueue on two control planes. The manager dispatches the Jobs of the queue "lq" to the worker.
 func managerAndWorker(t *testing.T) (manager, worker *env) {
 	t.Helper()
-	planes.alone(t)
 	manager = newEnv(t)
-	other := planes.all[1]
+	other := planes.another(t)
 	worker = envOn(t, other, metav1.ObjectMeta{Name: manager.namespace})
 	worker.startKueueWith("")
 	manager.startKueueWith("multiKueue: {workerLostTimeout: 5s}") // makes it dispatch Jobs again if the worker lacks their Workload

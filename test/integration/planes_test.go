@@ -3,33 +3,50 @@
 package integration_test
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// planes are the control planes of all tests. Their number bounds the tests that run in parallel.
-var planes pool
+// planes are the control planes of all tests. Their number bounds the tests that run in parallel: most tests wait for time to pass, and
+// leave the processors to others.
+var planes = pool{
+	Pool: cluster.NewPool(9, cluster.Options{
+		Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.VolumeControllers(), "deployment-controller", "replicaset-controller"),
+	}, installCRDs),
+	taken: map[string]*cluster.Cluster{},
+}
+
+// longest are the tests that take a minute or more. They get a control plane before other tests: otherwise one of them may run alone at
+// the end.
+var longest = []string{
+	"TestCommandsOfPages", "TestKueue", "TestMultiKueue", "TestReferencesOfASunsetOfItsOwn", "TestUnreferencedObjectsAreDeleted",
+}
+
+// installCRDs installs the CRDs of Sunset. It has more time than usual, because tests run on other control planes.
+func installCRDs(plane *cluster.Cluster) error {
+	options := envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true, MaxTime: patience}
+	if _, err := envtest.InstallCRDs(plane.Config(), options); err != nil {
+		return fmt.Errorf("install CRDs: %w", err)
+	}
+	return nil
+}
 
 // pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole
 // cluster.
 type pool struct {
-	all  [9]*cluster.Cluster // most tests wait for time to pass, and leave the processors to others
-	free chan *cluster.Cluster
+	*cluster.Pool
 
 	mu    sync.Mutex
 	taken map[string]*cluster.Cluster // by the name of the test that uses it
-}
-
-func (p *pool) open() {
-	p.free, p.taken = make(chan *cluster.Cluster, len(p.all)), map[string]*cluster.Cluster{}
-	for _, plane := range p.all {
-		p.free <- plane
-	}
 }
 
 // of returns the control plane of a test, which its subtests share. The first call makes the test parallel.
@@ -39,23 +56,31 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 		return plane
 	}
 	t.Parallel()
-	plane := <-p.free
-	p.take(t.Name(), plane)
-	began := time.Now()
-	t.Cleanup(func() {
-		t.Logf("used control plane %d for %s", slices.Index(p.all[:], plane), time.Since(began).Round(100*time.Millisecond))
-		p.take(t.Name(), nil)
-		p.free <- plane
-	})
+	return p.lend(t)
+}
+
+// lend gives a test, and its subtests, a control plane until it ends.
+func (p *pool) lend(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	plane := p.another(t)
+	p.assign(t.Name(), plane)
+	t.Cleanup(func() { p.assign(t.Name(), nil) })
 	return plane
 }
 
-// alone gives a test the first control plane while no other test runs, because the exported metrics belong to the whole process. The
-// testing package runs such tests before those that call t.Parallel.
-func (p *pool) alone(t *testing.T) {
+// another gives a test one more control plane until it ends. At most one test may use two: others could wait for each other.
+func (p *pool) another(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	p.take(t.Name(), p.all[0])
-	t.Cleanup(func() { p.take(t.Name(), nil) })
+	plane, err := p.Take(slices.Contains(longest, t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	t.Cleanup(func() {
+		t.Logf("used control plane %s for %s", plane.Config().Host, time.Since(began).Round(100*time.Millisecond))
+		p.Return(plane)
+	})
+	return plane
 }
 
 // takenBy returns the control plane of a test or of its parent test; nil if there is none.
@@ -70,7 +95,7 @@ func (p *pool) takenBy(name string) *cluster.Cluster {
 	return nil
 }
 
-func (p *pool) take(name string, plane *cluster.Cluster) {
+func (p *pool) assign(name string, plane *cluster.Cluster) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken[name] = plane

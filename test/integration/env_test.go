@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -267,17 +268,23 @@ func (w *env) gone(objects ...client.Object) {
 	}
 }
 
-// stays fails the test if an object is deleted or terminating, now or within the time.
+// stays fails the test if an object is deleted, replaced or terminating, now or within the time. It asks rarely, because a deleted object
+// does not come back, and one that is created again has another UID.
 func (w *env) stays(within time.Duration, objects ...client.Object) {
 	w.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
-		for _, object := range objects {
+	uids := make([]types.UID, len(objects))
+	for deadline := time.Now().Add(within); ; time.Sleep(min(500*time.Millisecond, time.Until(deadline))) {
+		for i, object := range objects {
 			if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 				w.Fatalf("%T %s should have stayed: %v", object, object.GetName(), err)
 			}
 			if object.GetDeletionTimestamp() != nil {
 				w.Fatalf("%T %s should have stayed, but is terminating", object, object.GetName())
 			}
+			if uids[i] != "" && uids[i] != object.GetUID() {
+				w.Fatalf("%T %s should have stayed, but was replaced", object, object.GetName())
+			}
+			uids[i] = object.GetUID()
 		}
 		if time.Now().After(deadline) {
 			return

@@ -152,7 +152,7 @@ test-pages: control-plane ## Run all tests of the playground and other pages: ev
 .PHONY: test-long
 test-long: control-plane ## Explore more states of a ledger, kill the controller at every write, simulate thirty days, run MultiKueue, a thousand policies and windows (about 30 minutes)
 	SUNSET_LONG=1 go test -v -timeout 1h -run TestDay ./test/day
-	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite|TestMultiKueue|TestManyPolicies|TestDeferredObjectsAreSpread' ./test/integration
+	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite|TestKilledBetweenRecordAndDelete|TestMultiKueue|TestManyPolicies|TestDeferredObjectsAreSpread' ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
 
 SEEDS ?= 20

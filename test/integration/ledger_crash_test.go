@@ -143,19 +143,19 @@ func trap(g *proxy.Proxy, m moment, spring func()) {
 	}
 }
 
-// TestKilledAtEveryWrite kills the controller before and after its writes and starts it again: the remaining objects and
-// the counts are the same each time. With SUNSET_LONG=1 it does so at every write of an undisturbed run.
+// TestKilledAtEveryWrite kills the controller before or after one of its writes and starts it again: the remaining objects and
+// the counts are the same each time. With SUNSET_LONG=1 it does so at every write of an undisturbed run; without, at writes for which
+// TestF17TheLeaderIsKilledAtAWrite in test/faults needs make faults.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	moments := []moment{
-		{"making the ledger", 1, false}, {"making the ledger", 1, true},
-		{"writing the status", 1, false}, {"writing the status", 1, true}, {"writing the status", 2, true},
-		{"writing the ledger", 1, false}, {"writing the ledger", 1, true},
-		{"writing the ledger", 2, false}, {"writing the ledger", 2, true},
-		{"deleting", 1, false}, {"deleting", 1, true}, {"deleting", 4, true},
+		{"writing the status", 1, true}, {"writing the status", 2, true}, {"writing the ledger", 2, true}, {"deleting", 1, false},
 	}
 	if os.Getenv("SUNSET_LONG") != "" {
-		moments = everyMoment(t)
+		t.Run("undisturbed", func(t *testing.T) { // a subtest, which returns its control plane; -run with one moment must name it too
+			planes.lend(t)
+			moments = everyMoment(t)
+		})
 	}
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {

@@ -4,6 +4,7 @@ package integration_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -110,21 +111,24 @@ func TestDeletionsStop(t *testing.T) {
 				})
 			})
 			archive := w.archive("jobs", stores.Files(t))
-			const jobs = 200
+			const jobs, perSecond = 80, 8 // ten seconds
+			w.Cleanup(func() {
+				_ = w.DeleteAllOf(context.Background(), &batchv1.Job{}, client.InNamespace(w.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+			})
 			for i := range jobs {
-				w.temporary(&batchv1.Job{
+				w.create(&batchv1.Job{
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprint("job-", i)},
 					Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: corev1.PodTemplateSpec{
 						Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
 				})
 			}
 			s := &stoppable{}
-			s.start = func() { s.stop = w.sunset(func(c *manager.Config) { c.Rest, c.MaxPerSecond = config, 20 }) }
+			s.start = func() { s.stop = w.sunset(func(c *manager.Config) { c.Rest, c.MaxPerSecond = config, perSecond }) }
 			s.start()
 			s.policy = w.policy("jobs", strings.Replace(test.spec, "ARCHIVE", archive.Name, 1))
 			cluster.Eventually(t, patience, func() error {
 				left := w.jobsLeft()
-				return cluster.Want(left < jobs-20, "%d Jobs left", left)
+				return cluster.Want(left < jobs-perSecond, "%d Jobs left", left)
 			})
 			test.stop(w, s)
 			acknowledged := time.Now()

@@ -78,12 +78,27 @@ verdicts:
 	expect.Equal(t, "a test that passes is not changed", more, string(got))
 }
 
+// TestOwnerIsCompared, with its API version.
+func TestOwnerIsCompared(t *testing.T) {
+	files := []string{"policy.yaml", "objects.yaml", "want.yaml"}
+	for version, code := range map[string]int{"batch/v1": command.ExitOK, "batch/v2": command.ExitFindings} {
+		dir := t.TempDir()
+		for _, name := range files {
+			data, err := os.ReadFile(filepath.Join(withJob, name))
+			expect.NoError(t, err)
+			write(t, dir, name, strings.Replace(string(data), "owner: {kind: Job, name: fresh}", "owner: {apiVersion: "+version+", kind: Job, name: fresh}", 1))
+		}
+		wants(t, run(t, "", "test", dir), code)
+	}
+}
+
 func TestInvalidWantIsAnError(t *testing.T) {
 	for name, want := range map[string]string{
 		"no time":               "verdicts: []\n",
 		"an unknown field":      "at: 2026-03-01T12:00:00Z\nverdict: []\n",
 		"an unknown mode":       "at: 2026-03-01T12:00:00Z\nmodes: dry\n",
 		"an incomplete verdict": "at: 2026-03-01T12:00:00Z\nverdicts: [{kind: Pod, name: a}]\n",
+		"a cost":                "at: 2026-03-01T12:00:00Z\nverdicts: [{kind: Pod, name: a, action: Wait, reason: Waiting, estimatedMonthlyCost: \"1\"}]\n",
 		"a missing file":        "at: 2026-03-01T12:00:00Z\nobjects: [other.yaml]\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
@@ -88,7 +90,7 @@ func verdictFields(v preview.Record) []field {
 // detailFields returns optional fields, which --update does not write.
 func detailFields(v preview.Record) []field {
 	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message},
-		{"owner", v.Owner.String()}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}, {"bytes", number(v.Bytes)}}
+		{"owner", v.Owner.String()}, {"apiVersion of owner", ptr.Deref(v.Owner, preview.Owner{}).APIVersion}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}, {"bytes", number(v.Bytes)}}
 }
 
 func number[T int | int64](n T) string {

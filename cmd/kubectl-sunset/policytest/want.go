@@ -51,6 +51,9 @@ func (w *Want) check() error {
 		if v.Kind == "" || v.Name == "" || v.Action == "" || v.Reason == "" {
 			return fmt.Errorf("a verdict needs kind, name, action and reason: %+v", v)
 		}
+		if v.Cost != "" {
+			return fmt.Errorf("the verdict of %s/%s has estimatedMonthlyCost, but tests have no prices; remove it", v.Kind, v.Name)
+		}
 	}
 	if w.Policies == nil {
 		w.Policies = []string{"policy.yaml"}

@@ -102,15 +102,22 @@ func stopBrowser() error {
 	return chromedp.Cancel(browser.ctx)
 }
 
-// openBrowser opens an empty tab. It shares the browser with other tests, but no storage.
+// openBrowser opens an empty tab until the test ends.
 func openBrowser(t *testing.T) *tab {
+	t.Helper()
+	b, closeTab := newTab(t)
+	t.Cleanup(closeTab)
+	return b
+}
+
+// newTab opens an empty tab. It shares the browser with other tabs, but no storage.
+func newTab(t *testing.T) (b *tab, closeTab func()) {
 	t.Helper()
 	dir, programs := openPage(t)
 	browser.once.Do(func() { browser.ctx, browser.err = startBrowser(programs["chromium"]) })
 	expect.NoError(t, browser.err)
 	ctx, cancel := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
-	t.Cleanup(cancel)
-	return &tab{t, ctx, dir}
+	return &tab{t, ctx, dir}, cancel
 }
 
 // open shows the playground at a URL, and waits for its first verdicts.
@@ -136,6 +143,13 @@ func (b *tab) settle() {
 		const look = () => document.getElementById("results")?.getAttribute("aria-busy") === "false" ? done() : setTimeout(look, 20);
 		setTimeout(look, 20);
 	})`)
+}
+
+// choose chooses a sample in the menu, and waits for its verdicts.
+func (b *tab) choose(sample string) {
+	b.t.Helper()
+	b.run(`(() => { const menu = document.getElementById("samples"); menu.value = ` + quote(sample) + `; menu.dispatchEvent(new Event("change")); })()`)
+	b.settle()
 }
 
 // run evaluates JavaScript and waits for its promise.
@@ -175,11 +189,17 @@ func quote(v any) string {
 	return string(data)
 }
 
-// startWorker starts the engine of the page in a worker of its own, and returns a function that asks it.
-func (b *tab) startWorker() func(...playground.Request) []*response {
+// openWithoutPolicy shows the playground without its content security policy, which allows one worker.
+func (b *tab) openWithoutPolicy() {
 	b.t.Helper()
-	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // the policy of the page allows one worker
+	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true})
 	b.open(b.local())
+}
+
+// startWorker starts the engine of the page in a worker of its own, which ask then asks.
+func (b *tab) startWorker() {
+	b.t.Helper()
+	b.openWithoutPolicy()
 	b.run(`(() => {
 		const worker = new Worker(URL.createObjectURL(new Blob([sunsetEngine.worker])));
 		const next = (message) => new Promise((done) => { worker.onmessage = ({ data }) => done(data); worker.postMessage(message); });
@@ -190,20 +210,22 @@ func (b *tab) startWorker() func(...playground.Request) []*response {
 		};
 		return next({ wasm: sunsetEngine.wasm });
 	})()`)
-	return func(requests ...playground.Request) []*response {
-		b.t.Helper()
-		var all []*response
-		for _, text := range value[[]string](b, "ask("+quote(requests)+")") {
-			all = append(all, decoded(b.t, text))
-		}
-		return all
+}
+
+// ask sends requests to the worker of startWorker.
+func (b *tab) ask(requests ...playground.Request) []*response {
+	b.t.Helper()
+	var all []*response
+	for _, text := range value[[]string](b, "ask("+quote(requests)+")") {
+		all = append(all, decoded(b.t, text))
 	}
+	return all
 }
 
 // TestPageDecidesAsTheCommandLine runs the engine of the page in a worker of a browser, with the cases of
 // TestEngineDecidesAsTheCommandLine.
 func TestPageDecidesAsTheCommandLine(t *testing.T) {
-	ask := openBrowser(t).startWorker()
+	b := openWorker(t)
 	cases := allCases(t)
 	const batch = 50 // one message may have a few megabytes
 	for len(cases) > 0 {
@@ -213,7 +235,7 @@ func TestPageDecidesAsTheCommandLine(t *testing.T) {
 		for i, c := range some {
 			requests[i] = c.request
 		}
-		for i, got := range ask(requests...) {
+		for i, got := range b.ask(requests...) {
 			t.Run(some[i].name, func(t *testing.T) { some[i].check(t, got) })
 		}
 	}
@@ -221,17 +243,15 @@ func TestPageDecidesAsTheCommandLine(t *testing.T) {
 
 // TestPageRefusesHostileInput: in a browser, the engine has less stack and memory than elsewhere.
 func TestPageRefusesHostileInput(t *testing.T) {
-	ask := openBrowser(t).startWorker()
-	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return ask(r)[0] })
+	b := openWorker(t)
+	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return b.ask(r)[0] })
 }
 
 // TestPageShowsSamples chooses each sample in the menu, and compares the table with its want.yaml.
 func TestPageShowsSamples(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	for _, s := range some(samples(t)) {
-		b.run(`(() => { const menu = document.getElementById("samples"); menu.value = ` + quote(s.name) + `; menu.dispatchEvent(new Event("change")); })()`)
-		b.settle()
+		b.choose(s.name)
 		got := value[[]string](b, `Array.from(document.querySelectorAll("#verdicts tbody tr:has(button)"), (row) => {
 			const text = (q) => row.querySelector(q)?.textContent ?? "";
 			return [text("small"), text("th button"), text(".badge"), row.children[2].firstChild.textContent, text(".due small")].join(" ");
@@ -328,8 +348,7 @@ func TestPageShowsHostileInputAsText(t *testing.T) {
 	}
 	b.run(`location.hash = "AAAA"`)
 	b.waitFor(`document.getElementById("status").textContent.startsWith("The link is damaged")`)
-	b.run(`(() => { const menu = document.getElementById("samples"); menu.value = "finished-jobs"; menu.dispatchEvent(new Event("change")); })()`)
-	b.settle()
+	b.choose("finished-jobs")
 	if got := value[string](b, `document.getElementById("status").textContent`); got != "1 policy, 10 objects, 9 verdicts" {
 		t.Errorf("after hostile input: %s", got)
 	}

@@ -14,8 +14,7 @@ import (
 
 // TestErrorIsMarkedAtItsPlace: the wrong word is marked, in a field and in lines of a block. The mouse shows the message with its hint.
 func TestErrorIsMarkedAtItsPlace(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	for name, expression := range map[string]string{"in a field": " finshed(object)", "in a block": " |-\n      true\n      && finshed(object)", "in quotes": ` "true && finshed(object)"`} {
 		b.link("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: batch}\nspec:\n  rules:\n"+
 			"  - name: jobs\n    target: {apiVersion: batch/v1, kind: Job}\n    eligible:"+expression+"\n    ttl: 7d\n", "", "2026-03-01T12:00:00Z")

@@ -9,14 +9,12 @@ import (
 
 // TestExplanationShowsOtherObjects: which targets do not exist, and how many objects a selector matches.
 func TestExplanationShowsOtherObjects(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	for _, test := range []struct{ sample, object, want string }{
 		{"unused/access", "no-role", "Refers to objects that do not exist"},
 		{"unused/network", "retired", "Selects0 Pods and Pod templates"},
 	} {
-		b.run(`(() => { const menu = document.getElementById("samples"); menu.value = ` + quote(test.sample) + `; menu.dispatchEvent(new Event("change")); })()`)
-		b.settle()
+		b.choose(test.sample)
 		b.run(`Array.from(document.querySelectorAll("#verdicts tbody th button")).find((e) => e.textContent === ` + quote(test.object) + `).click()`)
 		b.settle()
 		if got := value[string](b, `document.getElementById("explanation").textContent`); !strings.Contains(got, test.want) {

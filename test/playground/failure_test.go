@@ -67,7 +67,7 @@ func TestPageEvaluatesAChangeAfterAFailure(t *testing.T) {
 // TestWorkerReportsThatItsEngineEnded: a program that ends between requests is a failure too.
 func TestWorkerReportsThatItsEngineEnded(t *testing.T) {
 	b := openBrowser(t)
-	b.startWorker()
+	b.openWithoutPolicy()
 	got := value[string](b, `new Promise((done) => {
 		const ends = ";globalThis.Go = class { importObject = new Proxy({}, { get: () => new Proxy({}, { get: () => () => {} }) }); async run() { sunsetReady(); } };";
 		const support = sunsetEngine.worker.indexOf("(()=>{");

@@ -31,8 +31,7 @@ func (b *tab) filterStatus() string {
 
 // TestFiltersCombineAndStay: a row must have the action and all words, also after a change of the verdicts.
 func TestFiltersCombineAndStay(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	all := b.rows()
 	b.run(`document.querySelector("#verdicts .chip.Delete").click()`)
 	deleted := b.rows()
@@ -58,8 +57,7 @@ func TestFiltersCombineAndStay(t *testing.T) {
 
 // TestRowKeepsTheFocus: the table is drawn again after a selection, and the keyboard stays at its row.
 func TestRowKeepsTheFocus(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	b.tabTo("#verdicts tbody button")
 	b.press(kb.Tab)
 	focused := `document.activeElement.closest("tbody tr")?.querySelector("th button").textContent ?? ""`

@@ -13,8 +13,7 @@ import (
 
 // TestLastTime: the page shows objects that are never due, and no time that RFC 3339 cannot write.
 func TestLastTime(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	b.link("apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: batch}\nspec:\n"+
 		"  windows: [{schedule: 0 2 * * *, duration: 4h}]\n  freezes: [{from: 2026-01-01T00:00:00Z, to: 9999-12-31T23:59:59Z}]\n"+
 		"  rules:\n  - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, startTime: object.metadata.creationTimestamp, ttl: 1h}\n",
@@ -25,10 +24,8 @@ func TestLastTime(t *testing.T) {
 
 // TestProtectedKindsOfSamples: policies of a sample may target its protected kinds only while they are unchanged.
 func TestProtectedKindsOfSamples(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
-	b.run(`(() => { const menu = document.getElementById("samples"); menu.value = "claim-snapshots"; menu.dispatchEvent(new Event("change")); })()`)
-	b.settle()
+	b := openPlayground(t)
+	b.choose("claim-snapshots")
 	expect.Equal(t, "the sample has a problem", false, strings.Contains(b.status(), "problem"))
 	b.run(`document.querySelector("#policies .cm-content").focus()`)
 	expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent("# edited\n")))

@@ -27,7 +27,16 @@ type node struct {
 	out *bufio.Reader
 }
 
-func startNode(t *testing.T) *node {
+// theNode is the process that tests share.
+var theNode shared[*node]
+
+func openNode(t *testing.T) *node {
+	t.Helper()
+	return theNode.use(t, startNode)
+}
+
+// startNode starts a process, and returns what ends it.
+func startNode(t *testing.T) (n *node, end func()) {
 	t.Helper()
 	programs := install(t, map[string]string{"node": "nodejs"})
 	file, err := theEngine()
@@ -35,18 +44,17 @@ func startNode(t *testing.T) *node {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	expect.NoError(t, err)
 	support := filepath.Join(strings.TrimSpace(string(goroot)), "lib/wasm/wasm_exec.js")
-	command := exec.CommandContext(t.Context(), programs["node"], "testdata/node.mjs", support, file)
-	command.Stderr = t.Output()
+	command := exec.Command(programs["node"], "testdata/node.mjs", support, file)
+	command.Stderr = os.Stderr // it may outlive the test
 	in, err := command.StdinPipe()
 	expect.NoError(t, err)
 	out, err := command.StdoutPipe()
 	expect.NoError(t, err)
 	expect.NoError(t, command.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
+	return &node{json.NewEncoder(in), bufio.NewReader(out)}, func() {
+		_ = command.Process.Kill()
 		_ = command.Wait()
-	})
-	return &node{json.NewEncoder(in), bufio.NewReader(out)}
+	}
 }
 
 func (n *node) ask(t *testing.T, r playground.Request) *response {
@@ -66,7 +74,7 @@ func decoded(t *testing.T, text string) *response {
 
 // TestEngineDecidesAsTheCommandLine runs the engine of the playground under Node.
 func TestEngineDecidesAsTheCommandLine(t *testing.T) {
-	n := startNode(t)
+	n := openNode(t)
 	for _, c := range allCases(t) {
 		got := n.ask(t, c.request)
 		t.Run(c.name, func(t *testing.T) { c.check(t, got) })
@@ -75,7 +83,7 @@ func TestEngineDecidesAsTheCommandLine(t *testing.T) {
 
 // TestEngineExplainsAsTheCommandLine compares the engine with the same code in this process, which the command line uses.
 func TestEngineExplainsAsTheCommandLine(t *testing.T) {
-	n := startNode(t)
+	n := openNode(t)
 	here, err := playground.NewSession()
 	expect.NoError(t, err)
 	explained := 0
@@ -99,7 +107,7 @@ func TestEngineExplainsAsTheCommandLine(t *testing.T) {
 
 // TestEngineRefusesHostileInput runs the engine of the playground under Node.
 func TestEngineRefusesHostileInput(t *testing.T) {
-	n := startNode(t)
+	n := openNode(t)
 	refuseHostileInput(t, hostileInput, func(r playground.Request) *response { return n.ask(t, r) })
 }
 

@@ -47,9 +47,10 @@ func TestPageIsSmall(t *testing.T) {
 // TestPageIsAccessible checks each look, also with problems.
 func TestPageIsAccessible(t *testing.T) {
 	b := openBrowser(t)
+	b.open(b.local())
 	for name, look := range someLooks() {
 		b.look(look.scheme, look.width, look.height)
-		b.open(b.local())
+		b.choose("finished-jobs")
 		b.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)
 		b.settle()
 		b.checkLook("playground-"+name, wholePage)
@@ -142,8 +143,7 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 
 // TestPageRefusesHugeFiles: the page says why, and keeps its objects.
 func TestPageRefusesHugeFiles(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	before := b.status()
 	file := filepath.Join(t.TempDir(), "huge.yaml")
 	expect.NoError(t, os.WriteFile(file, nil, 0o644))

@@ -19,7 +19,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "directory for all screenshots; empty for directories of artifacts")
 
-// TestMain ends the browser, and writes a page with all screenshots.
+// TestMain ends Node and the browser, and writes a page with all screenshots.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	var err error
@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		err = os.MkdirAll(*screenshots, 0o755)
 	}
 	code := m.Run()
+	theNode.end()
 	err = errors.Join(err, stopBrowser())
 	if *screenshots != "" && err == nil {
 		err = writeIndex(*screenshots)

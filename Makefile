@@ -5,8 +5,8 @@ GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/referen
 	cmd/kubectl-sunset/load/builtin.txt
 # make lint runs govet.
 TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
-# The integration tests take longest, so they start first.
-PACKAGES ?= ./test/integration ./...
+# The packages whose tests take longest are first, so that none of them runs alone at the end. go test runs a package once, at its first place.
+PACKAGES ?= ./test/integration ./test/playground ./test/chart ./policy/ledger ./test/faults ./test/bench ./test/release ./test/stores ./test/cluster ./...
 FUZZTIME ?= 30s
 TOOL := go tool -modfile=test/tools/go.mod
 GOLANGCI_LINT := go tool -modfile=test/tools/golangci-lint/go.mod golangci-lint

@@ -19,7 +19,7 @@ import (
 
 // lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
 // scenarios wait, for example for the end of a quiet period.
-var lanes = []string{"drain,ttl,fences,ledger,archive-drain,archive-lateness,standing", "kueue", "cel,ranks,images,archive-search,pods", "references,graph,growth", "million"}
+var lanes = []string{"drain,ttl,fences,ledger,archive-drain,archive-lateness,standing", "kueue,images", "cel,ranks,archive-search,pods", "references,graph,growth", "million"}
 
 // TestBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
 // machine.

@@ -57,10 +57,9 @@ func (l *environment) million(ctx context.Context) error {
 	return l.elsewhere(ctx, (*environment).millionObjects)
 }
 
-// elsewhere measures something on a control plane of its own, without controllers. The API server collects garbage early: a
-// million objects in its watch cache and as much garbage beside them would not fit into 24 GiB.
+// elsewhere measures something on a control plane of its own, without controllers.
 func (l *environment) elsewhere(ctx context.Context, measure func(*environment, context.Context) error) error {
-	m, err := openEnvironment(ctx, l.options, cluster.Options{Controllers: []string{}, APIServerEnv: []string{"GOGC=30"}})
+	m, err := openEnvironment(ctx, l.options, cluster.Options{Controllers: []string{}, APIServerEnv: l.size.serverEnv})
 	if err != nil {
 		return err
 	}

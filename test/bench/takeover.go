@@ -108,18 +108,18 @@ func acquiredAfter(lease *coordinationv1.Lease, after time.Time) bool {
 	return lease.Spec.AcquireTime != nil && lease.Spec.AcquireTime.After(after)
 }
 
-// untilIdle waits until a process has used less than a tenth of a core for five seconds.
+// untilIdle waits until a process has used less than a tenth of a core for some time.
 func (l *environment) untilIdle(ctx context.Context, p *process) error {
 	for {
 		before, err := cpu(p.pid())
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, 5*time.Second); err != nil {
+		if err := pause(ctx, l.size.settled); err != nil {
 			return err
 		}
 		after, err := cpu(p.pid())
-		if err != nil || after-before < 500*time.Millisecond {
+		if err != nil || after-before < l.size.settled/10 {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func (c *Cluster) writeKeys() error {
 		caFile: c.ca.pem, certFile: pair.cert, keyFile: pair.key,
 		signingFile: signing, auditFile: []byte(c.opts.AuditPolicy),
 	} {
-		if err := c.scratch.write(name, data); err != nil {
+		if err := c.scratch.Write(name, data); err != nil {
 			return err
 		}
 	}

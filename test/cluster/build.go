@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/filelock"
 )
 
 // Paths holds the absolute path of the binary of each component.
@@ -128,7 +130,7 @@ func (b *builder) binary(ctx context.Context, c Component) (string, error) {
 }
 
 func (b *builder) buildLocked(ctx context.Context, c Component, path string) error {
-	held, err := lock(ctx, path+".lock", func() {
+	held, err := filelock.Wait(ctx, path+".lock", func() {
 		fmt.Fprintf(b.progress, "waiting for another process that is building %s ...\n", c)
 	})
 	if err != nil {

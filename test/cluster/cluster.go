@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/sunset-k8s/sunset/test/scratch"
 	"github.com/sunset-k8s/sunset/test/volumes"
 )
 
 // Cluster is a running control plane. All methods are safe for concurrent use. After Stop only Stop may be called.
 type Cluster struct {
 	opts    Options
-	scratch *Scratch
+	scratch *scratch.Dir
 	logs    string
 	ca      *authority
 	paths   Paths
@@ -61,7 +62,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 
 // prepare creates the directories, keys and certificates.
 func (c *Cluster) prepare() (err error) {
-	if c.scratch, err = NewScratch(os.TempDir(), scratchPattern); err != nil {
+	if c.scratch, err = scratch.New(os.TempDir(), "sunset-cluster-*"); err != nil {
 		return err
 	}
 	if c.logs, err = filepath.Abs(c.opts.LogDir); err != nil {
@@ -111,7 +112,7 @@ func (c *Cluster) run(ctx context.Context) error {
 func (c *Cluster) begin(ctx context.Context, s *server) error {
 	s.program = Program{
 		Path: c.paths[s.component.program()],
-		Dir:  c.scratch.dir,
+		Dir:  c.scratch.Path(""),
 		Log:  filepath.Join(c.logs, string(s.component)+".log"),
 		Env:  append([]string{"GOGC=" + os.Getenv("GOGC")}, s.env...),
 	}

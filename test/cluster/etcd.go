@@ -13,7 +13,7 @@ import (
 
 // etcd keeps its data in the scratch directory and never syncs it to disk. It loses data only if the machine crashes.
 func (c *Cluster) etcd() *server {
-	name := filepath.Base(c.scratch.dir) // unique; isMember looks for it
+	name := filepath.Base(c.scratch.Path("")) // unique; isMember looks for it
 	return &server{
 		component: Etcd,
 		scheme:    "http",

@@ -115,7 +115,7 @@ func (c *Cluster) mountKueueKeys(ctx context.Context, keys map[string][]byte) er
 		return err
 	}
 	for name, data := range keys {
-		if err := c.scratch.write(filepath.Join(kueueDir, name), data); err != nil {
+		if err := c.scratch.Write(filepath.Join(kueueDir, name), data); err != nil {
 			return err
 		}
 	}
@@ -160,5 +160,5 @@ func (c *Cluster) writeKueueConfig(opts KueueOptions, port, health int) error {
 	if err != nil {
 		return err
 	}
-	return c.scratch.write(filepath.Join(kueueDir, "config.yaml"), data)
+	return c.scratch.Write(filepath.Join(kueueDir, "config.yaml"), data)
 }

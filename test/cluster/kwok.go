@@ -50,7 +50,7 @@ func (c *Cluster) beginNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.scratch.write(stagesFile, []byte(config)); err != nil {
+	if err := c.scratch.Write(stagesFile, []byte(config)); err != nil {
 		return err
 	}
 	created := make(chan error, 1)

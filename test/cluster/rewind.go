@@ -18,7 +18,7 @@ type Snapshot struct{ dir string }
 // Snapshot copies the data of etcd, which is paused during the copy. The files are those that a crash would leave: etcd
 // never syncs them, and the kernel has all writes. The cluster removes its snapshots when it stops.
 func (c *Cluster) Snapshot() (s Snapshot, err error) {
-	if s.dir, err = os.MkdirTemp(c.scratch.dir, "snapshot-"); err != nil {
+	if s.dir, err = os.MkdirTemp(c.scratch.Path(""), "snapshot-"); err != nil {
 		return s, err
 	}
 	if err := c.Pause(Etcd); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scratch"
 )
 
 // maxSocketPath is the longest path of a socket that the kernel accepts (sockaddr_un).
@@ -46,7 +47,7 @@ type Daemon struct {
 
 	programs programs
 	version  string
-	scratch  *cluster.Scratch
+	scratch  *scratch.Dir
 	nest     *nest
 	program  cluster.Program
 	runtime  *cri.Runtime

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/scratch"
 )
 
 const (
@@ -22,16 +22,16 @@ const (
 )
 
 // newScratch creates the daemon's directory, and first removes directories of dead processes.
-func newScratch(parent string) (*cluster.Scratch, error) {
+func newScratch(parent string) (*scratch.Dir, error) {
 	if parent == "" {
 		parent = os.TempDir()
 		if hasRoom(memory, enoughMemory) {
 			parent = memory
 		}
 	}
-	scratch, err := cluster.NewScratch(parent, pattern)
+	dir, err := scratch.New(parent, pattern)
 	sweepCgroups(parent)
-	return scratch, err
+	return dir, err
 }
 
 // cgroupsOf returns the directories of a cgroup: one, or in version 1 one for each controller.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/scratch"
 )
 
 // Bucket is the name of the bucket of each Store.
@@ -26,7 +27,7 @@ type Store struct {
 
 	scheme, parameters string
 	address            string // http://127.0.0.1:PORT; empty for a directory
-	scratch            *cluster.Scratch
+	scratch            *scratch.Dir
 	program            *cluster.Program
 	ready              func(context.Context) error
 }
@@ -74,7 +75,7 @@ func open(ctx context.Context, component cluster.Component, setup func(s *Store,
 		return nil, err
 	}
 	s = &Store{}
-	if s.scratch, err = cluster.NewScratch(os.TempDir(), "sunset-store-*"); err != nil {
+	if s.scratch, err = scratch.New(os.TempDir(), "sunset-store-*"); err != nil {
 		return nil, err
 	}
 	port, err := cluster.FreePort()

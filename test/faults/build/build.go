@@ -12,10 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
 	"github.com/sunset-k8s/sunset/test/program"
+	"github.com/sunset-k8s/sunset/test/scratch"
 )
 
 // Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means a
@@ -82,7 +82,7 @@ func Mutant(t testing.TB, name string) string {
 // done contains the builds of this process.
 var done struct {
 	sync.Mutex
-	scratch *cluster.Scratch
+	scratch *scratch.Dir
 	made    map[string]func() error // by the name of the flavour, or the commit; nil before the first build
 }
 
@@ -104,7 +104,7 @@ func begun(name string, build func(path string) error) (path string, make func()
 	done.Lock()
 	defer done.Unlock()
 	if done.made == nil {
-		if done.scratch, err = cluster.NewScratch(os.TempDir(), "sunset-controllers-*"); err != nil {
+		if done.scratch, err = scratch.New(os.TempDir(), "sunset-controllers-*"); err != nil {
 			return "", nil, err
 		}
 		done.made = map[string]func() error{}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package filelock_test
 
 import (
 	"context"
@@ -9,17 +9,18 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/filelock"
 )
 
 func TestLockWaitsForItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := tryLock(path)
+	first, err := filelock.Try(path)
 	expect.NoError(t, err)
-	if _, err := tryLock(path); !errors.Is(err, errLocked) {
-		t.Fatalf("second lock: %v, want errLocked", err)
+	if _, err := filelock.Try(path); !errors.Is(err, filelock.ErrLocked) {
+		t.Fatalf("second lock: %v, want filelock.ErrLocked", err)
 	}
 	waited := false
-	second, err := lock(t.Context(), path, func() {
+	second, err := filelock.Wait(t.Context(), path, func() {
 		waited = true
 		_ = first.Close()
 	})
@@ -31,11 +32,11 @@ func TestLockWaitsForItsHolder(t *testing.T) {
 
 func TestLockGivesUpWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := tryLock(path)
+	held, err := filelock.Try(path)
 	expect.NoError(t, err)
 	defer func() { _ = held.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := lock(ctx, path, cancel); !errors.Is(err, context.Canceled) {
-		t.Errorf("lock = %v, want context.Canceled", err)
+	if _, err := filelock.Wait(ctx, path, cancel); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait = %v, want context.Canceled", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -19,42 +20,41 @@ import (
 var mutants = map[string]struct {
 	scenario string // for -run
 	says     string // a regular expression
-	mark     func(*testing.T)
 }{
-	"no-resource-version":       {"^TestF01ObjectsChangeBetweenReadAndDelete$", `broken: every DELETE names UID`, scenario.Short},
-	"no-uid":                    {"^TestF02AnotherObjectOfTheSameName$", `broken: every DELETE names UID`, scenario.Long},
-	"no-skew-check":             {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`, scenario.Long},
-	"no-fence":                  {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|the policies allow)`, scenario.Long},
-	"checked-before":            {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|the policies allow)|should have been kept`, scenario.Long},
-	"error-is-a-match":          {"^TestExpressionThatFailsKeeps$", `should have been kept`, scenario.Long},
-	"limits-in-memory":          {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits apply`, scenario.Long},
-	"no-retry":                  {"^TestF14DeletesGetRetryAfter$", `still exists`, scenario.Long},
-	"no-throttling":             {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within ten minutes|deletions a second with the webhook`, scenario.Long},
-	"believes-marks":            {"^TestF53StandbysThatWatchNothing$/^F45$", `too early|has the earlier mark`, scenario.Long},
-	"changes-uncounted":         {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_with_a_leader$", `broken: many objects are not deleted`, scenario.Long},
-	"restarts-uncounted":        {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_without_a_leader$", `broken: many objects are not deleted`, scenario.Long},
-	"endless-loops":             {"^TestF49ALoopEnds$", `the loop continued`, scenario.Long},
-	"all-wait-for-compiling":    {"^TestF47FiftyTenantsEditAllTheTime$", `due objects were deleted .* late|due objects are deleted`, scenario.Long},
-	"counted-without-facts":     {"^TestF48RelistsOverlapEdits$", `broken: many objects are not deleted|does not wait with`, scenario.Long},
-	"believes-lists":            {"^TestF11StreamedListsLackSome$", `broken: |should have been kept|sent DELETE`, scenario.Long},
-	"standby-unread":            {"^TestF51AStandbyKnowsDeletedObjects$", `requests have arrived, want 10|DELETEs of objects that the leader had deleted|deletions are counted`, scenario.Long},
-	"selector-of-any-version":   {"^TestF52ASelectorIsReadLate$", `should have been kept|broken: the policies allow`, scenario.Long},
-	"broken-watch-unnoticed":    {"^TestF52ALabelChangesWhileTheWatchIsBroken$", `should have been kept|broken: the policies allow`, scenario.Long},
-	"missing-at-once":           {"^TestF52ATargetDisappearsForAMoment$", `should have been kept|broken: no object is deleted before it is due`, scenario.Long},
-	"unlisted-is-missing":       {"^TestF52TargetsCannotBeListed$", `sent DELETE|ReferencesKnown is|broken: the policies allow`, scenario.Long},
-	"record-of-another-version": {"^TestF56ObjectsChangeAfterTheyWereArchived$", `broken: a verified record of the version`, scenario.Long},
-	"record-not-read-back":      {"^TestF54TheStoreOfAnArchiveFails$/^it_answers_success_and_writes_nothing$", `broken: a verified record of the version`, scenario.Long},
-	"counted-before-result":     {"^TestF55TheLeaderIsKilledWhileItArchives$/^before_the_index_is_written$", `broken: the records and results in an archive`, scenario.Long},
-	"copies-not-redacted":       {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has managedFields, which may have copies`, scenario.Long},
-	"dependents-not-redacted":   {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has dependent Pod .*, which`, scenario.Long},
-	"one-dependent":             {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `lacks dependent Pod`, scenario.Long},
-	"one-event":                 {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `lacks Event`, scenario.Long},
-	"beginning-of-log":          {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has a wrong log`, scenario.Long},
-	"always-open":               {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`, scenario.Long},
-	"no-spread":                 {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`, scenario.Long},
-	"snapshot-not-ready":        {"^TestF60TheSnapshotControllerFails$/^it_is_slow$", `broken: a claim is deleted only with a VolumeSnapshot|should have been kept`, scenario.Long},
-	"snapshot-of-other-leader":  {"^TestF60TheLeaderIsKilledBetweenSnapshotAndDelete$/^after_create_volumesnapshots_1$", `broken: a claim is deleted only with a VolumeSnapshot`, scenario.Long},
-	"marks-stay":                {"^TestTimeToLiveStartsAgain$", `broken: no object is deleted before it is due`, scenario.Short},
+	"no-resource-version":       {"^TestF01ObjectsChangeBetweenReadAndDelete$", `broken: every DELETE names UID`},
+	"no-uid":                    {"^TestF02AnotherObjectOfTheSameName$", `broken: every DELETE names UID`},
+	"no-skew-check":             {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`},
+	"no-fence":                  {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|the policies allow)`},
+	"checked-before":            {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|the policies allow)|should have been kept`},
+	"error-is-a-match":          {"^TestExpressionThatFailsKeeps$", `should have been kept`},
+	"limits-in-memory":          {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits apply`},
+	"no-retry":                  {"^TestF14DeletesGetRetryAfter$", `still exists`},
+	"no-throttling":             {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within ten minutes|deletions a second with the webhook`},
+	"believes-marks":            {"^TestF53StandbysThatWatchNothing$/^F45$", `too early|has the earlier mark`},
+	"changes-uncounted":         {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_with_a_leader$", `broken: many objects are not deleted`},
+	"restarts-uncounted":        {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_without_a_leader$", `broken: many objects are not deleted`},
+	"endless-loops":             {"^TestF49ALoopEnds$", `the loop continued`},
+	"all-wait-for-compiling":    {"^TestF47FiftyTenantsEditAllTheTime$", `due objects were deleted .* late|due objects are deleted`},
+	"counted-without-facts":     {"^TestF48RelistsOverlapEdits$", `broken: many objects are not deleted|does not wait with`},
+	"believes-lists":            {"^TestF11StreamedListsLackSome$", `broken: |should have been kept|sent DELETE`},
+	"standby-unread":            {"^TestF51AStandbyKnowsDeletedObjects$", `requests have arrived, want 10|DELETEs of objects that the leader had deleted|deletions are counted`},
+	"selector-of-any-version":   {"^TestF52ASelectorIsReadLate$", `should have been kept|broken: the policies allow`},
+	"broken-watch-unnoticed":    {"^TestF52ALabelChangesWhileTheWatchIsBroken$", `should have been kept|broken: the policies allow`},
+	"missing-at-once":           {"^TestF52ATargetDisappearsForAMoment$", `should have been kept|broken: no object is deleted before it is due`},
+	"unlisted-is-missing":       {"^TestF52TargetsCannotBeListed$", `sent DELETE|ReferencesKnown is|broken: the policies allow`},
+	"record-of-another-version": {"^TestF56ObjectsChangeAfterTheyWereArchived$", `broken: a verified record of the version`},
+	"record-not-read-back":      {"^TestF54TheStoreOfAnArchiveFails$/^it_answers_success_and_writes_nothing$", `broken: a verified record of the version`},
+	"counted-before-result":     {"^TestF55TheLeaderIsKilledWhileItArchives$/^before_the_index_is_written$", `broken: the records and results in an archive`},
+	"copies-not-redacted":       {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has managedFields, which may have copies`},
+	"dependents-not-redacted":   {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has dependent Pod .*, which`},
+	"one-dependent":             {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `lacks dependent Pod`},
+	"one-event":                 {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `lacks Event`},
+	"beginning-of-log":          {"^TestF59RecordsAreComplete$/^Pods_cannot_be_listed$", `has a wrong log`},
+	"always-open":               {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`},
+	"no-spread":                 {"^TestF58TheLeaderIsKilledAfterAFreeze$", `broken: no object is deleted before it is due`},
+	"snapshot-not-ready":        {"^TestF60TheSnapshotControllerFails$/^it_is_slow$", `broken: a claim is deleted only with a VolumeSnapshot|should have been kept`},
+	"snapshot-of-other-leader":  {"^TestF60TheLeaderIsKilledBetweenSnapshotAndDelete$/^after_create_volumesnapshots_1$", `broken: a claim is deleted only with a VolumeSnapshot`},
+	"marks-stay":                {"^TestTimeToLiveStartsAgain$", `broken: no object is deleted before it is due`},
 }
 
 // TestEveryMutantHasAScenario checks that each mutant has a scenario that catches it.
@@ -69,37 +69,81 @@ func TestEveryMutantHasAScenario(t *testing.T) {
 // TestMutantsAreCaught runs scenarios with controllers that lack one safety mechanism. Each must fail and report the error.
 // Each runs in its own test process and control plane, because all its replicas have that build.
 func TestMutantsAreCaught(t *testing.T) {
+	t.Parallel()
+	for name := range mutants {
+		t.Run(name, func(t *testing.T) {
+			scenario.Long(t)
+			expectCaught(t, name)
+		})
+	}
+}
+
+// TestTwoMutantsAreCaught runs in every test run. One controller lacks both safety mechanisms, because each build needs a link and a
+// control plane: the scenario of each mutant must fail, for its own reason.
+func TestTwoMutantsAreCaught(t *testing.T) {
+	if os.Getenv("SUNSET_FAULTS") == "all" {
+		t.Skip("TestMutantsAreCaught runs each mutant alone")
+	}
+	t.Parallel()
+	expectCaught(t, "no-resource-version", "marks-stay")
+}
+
+// expectCaught runs the scenarios of mutants with a controller that is all of them.
+func expectCaught(t *testing.T, names ...string) {
+	t.Helper()
 	if os.Getenv(build.Variable) != "" {
 		t.Skip("the tests already run with a selected build")
 	}
-	t.Parallel()
-	for name, m := range mutants {
-		t.Run(name, func(t *testing.T) {
-			m.mark(t)
-			mutantPlaces <- struct{}{}
-			defer func() { <-mutantPlaces }()
-			out, err := scenarioWith(t, name, m.scenario)
-			var failed *exec.ExitError
-			switch says := regexp.MustCompile(m.says); {
-			case err == nil:
-				t.Errorf("%s passes with the mutant\n%s", m.scenario, out)
-			case !errors.As(err, &failed):
-				t.Error(err)
-			case !says.Match(out):
-				t.Errorf("%s fails, but its output does not match %q\n%s", m.scenario, m.says, out)
-			}
-		})
+	var scenarios []string
+	for _, name := range names {
+		scenarios = append(scenarios, mutants[name].scenario)
 	}
+	mutantPlaces <- struct{}{}
+	defer func() { <-mutantPlaces }()
+	out, err := scenariosWith(t, strings.Join(names, "+"), strings.Join(scenarios, "|"))
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		m := mutants[name]
+		test, _, _ := strings.Cut(m.scenario, "/")
+		test = strings.Trim(test, "^$")
+		wrote := writtenBy(test, string(out))
+		switch says := regexp.MustCompile(m.says); {
+		case !strings.Contains(wrote, "--- FAIL: "+test+" "):
+			t.Errorf("%s does not fail with mutant %s\n%s", m.scenario, name, out)
+		case !says.MatchString(wrote):
+			t.Errorf("%s fails, but its output does not match %q\n%s", m.scenario, m.says, out)
+		}
+	}
+}
+
+// named matches the lines of -test.v that name the test of the lines after them.
+var named = regexp.MustCompile(`^(?:=== [A-Z]+ +| *--- [A-Z]+: )([^\s/]+)`)
+
+// writtenBy returns the part of the output of -test.v that a test and its subtests have written.
+func writtenBy(test, output string) string {
+	var b strings.Builder
+	isIts := false
+	for line := range strings.Lines(output) {
+		if of := named.FindStringSubmatch(line); of != nil {
+			isIts = of[1] == test
+		}
+		if isIts {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // mutantPlaces is the maximum number of mutants that run in parallel: each has a whole control plane, which mostly waits.
 var mutantPlaces = make(chan struct{}, 3)
 
-func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error) {
+func scenariosWith(t *testing.T, mutant, scenarios string) (out []byte, err error) {
 	t.Helper()
 	binary, err := os.Executable()
 	expect.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "30m", "-patience", "1m") // many mutants are caught by a timeout
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenarios, "-test.v", "-test.timeout", "30m", "-patience", "1m") // many mutants are caught by a timeout
 	cmd.Env = append(os.Environ(), "SUNSET_FAULTS=all", build.Variable+"="+mutant)
 	return cmd.CombinedOutput()
 }

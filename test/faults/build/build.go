@@ -3,12 +3,14 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -19,10 +21,14 @@ import (
 )
 
 // Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means a
-// controller with the race detector, and any other value is the name of a mutant. It makes a scenario in its own test process run with a mutant.
+// controller with the race detector, and any other value is the name of a mutant, or of several with "+" between them. It makes a scenario in
+// its own test process run with a mutant.
 const Variable = "SUNSET_FAULTS_BUILD"
 
-const controller = "./cmd/sunset-controller"
+const (
+	command    = "sunset-controller"
+	controller = "./cmd/" + command
+)
 
 // flavour is one way to build the controller.
 type flavour struct {
@@ -69,12 +75,17 @@ func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
 // unknown result: twice as long as it waits for an answer.
 func Brief(t testing.TB) string { t.Helper(); return brief.path(t) }
 
-// Mutant returns the path of a controller without one of its safety mechanisms. name is one of Mutants.
+// Mutant returns the path of a controller without one of its safety mechanisms, or several. name is one of Mutants, or several of them with
+// "+" between them.
 func Mutant(t testing.TB, name string) string {
 	t.Helper()
-	patches, ok := mutants[name]
-	if !ok {
-		t.Fatalf("unknown mutant %q; known mutants: %v", name, Mutants())
+	var patches []overlay.Patch
+	for one := range strings.SplitSeq(name, "+") {
+		more, ok := mutants[one]
+		if !ok {
+			t.Fatalf("unknown mutant %q; known mutants: %v", one, Mutants())
+		}
+		patches = append(patches, more...)
 	}
 	return flavour{name: name, patches: patches}.path(t)
 }
@@ -116,8 +127,15 @@ func begun(name string, build func(path string) error) (path string, make func()
 	return path, done.made[name], nil
 }
 
-// build writes the controller to a path.
+// build writes the controller to a path. The unmodified one is linked only once for all tests, as long as it does not change.
 func (f flavour) build(path string) error {
+	if !f.race && len(f.patches) == 0 {
+		built, err := program.Build(context.Background(), filepath.Dir(path), command)
+		if err != nil {
+			return err
+		}
+		return os.Rename(built, path)
+	}
 	args := []string{"-o", path}
 	if f.race {
 		args = append(args, "-race")

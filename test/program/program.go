@@ -10,16 +10,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 // Flags are the flags of go build that make a program as small as in the images.
 func Flags() []string { return []string{"-tags=disable_grpc_modules", "-ldflags=-s"} }
 
 // Build compiles a command of this module, for example sunset-controller, into a directory. It returns the path of the program. The Go
-// build cache keeps programs of go run, so another process that builds the same one does not link it again.
+// build cache keeps programs of go run, so another process that builds the same one does not link it again. The sources of the command are
+// inputs of the test that runs.
 func Build(ctx context.Context, dir, command string) (string, error) {
-	path := filepath.Join(dir, command)
-	args := append([]string{"run", "-exec=cp"}, append(Flags(), "github.com/sunset-k8s/sunset/cmd/"+command, path)...)
+	path, pkg := filepath.Join(dir, command), "github.com/sunset-k8s/sunset/cmd/"+command
+	if err := inputs.Sources(ctx, pkg); err != nil {
+		return "", err
+	}
+	args := append([]string{"run", "-exec=cp"}, append(Flags(), pkg, path)...)
 	build := exec.CommandContext(ctx, "go", args...)
 	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	build.WaitDelay = 10 * time.Second

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/sunset-k8s/sunset/cmd/playground/sources"
 )
 
 // wasm is the package of the engine.
@@ -34,7 +36,7 @@ func Engine(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sources, err := sourcesOf(ctx, root)
+	files, err := sourcesOf(ctx, root)
 	if err != nil {
 		return "", err
 	}
@@ -42,35 +44,31 @@ func Engine(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cached("engine", hashOf(root, sources, version, patches, engineFlags), func(dir string) error {
-		return buildEngine(ctx, root, sources, dir)
+	dir, err := cached("engine", hashOf(root, files, version, patches, engineFlags), func(dir string) error {
+		return buildEngine(ctx, root, files, dir)
 	})
 	return filepath.Join(dir, "engine.wasm"), err
 }
 
-// sourcesOf returns the files of the repository from which the engine is built, as paths from root. Modules that are not in the
-// repository are determined by go.mod and go.sum.
+// sourcesOf returns the files of the repository from which the engine is built, as paths from root.
 func sourcesOf(ctx context.Context, root string) ([]string, error) {
-	list, err := run(ctx, root, forBrowsers, "go", "list", "-deps", "-f",
-		`{{$dir := .Dir}}{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range $.EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, wasm)
+	list, err := run(ctx, root, forBrowsers, "go", sources.Arguments(wasm)...)
 	if err != nil {
 		return nil, err
 	}
-	files := []string{"go.mod", "go.sum"}
-	for line := range strings.Lines(list) {
-		if file := strings.TrimPrefix(strings.TrimSpace(line), root+"/"); file != "" {
-			files = append(files, file)
-		}
+	files := sources.Parse(list)
+	for i, file := range files {
+		files[i] = strings.TrimPrefix(file, root+"/")
 	}
 	return files, nil
 }
 
 // buildEngine builds the engine from copies of its sources and of the modules that are patched. Then the result depends on nothing else
 // of the repository. The engine contains the paths of the patched modules, which are relative to the copy of go.mod.
-func buildEngine(ctx context.Context, root string, sources []string, dir string) error {
+func buildEngine(ctx context.Context, root string, files []string, dir string) error {
 	work := dir + "-work"
 	defer func() { _ = os.RemoveAll(work) }()
-	for _, file := range sources {
+	for _, file := range files {
 		if err := copyFile(filepath.Join(root, file), filepath.Join(work, file)); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 const (
@@ -39,6 +39,9 @@ var (
 
 // build returns the path of a tool, built from the module that pins it if the build cache does not contain it.
 func build(tool, module string) (string, error) {
+	if err := inputs.Files(filepath.Dir(module)); err != nil {
+		return "", err
+	}
 	command := exec.Command("go", "tool", "-modfile="+module, "-n", tool)
 	command.Stderr = os.Stderr
 	path, err := command.Output()
@@ -48,13 +51,12 @@ func build(tool, module string) (string, error) {
 	return strings.TrimSpace(string(path)), nil
 }
 
-// run runs helm with an empty configuration. Its error includes helm's output. It opens the folders of the chart itself, so that
-// go test does not use a cached result after a change.
+// run runs helm with an empty configuration. Its error includes helm's output.
 func run(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	path, err := helm()
 	expect.NoError(t, err)
-	expect.NoError(t, filepath.WalkDir(chart, func(_ string, _ fs.DirEntry, err error) error { return err }))
+	expect.NoError(t, inputs.Files(chart))
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull)

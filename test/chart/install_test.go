@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 // ofHelm are labels that are wrong for objects that kubectl applies.
@@ -37,6 +38,7 @@ func TestRenderedManifestIsTheChart(t *testing.T) {
 func TestKustomizationInstallsTheChart(t *testing.T) {
 	path, err := kustomize()
 	expect.NoError(t, err)
+	expect.NoError(t, inputs.Files("../../charts"))
 	var said bytes.Buffer
 	command := exec.CommandContext(t.Context(), path, "build", "../../charts")
 	command.Stderr = &said
@@ -64,6 +66,7 @@ func TestKustomizationInstallsTheChart(t *testing.T) {
 func TestInstallManifests(t *testing.T) {
 	path, err := kustomize()
 	expect.NoError(t, err)
+	expect.NoError(t, inputs.Files("../../charts", "../../Makefile"))
 	file := filepath.Join(t.TempDir(), "out", "install.yaml")
 	out, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "install-manifests", "KUSTOMIZE="+path, "INSTALL="+file,
 		"VERSION=v1.2.3", "REGISTRY=registry.example.com/sunset").CombinedOutput()

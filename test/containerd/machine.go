@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/debian"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 // ErrMachine is why this machine cannot run containers. A test that needs a runtime is then skipped.
@@ -75,9 +76,12 @@ var pauseProgram = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	const pkg = "github.com/sunset-k8s/sunset/test/containerd/pause"
+	if err := inputs.Sources(context.Background(), pkg); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dir, "pause")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", path,
-		"github.com/sunset-k8s/sunset/test/containerd/pause")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", path, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build pause: %w\n%s", err, out)

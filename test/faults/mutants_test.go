@@ -94,6 +94,7 @@ func expectCaught(t *testing.T, names ...string) {
 	if os.Getenv(build.Variable) != "" {
 		t.Skip("the tests already run with a selected build")
 	}
+	build.AsInputs(t)
 	var scenarios []string
 	for _, name := range names {
 		scenarios = append(scenarios, mutants[name].scenario)

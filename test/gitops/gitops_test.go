@@ -6,13 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 // TestHealthChecks runs the tests of the module with the interpreters of Argo CD and Flux.
 func TestHealthChecks(t *testing.T) {
-	if _, err := os.ReadFile("../../docs/tasks/use-gitops.md"); err != nil { // so that go test knows that it is an input
-		t.Fatal(err)
-	}
+	expect.NoError(t, inputs.Files("health", "../../docs/tasks/use-gitops.md"))
 	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./...")
 	command.Dir = "health"
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 const files = "../../charts/sunset/files/"
@@ -103,6 +104,7 @@ func understood(t *testing.T, asked []question) []answer {
 // pinned runs go in the module that pins Prometheus, and returns its output.
 func pinned(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
+	expect.NoError(t, inputs.Files("prometheus", "testdata", files, "../../docs/reference/events-and-alerts.md"))
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = "prometheus"
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")

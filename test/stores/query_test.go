@@ -21,6 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
@@ -104,6 +105,7 @@ func archiveJobs(t *testing.T, to archive.Bucket) {
 // query returns the result of SQL statements as CSV.
 func query(t *testing.T, statements string) string {
 	t.Helper()
+	expect.NoError(t, inputs.Files("duckdb"))
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
 	cmd.Dir, cmd.Stdin = "duckdb", strings.NewReader(statements)
 	cmd.Env = slices.Concat(os.Environ(), []string{"GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=1"})

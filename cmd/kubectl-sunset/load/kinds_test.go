@@ -19,11 +19,13 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 )
 
 // published reads the OpenAPI document of a group version from the Kubernetes source of the test control plane.
 func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
 	t.Helper()
+	expect.NoError(t, inputs.Files("../../../test/controlplane/go.mod"))
 	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	command.Dir, command.Env = "../../../test/controlplane", append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
 	dir, err := command.Output()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/inputs"
 	"github.com/sunset-k8s/sunset/test/overlay"
 	"github.com/sunset-k8s/sunset/test/program"
 	"github.com/sunset-k8s/sunset/test/scratch"
@@ -136,6 +137,9 @@ func (f flavour) build(path string) error {
 		}
 		return os.Rename(built, path)
 	}
+	if err := asInputs(); err != nil {
+		return err
+	}
 	args := []string{"-o", path}
 	if f.race {
 		args = append(args, "-race")
@@ -177,6 +181,15 @@ func Remove() {
 		done.made = nil
 	}
 }
+
+// AsInputs makes the sources of the controller inputs of the test that runs, for tests that do not build the controller in their own
+// process.
+func AsInputs(t testing.TB) { t.Helper(); expect.NoError(t, asInputs()) }
+
+var asInputs = sync.OnceValue(func() error {
+	const module = "github.com/sunset-k8s/sunset/"
+	return inputs.Sources(context.Background(), module+"cmd/"+command, module+"test/faults/build/shifted")
+})
 
 // root returns the directory of the module that contains the working directory.
 func root() (string, error) {

@@ -42,6 +42,7 @@ type builtPackages struct {
 
 func built(t *testing.T) builtPackages {
 	t.Helper()
+	AsInputs(t)
 	root, err := root()
 	expect.NoError(t, err)
 	list := exec.Command("go", "list", "-export", "-deps", "-f", `{{.ImportPath}} {{.Export}} {{.Dir}} {{join .GoFiles " "}}`, controller, "./test/faults/build/shifted")

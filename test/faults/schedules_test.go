@@ -33,6 +33,17 @@ func TestRandomSchedules(t *testing.T) {
 	t.Log(figures)
 }
 
+func TestSeedGivesTheSameScheduleAgain(t *testing.T) {
+	draw := func(seed uint64) string { return schedule.Draw(rand.New(rand.NewPCG(seed, 0)), true).String() }
+	first, again, another := draw(1), draw(1), draw(2)
+	if again != first {
+		t.Error("the same seed gives two different schedules")
+	}
+	if another == first {
+		t.Error("two seeds give the same schedule")
+	}
+}
+
 // sideBySide is the number of schedules that run at the same time.
 const sideBySide = 10
 

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/sunset-k8s/sunset/test/peers/compare"
 )
 
 // applier creates objects as an administrator.
@@ -43,12 +45,12 @@ func newApplier(config *rest.Config) (*applier, error) {
 }
 
 // apply creates the definitions of custom resources, the namespaces and the objects, with their status, except those of applyTokens.
-func (a *applier) apply(ctx context.Context, s *state) error {
-	if _, err := envtest.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.objects)}); err != nil {
+func (a *applier) apply(ctx context.Context, s *compare.State) error {
+	if _, err := envtest.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.Objects)}); err != nil {
 		return err
 	}
 	namespaces := sets.New[string]()
-	for _, o := range s.objects {
+	for _, o := range s.Objects {
 		namespaces.Insert(o.GetNamespace())
 	}
 	for _, name := range sets.List(namespaces.Delete("", metav1.NamespaceDefault)) {
@@ -56,13 +58,13 @@ func (a *applier) apply(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	return a.createEach(ctx, slices.DeleteFunc(s.sorted(), isToken))
+	return a.createEach(ctx, slices.DeleteFunc(s.Sorted(), isToken))
 }
 
 // applyTokens creates the Secrets with tokens of ServiceAccounts. The controller manager always deletes those whose ServiceAccount
 // has another UID, so it must not run any more.
-func (a *applier) applyTokens(ctx context.Context, s *state) error {
-	return a.createEach(ctx, slices.DeleteFunc(s.sorted(), func(o *unstructured.Unstructured) bool { return !isToken(o) }))
+func (a *applier) applyTokens(ctx context.Context, s *compare.State) error {
+	return a.createEach(ctx, slices.DeleteFunc(s.Sorted(), func(o *unstructured.Unstructured) bool { return !isToken(o) }))
 }
 
 func isToken(o *unstructured.Unstructured) bool {
@@ -123,7 +125,7 @@ func definition(kind schema.GroupVersionKind, namespaced bool) *apiextensionsv1.
 // create creates an object, and writes its status if the API server has not taken it.
 func (a *applier) create(ctx context.Context, o *unstructured.Unstructured) error {
 	status, hasStatus := o.Object["status"]
-	prepare(o)
+	compare.Prepare(o)
 	// A definition of the samples may have been created above, and an object of a new kind needs a moment.
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		err := a.client.Create(ctx, o)
@@ -154,30 +156,4 @@ func ignoreNoMatch(err error) error {
 		return nil
 	}
 	return err
-}
-
-// prepare removes what only the API server sets, and adds what it requires and the samples, which show what rules can read, lack.
-func prepare(o *unstructured.Unstructured) {
-	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation"} {
-		unstructured.RemoveNestedField(o.Object, "metadata", field)
-	}
-	switch o.GetKind() {
-	case "Service": // the API server assigns an address
-		if address, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
-			unstructured.RemoveNestedField(o.Object, "spec", "clusterIP")
-		}
-	case "Secret":
-		o.Object["stringData"] = secretData(o)
-	}
-}
-
-func secretData(o *unstructured.Unstructured) map[string]any {
-	kind, _, _ := unstructured.NestedString(o.Object, "type")
-	switch corev1.SecretType(kind) {
-	case corev1.SecretTypeTLS:
-		return map[string]any{corev1.TLSCertKey: "", corev1.TLSPrivateKeyKey: ""}
-	case corev1.SecretTypeDockerConfigJson:
-		return map[string]any{corev1.DockerConfigJsonKey: "{}"}
-	}
-	return map[string]any{}
 }

@@ -12,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/peers/compare"
 )
 
 // endpointsKnown waits until each Service with a selector has EndpointSlices, which kor reads. The running Pods get an address first,
 // because the samples have none.
-func (a *applier) endpointsKnown(ctx context.Context, s *state) error {
-	for i, o := range s.objects {
+func (a *applier) endpointsKnown(ctx context.Context, s *compare.State) error {
+	for i, o := range s.Objects {
 		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 		if o.GetKind() != "Pod" || phase != string(corev1.PodRunning) {
 			continue
@@ -26,7 +28,7 @@ func (a *applier) endpointsKnown(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	for _, o := range s.objects {
+	for _, o := range s.Objects {
 		if !hasEndpoints(o) {
 			continue
 		}

@@ -8,9 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/peers/compare"
 )
 
 // controllers are those that a comparison needs: the tools read endpoints. Without the others, the API server keeps each
@@ -33,11 +33,11 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	dirs, err := sampleDirs(o.samples)
+	dirs, err := compare.SampleDirs(o.samples)
 	if err != nil {
 		return err
 	}
-	s, err := readState(dirs...)
+	s, err := compare.Read(dirs...)
 	if err != nil {
 		return err
 	}
@@ -53,11 +53,11 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	return write(os.Stdout, s, columns)
+	return compare.Write(os.Stdout, s, columns)
 }
 
 // fill creates the objects. When the endpoints are known, no controller runs any more, so that each tool finds the same objects.
-func fill(ctx context.Context, plane *cluster.Cluster, s *state) error {
+func fill(ctx context.Context, plane *cluster.Cluster, s *compare.State) error {
 	a, err := newApplier(plane.Config())
 	if err != nil {
 		return err
@@ -74,17 +74,8 @@ func fill(ctx context.Context, plane *cluster.Cluster, s *state) error {
 	return a.applyTokens(ctx, s)
 }
 
-// sampleDirs are the samples about unused objects.
-func sampleDirs(samples string) ([]string, error) {
-	dirs, err := filepath.Glob(filepath.Join(samples, "unused", "*"))
-	if err == nil && len(dirs) == 0 {
-		err = fmt.Errorf("no samples in %s: run the program in the root of the repository", samples)
-	}
-	return append(dirs, filepath.Join(samples, "unused-configmaps"), filepath.Join(samples, "unused-secrets")), err
-}
-
 // ask runs the tools on the control plane.
-func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err error) {
+func (o options) ask(ctx context.Context, kubeconfig string) (all []compare.Column, err error) {
 	home, err := os.MkdirTemp("", "sunset-peers-*")
 	if err != nil {
 		return nil, err
@@ -92,7 +83,7 @@ func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err 
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	for _, tool := range []struct {
 		name, path string
-		run        func(ctx context.Context, path, kubeconfig, home string) (reported, error)
+		run        func(ctx context.Context, path, kubeconfig, home string) (compare.Reported, error)
 	}{{"kor", o.kor, runKor}, {"kor, no owned objects", o.kor, runKorWithoutOwned}, {"popeye", o.popeye, runPopeye}, {"Sunset", "in this process", runSunset}} {
 		if tool.path == "" {
 			continue
@@ -101,7 +92,7 @@ func (o options) ask(ctx context.Context, kubeconfig string) (all []column, err 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, column{tool.name, found})
+		all = append(all, compare.Column{Tool: tool.name, Found: found})
 	}
 	return all, nil
 }

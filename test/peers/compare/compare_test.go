@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package compare
 
 import (
 	"cmp"
@@ -18,20 +18,20 @@ import (
 // TestParse: the outputs are shortened from those of the tools.
 func TestParse(t *testing.T) {
 	for name, test := range map[string]struct {
-		parse func([]byte) (reported, error)
+		parse func([]byte) (Reported, error)
 		out   string
 		want  []subject
 	}{
-		"kor has its own names of kinds": {parseKor,
+		"kor has its own names of kinds": {ParseKor,
 			`{"": {"Pv": ["pv-1"]}, "shop": {"Pvc": ["data"], "Role": ["left"], "Hpa": null}}`,
 			[]subject{{"PersistentVolume", "", "pv-1"}, {"PersistentVolumeClaim", "shop", "data"}, {"Role", "shop", "left"}}},
-		"popeye's findings about health and keys do not count": {parsePopeye,
+		"popeye's findings about health and keys do not count": {ParsePopeye,
 			`{"popeye": {"sections": [
 			  {"linter": "configmaps", "issues": {"shop/a": [{"message": "[POP-400] Used? Unable to locate resource reference"}], "shop/b": [{"message": "[POP-401] Key \"x\" used? Unable to locate key reference"}]}},
 			  {"linter": "clusterroles", "issues": {"c": [{"message": "[POP-400] Used? Unable to locate resource reference"}], "d": null}},
 			  {"linter": "nodes", "issues": {"n": [{"message": "[POP-400] Used? Unable to locate resource reference"}]}}]}}`,
 			[]subject{{"ClusterRole", "", "c"}, {"ConfigMap", "shop", "a"}}},
-		"kubectl sunset unused": {parseSunset,
+		"kubectl sunset unused": {ParseSunset,
 			`{"kind": "Preview", "verdicts": [{"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "db", "action": "Wait"}]}`,
 			[]subject{{"Secret", "shop", "db"}}},
 	} {
@@ -50,12 +50,12 @@ func TestParse(t *testing.T) {
 
 // TestEachSampleHasItsOwnNamespace: also in the references between its objects.
 func TestEachSampleHasItsOwnNamespace(t *testing.T) {
-	dirs, err := sampleDirs("../../samples")
+	dirs, err := SampleDirs("../../../samples")
 	expect.NoError(t, err)
-	s, err := readState(dirs...)
+	s, err := Read(dirs...)
 	expect.NoError(t, err)
 	seen := map[subject]bool{}
-	for _, o := range s.objects {
+	for _, o := range s.Objects {
 		id := subject{o.GetKind(), o.GetNamespace(), o.GetName()}
 		if seen[id] {
 			t.Errorf("two samples have %s", id)
@@ -82,11 +82,11 @@ func TestEachSampleHasItsOwnNamespace(t *testing.T) {
 
 // TestPageCountsTheSamples: after a change of the samples, the page has to be written again from a run with kor and popeye.
 func TestPageCountsTheSamples(t *testing.T) {
-	dirs, err := sampleDirs("../../samples")
+	dirs, err := SampleDirs("../../../samples")
 	expect.NoError(t, err)
-	s, err := readState(dirs...)
+	s, err := Read(dirs...)
 	expect.NoError(t, err)
-	page, err := os.ReadFile("../../docs/concepts/comparison-unused-kinds.md")
+	page, err := os.ReadFile("../../../docs/concepts/comparison-unused-kinds.md")
 	expect.NoError(t, err)
 	var got, want []string
 	for _, row := range regexp.MustCompile(`(?m)^(\| \w+ \| \d+ \| \d+ \|) `).FindAllStringSubmatch(string(page), -1) {
@@ -107,11 +107,11 @@ func must(data []byte, err error) []byte {
 }
 
 func TestWrite(t *testing.T) {
-	s := &state{unused: map[subject]bool{{"Role", "shop", "left"}: true, {"Role", "shop", "reader"}: false, {"Pod", "shop", "debug"}: true}}
+	s := &State{unused: map[subject]bool{{"Role", "shop", "left"}: true, {"Role", "shop", "reader"}: false, {"Pod", "shop", "debug"}: true}}
 	var b strings.Builder
-	found := reported{}
+	found := Reported{}
 	found.Insert(subject{"Role", "shop", "left"}, subject{"Role", "shop", "reader"}, subject{"Role", "other", "x"})
-	expect.NoError(t, write(&b, s, []column{{"kor", found}}))
+	expect.NoError(t, Write(&b, s, []Column{{"kor", found}}))
 	for _, want := range []string{"| kind | kept | unused | kor |", "| Pod | 0 | 1 | 0, 0, 1 |", "| Role | 1 | 1 | 1, 1, 0 |", "| all | 1 | 2 | 1, 1, 1 |",
 		"kor, kept objects reported:\n  Role shop/reader\n", "kor, misses:\n  Pod shop/debug\n"} {
 		if !strings.Contains(b.String(), want) {
@@ -123,7 +123,7 @@ func TestWrite(t *testing.T) {
 // TestPrepare: the API server refuses an object without these changes.
 func TestPrepare(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "type": "kubernetes.io/tls", "metadata": map[string]any{"name": "a", "uid": "1"}}}
-	prepare(o)
+	Prepare(o)
 	if o.GetUID() != "" || o.Object["stringData"].(map[string]any)["tls.key"] != "" {
 		t.Errorf("got %v", o.Object)
 	}

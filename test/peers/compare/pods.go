@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package compare
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,15 +9,15 @@ import (
 
 // complete adds objects that a cluster would also have. Other tools read them, and rules of Sunset do not. These are Pods of
 // workloads that run, Pods that mount a claim in use, and CSIDrivers of volumes.
-func (s *state) complete() {
+func (s *State) complete() {
 	drivers := map[string]bool{}
-	for _, o := range s.objects {
+	for _, o := range s.Objects {
 		if pod := podOf(o); pod != nil {
-			s.objects = append(s.objects, pod)
+			s.Objects = append(s.Objects, pod)
 		}
 		if name, _, _ := unstructured.NestedString(o.Object, "spec", "attacher"); o.GetKind() == "VolumeAttachment" && !drivers[name] {
 			drivers[name] = true
-			s.objects = append(s.objects, object("storage.k8s.io/v1", "CSIDriver", "", name, map[string]any{}))
+			s.Objects = append(s.Objects, object("storage.k8s.io/v1", "CSIDriver", "", name, map[string]any{}))
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package compare
 
 import (
 	"bytes"
@@ -32,15 +32,15 @@ func (s subject) String() string {
 	return s.kind + " " + s.namespace + "/" + s.name
 }
 
-// state is the objects of several samples, and which of the subjects are unused.
-type state struct {
-	objects []*unstructured.Unstructured
+// State is the objects of several samples, and which of the subjects are unused.
+type State struct {
+	Objects []*unstructured.Unstructured
 	unused  map[subject]bool
 }
 
-// readState reads the samples in directories.
-func readState(dirs ...string) (*state, error) {
-	s := &state{unused: map[subject]bool{}}
+// Read reads the samples in directories.
+func Read(dirs ...string) (*State, error) {
+	s := &State{unused: map[subject]bool{}}
 	for _, dir := range dirs {
 		if err := s.add(dir); err != nil {
 			return nil, fmt.Errorf("read sample %s: %w", dir, err)
@@ -50,7 +50,7 @@ func readState(dirs ...string) (*state, error) {
 	return s, nil
 }
 
-func (s *state) add(dir string) error {
+func (s *State) add(dir string) error {
 	var want struct {
 		Verdicts []struct{ Kind, Namespace, Name, Action string }
 	}
@@ -68,12 +68,21 @@ func (s *state) add(dir string) error {
 	own := sharedNamespace + "-" + filepath.Base(dir)
 	for _, o := range objects {
 		rename(o.Object, own)
-		s.objects = append(s.objects, o)
+		s.Objects = append(s.Objects, o)
 	}
 	for _, v := range want.Verdicts {
 		s.unused[subject{v.Kind, renamed(v.Namespace, own), v.Name}] = v.Action != "Keep"
 	}
 	return nil
+}
+
+// SampleDirs are the samples about unused objects.
+func SampleDirs(samples string) ([]string, error) {
+	dirs, err := filepath.Glob(filepath.Join(samples, "unused", "*"))
+	if err == nil && len(dirs) == 0 {
+		err = fmt.Errorf("no samples in %s: run the program in the root of the repository", samples)
+	}
+	return append(dirs, filepath.Join(samples, "unused-configmaps"), filepath.Join(samples, "unused-secrets")), err
 }
 
 // readObjects reads the documents of a file, and the items of lists.
@@ -132,15 +141,15 @@ func renamed(namespace, own string) string {
 	return namespace
 }
 
-// sorted returns the objects without a namespace first, because Pods and claims need their classes.
-func (s *state) sorted() []*unstructured.Unstructured {
-	return slices.SortedStableFunc(slices.Values(s.objects), func(x, y *unstructured.Unstructured) int {
+// Sorted returns the objects without a namespace first, because Pods and claims need their classes.
+func (s *State) Sorted() []*unstructured.Unstructured {
+	return slices.SortedStableFunc(slices.Values(s.Objects), func(x, y *unstructured.Unstructured) int {
 		return strings.Compare(x.GetNamespace(), y.GetNamespace())
 	})
 }
 
 // kinds are the kinds of the subjects, sorted.
-func (s *state) kinds() (all []string) {
+func (s *State) kinds() (all []string) {
 	for subject := range s.unused {
 		all = append(all, subject.kind)
 	}

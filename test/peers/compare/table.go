@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package compare
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// column is what one tool reports.
-type column struct {
-	tool  string
-	found reported
+// Column is what one tool reports.
+type Column struct {
+	Tool  string
+	Found Reported
 }
 
 // score compares what a tool reports with what is unused, among some subjects.
@@ -22,7 +22,7 @@ type score struct {
 	wrong, missed []subject // sorted
 }
 
-func (s *state) score(found reported, kind string) (sc score) {
+func (s *State) score(found Reported, kind string) (sc score) {
 	for subject, unused := range s.unused {
 		switch has := found.Has(subject); {
 		case kind != "" && subject.kind != kind:
@@ -44,7 +44,7 @@ func compare(a, b subject) int {
 }
 
 // count returns how many subjects of a kind are kept, and how many are unused.
-func (s *state) count(kind string) (kept, unused int) {
+func (s *State) count(kind string) (kept, unused int) {
 	for subject, is := range s.unused {
 		switch {
 		case kind != "" && subject.kind != kind:
@@ -57,27 +57,27 @@ func (s *state) count(kind string) (kept, unused int) {
 	return kept, unused
 }
 
-// write prints a table in Markdown, a row for each kind, and then the objects behind the numbers.
-func write(w io.Writer, s *state, columns []column) error {
+// Write prints a table in Markdown, a row for each kind, and then the objects behind the numbers.
+func Write(w io.Writer, s *State, columns []Column) error {
 	var b strings.Builder
 	b.WriteString("| kind | kept | unused |")
 	for _, c := range columns {
-		fmt.Fprintf(&b, " %s |", c.tool)
+		fmt.Fprintf(&b, " %s |", c.Tool)
 	}
 	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for _, kind := range append(s.kinds(), "") {
 		kept, unused := s.count(kind)
 		fmt.Fprintf(&b, "| %s | %d | %d |", cmp.Or(kind, "all"), kept, unused)
 		for _, c := range columns {
-			sc := s.score(c.found, kind)
+			sc := s.score(c.Found, kind)
 			fmt.Fprintf(&b, " %d, %d, %d |", sc.right, len(sc.wrong), len(sc.missed))
 		}
 		b.WriteString("\n")
 	}
 	b.WriteString("\nEach tool: unused objects reported, kept objects reported, misses.\n")
 	for _, c := range columns {
-		sc := s.score(c.found, "")
-		fmt.Fprintf(&b, "\n%s, kept objects reported:\n%s%s, misses:\n%s", c.tool, lines(sc.wrong), c.tool, lines(sc.missed))
+		sc := s.score(c.Found, "")
+		fmt.Fprintf(&b, "\n%s, kept objects reported:\n%s%s, misses:\n%s", c.Tool, lines(sc.wrong), c.Tool, lines(sc.missed))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

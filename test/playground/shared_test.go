@@ -13,7 +13,7 @@ import (
 // test that fails, the next one starts another, so that it does not fail only for that reason.
 type shared[T any] struct {
 	value T
-	stop  func() // nil if there is no value
+	stop  func() // nil without a value
 }
 
 // use returns the value for a test. If there is none, start returns one, and a function that stops it.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
@@ -90,7 +88,14 @@ func verdictFields(v preview.Record) []field {
 // detailFields returns optional fields, which --update does not write.
 func detailFields(v preview.Record) []field {
 	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message},
-		{"owner", v.Owner.String()}, {"apiVersion of owner", ptr.Deref(v.Owner, preview.Owner{}).APIVersion}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}, {"bytes", number(v.Bytes)}}
+		{"owner", v.Owner.String()}, {"apiVersion of owner", versionOf(v.Owner)}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}, {"bytes", number(v.Bytes)}}
+}
+
+func versionOf(owner *preview.Owner) string {
+	if owner == nil {
+		return ""
+	}
+	return owner.APIVersion
 }
 
 func number[T int | int64](n T) string {

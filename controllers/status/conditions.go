@@ -86,9 +86,15 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	}
 }
 
+// terminating is the message about a policy that is being deleted.
+const terminating = "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects " +
+	"that its rules find eligible; check the controller that owns the finalizer"
+
 // ready is the condition Ready if no other condition shows an obstacle.
 func (v *statusInput) ready(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
 	switch {
+	case p.Terminating:
+		return conditionState{yes, "Terminating", terminating}
 	case p.Mode == v1alpha1.Suspend:
 		return conditionState{yes, "Suspended", "suspended: Sunset keeps every object that the rules find eligible; to resume, run " + toResume(p)}
 	case p.Mode == v1alpha1.Enforce:
@@ -174,7 +180,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 		return conditionState{}
 	case v1alpha1.Suspend:
 		if p.Terminating {
-			return conditionState{no, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
+			return conditionState{no, "Terminating", terminating}
 		}
 		return conditionState{no, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, run " + toResume(p)}
 	}

@@ -44,6 +44,8 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
 		"suspended": {v1alpha1.Suspend, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False Suspended", "True Suspended"}},
+		"suspended because it is being deleted": {v1alpha1.Suspend, func(p *policy.Policy) { p.Terminating = true }, nil, nil,
+			[4]string{"True Valid", "True Watching", "False Terminating", "True Terminating"}},
 		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,
 			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},
 		"a dry run and invalid": {v1alpha1.DryRun, problem, nil, nil,
@@ -94,6 +96,14 @@ func TestConditions(t *testing.T) {
 }
 
 func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
+
+// TestReadyOfATerminatingPolicy: a policy that is being deleted cannot be resumed, so the message is that of Enforcing.
+func TestReadyOfATerminatingPolicy(t *testing.T) {
+	p := policyOf(v1alpha1.Suspend, rule("a"))
+	p.Terminating = true
+	s := viewOf(compiledOf(p), nil).Status(p)
+	expect.Equal(t, "message", message(s, v1alpha1.ConditionEnforcing), message(s, v1alpha1.ConditionReady))
+}
 
 func TestKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))

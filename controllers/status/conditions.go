@@ -175,7 +175,7 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 	switch p.Mode {
 	case v1alpha1.DryRun:
 		if p.ForcedDryRun {
-			return conditionState{no, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+			return v.forcedDryRun(p, s)
 		}
 		return conditionState{}
 	case v1alpha1.Suspend:
@@ -230,6 +230,18 @@ func (v *statusInput) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicySta
 			objects(kept), some(slices.Sorted(maps.Keys(of)), "namespaces"))
 	}
 	return enforcing
+}
+
+// forcedDryRun says what an enforced policy would delete if the controller did not run with --dry-run. If rules are not counted, the
+// numbers of the policy are 0, or those of its other rules.
+func (v *statusInput) forcedDryRun(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) conditionState {
+	would := fmt.Sprintf("without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)
+	for _, c := range []condition{{v1alpha1.ConditionWatching, v.watching(p)}, {v1alpha1.ConditionPermitted, v.permitted(p)}} {
+		if c.isObstacle() {
+			would = "Sunset has not counted what the policy would delete without this flag: see condition " + c.name
+		}
+	}
+	return conditionState{no, "DryRun", "the controller runs with --dry-run; " + would}
 }
 
 // deferred returns the condition while windows or freezes defer the deletions of a policy.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -103,6 +104,32 @@ func TestReadyOfATerminatingPolicy(t *testing.T) {
 	p.Terminating = true
 	s := viewOf(compiledOf(p), nil).Status(p)
 	expect.Equal(t, "message", message(s, v1alpha1.ConditionEnforcing), message(s, v1alpha1.ConditionReady))
+}
+
+// TestForcedDryRun: the condition says what the policy would delete only if Sunset has counted it.
+func TestForcedDryRun(t *testing.T) {
+	denied := func(*policy.Rule) (error, bool) { return preflight.ErrPermission, true }
+	const uncounted = "Sunset has not counted what the policy would delete without this flag: see condition "
+	for name, test := range map[string]struct {
+		kind        func(*retention.KindState)
+		permissions func(*policy.Rule) (error, bool)
+		want        string
+	}{
+		"counted":        {nil, nil, "without this flag, the policy would delete 1 now and 1 within 24h"},
+		"not listed yet": {unlisted, nil, uncounted + "Watching"},
+		"not permitted":  {nil, denied, uncounted + "Permitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := ownPolicy(v1alpha1.Enforce, rule("b"))
+			p.ForceDryRun()
+			start := now.Add(-2 * time.Hour)
+			view := viewOf(compiledOf(p), test.kind, row("x", start, policy.Facts{}, yes(start)))
+			view.Permissions = test.permissions
+			s := view.Status(p)
+			expect.Equal(t, "Enforcing", "False DryRun", condition(s, v1alpha1.ConditionEnforcing))
+			expect.Equal(t, "message", "the controller runs with --dry-run; "+test.want, message(s, v1alpha1.ConditionEnforcing))
+		})
+	}
 }
 
 func TestKindNobodyWatchesYetIsBeingListed(t *testing.T) {

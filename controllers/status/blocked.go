@@ -38,8 +38,13 @@ func (v *statusInput) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStat
 		return conditionState{}
 	}
 	var by []string
+	others := s.Blocked
 	for _, b := range s.BlockedBy {
 		by = append(by, fmt.Sprintf("%d by rule %s of %s (%s)", b.Objects, b.Rule, named(b.Policy), b.Reason))
+		others -= b.Objects
+	}
+	if others > 0 {
+		by = append(by, fmt.Sprintf("and %d by other rules", others))
 	}
 	sample := v.statsOf(p).Blocked.Sample
 	return conditionState{yes, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
@@ -66,11 +71,19 @@ func (v *statusInput) evaluated(s *v1alpha1.RetentionPolicyStatus) conditionStat
 	return conditionState{no, string(policy.EvaluationFailed), strings.Join(policy.Shortlist(parts, rulesNamed, " rules fail"), "; ")}
 }
 
-// keeps returns the message about the objects of other policies that a policy keeps.
-func keeps(blocks []v1alpha1.BlockedPolicy) string {
+// keeping returns the message about the objects of other policies that a policy keeps. all are their numbers by policy.
+func keeping(blocks []v1alpha1.BlockedPolicy, all map[string]int64) string {
 	var of []string
+	others := int64(0)
+	for _, n := range all {
+		others += n
+	}
 	for _, b := range blocks {
 		of = append(of, fmt.Sprintf("%d of %s", b.Objects, named(b.Policy)))
+		others -= b.Objects
+	}
+	if others > 0 {
+		of = append(of, fmt.Sprintf("and %d of other policies", others))
 	}
 	return "this policy keeps objects that other policies would delete now: " + strings.Join(of, ", ")
 }

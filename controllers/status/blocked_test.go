@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
@@ -113,6 +114,45 @@ func TestSixBlockers(t *testing.T) {
 	})
 }
 
+// TestNumbersOfBlockedObjectsAddUp: the messages name five of seven rules and policies, and have the number of the others.
+func TestNumbersOfBlockedObjectsAddUp(t *testing.T) {
+	start, keys := now.Add(-2*time.Hour), []string{"a"}
+	all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
+	for i := range 7 {
+		name := fmt.Sprint("q", i)
+		q := policyOf(v1alpha1.Enforce, rule(name))
+		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = name, types.UID("uid-"+name), name, types.UID("uid-"+name)
+		keys, all = append(keys, name), append(all, q)
+	}
+	for name, test := range map[string]struct {
+		own, others policy.Facts // rule a is about all seven objects, and each other rule about one of them
+		condition   string       // of p
+		want        string
+	}{
+		"rules that keep":        {yes(start), policy.Facts{Selected: true, Err: errNo}, v1alpha1.ConditionBlocked, "7 objects that this policy would delete now: 1 by rule q0 of ClusterRetentionPolicy q0 (EvaluationFailed), "},
+		"the others that keep":   {yes(start), policy.Facts{Selected: true, Err: errNo}, v1alpha1.ConditionBlocked, "1 by rule q4 of ClusterRetentionPolicy q4 (EvaluationFailed), and 2 by other rules; run "},
+		"policies that it keeps": {policy.Facts{Selected: true, Err: errNo}, yes(start), v1alpha1.ConditionReady, "1 of ClusterRetentionPolicy q4, and 2 of other policies"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			layout, e := index.NewColumns(keys...), compiledOf(all...)
+			var rows []*index.FactRow
+			for i := range 7 {
+				facts := make([]policy.Facts, 8)
+				facts[0], facts[1+i] = test.own, test.others
+				s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
+				rows = append(rows, index.NewFactRow(s, layout, facts...))
+			}
+			x := index.New(fixture.Jobs.GroupKind(), func() {})
+			x.SetSnapshot(e.Snapshot, now)
+			x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: layout}, rows, now)
+			s := status.View{Compiled: e, Kinds: []retention.KindState{{Index: x, Kind: fixture.Jobs}}, Now: now}.Status(named(e, "p"))
+			if said := message(s, test.condition); !strings.Contains(said, test.want) {
+				t.Errorf("%q is not in the message %q", test.want, said)
+			}
+		})
+	}
+}
+
 // TestShortProblemIsNotReported. A problem that the previous leader has reported is not reported again.
 func TestShortProblemIsNotReported(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -128,16 +168,16 @@ func TestShortProblemIsNotReported(t *testing.T) {
 		"it began just before, and has ended":   {0, time.Second, 0},
 	} {
 		runInBubble(t, name, nil, func(t *testing.T, w *harness) {
-			status := noStatus
+			before := noStatus
 			if test.since >= 0 {
-				status.Conditions = withReady("Stale", time.Now().Add(-test.since))
+				before.Conditions = withReady("Stale", time.Now().Add(-test.since))
 			}
 			w.set(func() { w.preflightErr = errors.New("clock skew") })
 			if test.lasts == 0 {
 				w.set(func() { w.preflightErr = nil })
 			}
 			e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
-			w.store(named(e, "p"), status)
+			w.store(named(e, "p"), before)
 			w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 			w.Use(e)
 			bubble.Pass(test.lasts)

@@ -61,7 +61,7 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 		}
 	}
 	if len(s.Blocks) > 0 {
-		ready.message += "; " + keeps(s.Blocks)
+		ready.message += "; " + keeping(s.Blocks, v.statsOf(p).Blocks)
 	}
 	all := []condition{
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},

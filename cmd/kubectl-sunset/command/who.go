@@ -61,6 +61,9 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 	if err := w.output.print(w.streams.Out, report, report.WriteText); err != nil {
 		return err
 	}
+	if n := report.WithoutOptions(); n > 0 {
+		notes{w.streams.ErrOut}.note("the audit log has no options of %s, because its level is Metadata; a dry run looks like a deletion there", preview.Count(n, "request"))
+	}
 	if len(report.Deletions) == 0 {
 		fmt.Fprint(w.streams.ErrOut, w.hint())
 		return errFindings
@@ -138,9 +141,10 @@ func (w *whoCommand) readFile(report *who.Report, name string) error {
 }
 
 const whoHelp = `Find who deleted an object. With -f, the command searches files: audit records in a log of Sunset or in CloudEvents, and
-DELETE requests in an audit log of the API server, with one event of audit.k8s.io in each line. A request that deleted a
-collection of objects, as when a namespace is deleted, may have deleted the object too: see the selectors of the request.
-With --url, the command searches an archive. It reads the cluster for neither.
+DELETE requests and evictions in an audit log of the API server, with one event of audit.k8s.io in each line. It leaves out
+dry runs, which it does not recognize if the audit level is Metadata. A request that deleted a collection of objects, as when
+a namespace is deleted, may have deleted the object too: see the selectors of the request. With --url, the command searches
+an archive. It reads the cluster for neither.
 
 Without -f and --url, it searches the Events about the object, which Sunset writes for rules with events: PerObject, the
 deletions that the RetentionLedgers record at this moment, and the RetentionArchives, for rules that archive. It also says

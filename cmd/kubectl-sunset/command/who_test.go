@@ -45,6 +45,52 @@ func TestWhoInFiles(t *testing.T) {
 	sameInYAML(t, asJSON, run(t, log, "who", "job/report", "-n", "shop", "-f", "-", "-o", "yaml"))
 }
 
+// TestWhoInRequests: of the requests in an audit log of the API server, those that delete the Pod.
+func TestWhoInRequests(t *testing.T) {
+	const del, deleteAll, evict = `"verb":"delete"`, `"verb":"deletecollection"`, `"verb":"create"`
+	const dry, wet = `{"kind":"DeleteOptions","dryRun":["All"]}`, `{"kind":"DeleteOptions","propagationPolicy":"Background"}`
+	const mayBeDry = "note: the audit log has no options of 1 request, because its level is Metadata; a dry run looks like"
+	for name, test := range map[string]struct {
+		verb, level, body, query, of string
+		code                         int
+		want                         string // empty if the request deletes nothing
+	}{
+		"a request for one object":          {del, "Request", wet, "", "", 200, "eve deleted pods/shop/report-x at "},
+		"a dry run":                         {del, "Request", dry, "", "", 200, ""},
+		"a dry run without a body":          {del, "Request", "", "?dryRun=All", "", 200, ""},
+		"a query that the body replaces":    {del, "Request", wet, "?dryRun=All", "", 200, "eve deleted pods/shop/report-x at "},
+		"a request without options":         {del, "Request", "", "", "", 200, "eve deleted pods/shop/report-x at "},
+		"options that are not logged":       {del, "Metadata", "", "", "", 200, mayBeDry},
+		"a query that is logged":            {del, "Metadata", "", "?dryRun=All", "", 200, ""},
+		"a collection":                      {deleteAll, "Request", wet, "", "", 200, "eve deleted a collection of objects"},
+		"a dry run about a collection":      {deleteAll, "Request", dry, "", "", 200, ""},
+		"an eviction":                       {evict, "Request", `{"kind":"Eviction","deleteOptions":{"gracePeriodSeconds":0}}`, "", "eviction", 201, "note        client kubectl/v1.37.1, eviction"},
+		"an eviction without options":       {evict, "Metadata", "", "", "eviction", 201, mayBeDry},
+		"an eviction that is not allowed":   {evict, "Request", `{"kind":"Eviction"}`, "", "eviction", 429, ""},
+		"a dry run of an eviction":          {evict, "Request", `{"kind":"Eviction","deleteOptions":{"dryRun":["All"]}}`, "", "eviction", 201, ""},
+		"a dry run of an eviction by query": {evict, "Request", `{"kind":"Eviction"}`, "?dryRun=All", "eviction", 201, ""},
+		"another subresource":               {evict, "Request", `{"kind":"Binding"}`, "", "binding", 201, ""},
+		"a new Pod":                         {evict, "Request", `{"kind":"Pod"}`, "", "", 201, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := ""
+			if test.body != "" {
+				body = `"requestObject":` + test.body + ","
+			}
+			line := fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":%q,"stage":"ResponseComplete",%s,"requestURI":"/api/v1/namespaces/shop/pods/report-x%s","user":{"username":"eve"},
+"userAgent":"kubectl/v1.37.1","objectRef":{"resource":"pods","namespace":"shop","name":"report-x","apiVersion":"v1","subresource":%q},%s"responseStatus":{"code":%d},"stageTimestamp":"2026-03-01T10:00:00.000000Z"}`,
+				test.level, test.verb, test.query, test.of, body, test.code)
+			got := run(t, logOf(line), "who", "pod/report-x", "-n", "shop", "-f", "-")
+			if test.want == "" {
+				wants(t, got, command.ExitFindings, "No deletion found.")
+				return
+			}
+			wants(t, got, command.ExitOK, test.want)
+			expect.Equal(t, "may be a dry run", test.want == mayBeDry, strings.Contains(got.err, "dry run"))
+		})
+	}
+}
+
 func TestWhoWrongUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"name one object as KIND/NAME":    {"who"},

@@ -22,7 +22,12 @@ type Report struct {
 	Object          Name       `json:"object"`
 	ExistsSince     *time.Time `json:"existsSince,omitempty"` // creation of the object of that name that exists now; nil if none exists, or if the cluster was not asked
 	Deletions       []Deletion `json:"deletions"`             // the oldest first
+
+	withoutOptions int // deletions that may have been dry runs
 }
+
+// WithoutOptions is the number of deletions that may have been dry runs: the audit log of the API server does not have their options.
+func (r *Report) WithoutOptions() int { return r.withoutOptions }
 
 // Name names the object that the user asks about.
 type Name struct {
@@ -69,9 +74,12 @@ func resourcesOf(kind schema.GroupKind) sets.Set[string] {
 func (r *Report) FindInLine(line []byte, source string) {
 	if record, ok := audit.Parse(line); ok {
 		r.addRecord(record, source)
-	} else if d, ok := readRequest(line, r.Object.Name); ok && r.Object.Is(d.Object) {
+	} else if d, options, ok := readRequest(line, r.Object.Name); ok && r.Object.Is(d.Object) {
 		d.Source = source
 		r.Add(d)
+		if !options {
+			r.withoutOptions++
+		}
 	}
 }
 

@@ -166,7 +166,7 @@ func (d *Digest) about(s *Source, in Input) Policy {
 	slices.SortFunc(p.Soonest, func(a, b Sample) int {
 		return cmp.Or(a.DueTime.Compare(b.DueTime), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Rule, b.Rule))
 	})
-	p.Soonest = slices.CompactFunc(p.Soonest, func(a, b Sample) bool { return a.Explain == b.Explain })
+	p.Soonest = slices.CompactFunc(p.Soonest, func(a, b Sample) bool { return a.Explain == b.Explain && a.Name == b.Name })
 	p.Soonest = p.Soonest[:min(len(p.Soonest), mostSamples):min(len(p.Soonest), mostSamples)]
 	return p
 }
@@ -193,6 +193,9 @@ func (d *Digest) addSoonest(p *Policy, s *Source, rule string, soonest []v1alpha
 			continue
 		}
 		command := rbac.Explain(kind.GroupKind(), o.Namespace, o.Name)
+		if node, image, ok := strings.Cut(o.Name, ": "); ok && kind.GroupKind() == v1alpha1.ImageKind.GroupKind() { // as agentapi names images
+			command = rbac.ExplainImage(node, image)
+		}
 		p.Soonest = append(p.Soonest, Sample{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, DueTime: o.DueTime.UTC(), Rule: rule, Explain: command})
 	}
 }

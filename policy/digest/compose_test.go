@@ -131,6 +131,29 @@ func TestComposeOfStatus(t *testing.T) {
 	}
 }
 
+// TestCommandsAboutImages: a status names images as NODE: IMAGE, and the commands name both.
+func TestCommandsAboutImages(t *testing.T) {
+	status := withLedger(0, 0)
+	status.Due.Day = 3
+	status.Rules = []v1alpha1.RuleStatus{{Name: "images"}}
+	for i, name := range []string{"worker-1: registry.example.com/shop/cart:v2", "worker-1: sha256:abc", "worker-2: x; reboot"} {
+		due := v1alpha1.DueSample{Name: name, DueTime: metav1.Time{Time: now.Add(time.Duration(i) * time.Minute)}}
+		status.Rules[0].Soonest = append(status.Rules[0].Soonest, due)
+	}
+	s := source("nodes", status)
+	s.Rules = []v1alpha1.Rule{{Name: "images", Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: "Image"}}}
+	c, _ := loaded(t, webhook(receiver)).Compose(digest.Input{Now: now, Sources: []digest.Source{s}, Last: last()})
+	var commands []string
+	for _, o := range c.Policies[0].Soonest {
+		commands = append(commands, o.Explain)
+	}
+	expect.Equal(t, "commands", []string{
+		"kubectl sunset explain image/registry.example.com/shop/cart:v2 --node worker-1",
+		"kubectl sunset explain image/sha256:abc --node worker-1",
+		"kubectl sunset preview --node worker-2",
+	}, commands)
+}
+
 // TestStorageOfDeletedObjects: each digest has the storage that was deleted since the one before.
 func TestStorageOfDeletedObjects(t *testing.T) {
 	status := v1alpha1.RetentionPolicyStatus{Deleted: 9, Storage: &v1alpha1.StorageStatus{

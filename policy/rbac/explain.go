@@ -3,6 +3,7 @@
 package rbac
 
 import (
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,3 +17,15 @@ func Explain(kind schema.GroupKind, namespace, name string) string {
 	}
 	return Line(command)
 }
+
+// ExplainImage is the command that explains the decision about an image on a node. If the image has no complete name that a shell
+// leaves as it is, it is the command that lists the decisions about all images on the node: nodes report these names.
+func ExplainImage(node, image string) string {
+	if !imageName.MatchString(image) {
+		return Line("kubectl sunset preview --node " + node)
+	}
+	return Line("kubectl sunset explain image/" + image + " --node " + node)
+}
+
+// imageName matches the names and IDs of images. A shortened name ends with a dot.
+var imageName = regexp.MustCompile(`^\w([\w.:/@+-]*\w)?$`)

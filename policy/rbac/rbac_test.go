@@ -197,3 +197,17 @@ func TestSnapshotsNeed(t *testing.T) {
 		})
 	}
 }
+
+func TestExplainImage(t *testing.T) {
+	for image, want := range map[string]string{
+		"nginx:1.25": "explain image/nginx:1.25 --node worker-1",
+		"registry.example.com:5000/shop/cart@sha256:0a1b": "explain image/registry.example.com:5000/shop/cart@sha256:0a1b --node worker-1",
+		"registry.example.com/shop/very-lo...":            "preview --node worker-1",
+		"x; reboot":                                       "preview --node worker-1",
+		"$(reboot)":                                       "preview --node worker-1",
+		"--kubeconfig":                                    "preview --node worker-1",
+		"":                                                "preview --node worker-1",
+	} {
+		expect.Equal(t, image, "kubectl sunset "+want, rbac.ExplainImage("worker-1", image))
+	}
+}

@@ -61,8 +61,12 @@ func (e *textWriter) head(p *Page) {
 		name = object.Namespace + "/" + name
 	}
 	age := ""
-	if !object.Created.IsZero() {
-		age = ", " + duration.HumanDuration(p.At.Sub(object.Created.Time)) + " old"
+	switch created := object.Created.Time; {
+	case created.IsZero():
+	case created.After(p.At.Time):
+		age = ", created later, at " + preview.FormatTime(created)
+	default:
+		age = ", " + duration.HumanDuration(p.At.Sub(created)) + " old"
 	}
 	size := ""
 	if object.Bytes > 0 {

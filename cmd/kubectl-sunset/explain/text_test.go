@@ -100,6 +100,22 @@ spec:
   - {name: b, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
 `
 
+// TestAge: with --at, an object may not exist yet.
+func TestAge(t *testing.T) {
+	created := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for says, at := range map[string]time.Time{
+		"Job team-a/report, 3h10m old\n":                              afternoon,
+		"Job team-a/report, 0s old\n":                                 created,
+		"Job team-a/report, created later, at 2026-03-01T12:00:00Z\n": created.Add(-time.Second),
+	} {
+		var text strings.Builder
+		expect.NoError(t, explained(t, batch, job, func(in *explain.Input) { in.At = at }).WriteText(&text))
+		if !strings.HasPrefix(text.String(), says) {
+			t.Errorf("at %s, the text does not begin with %q:\n%s", at, says, text.String())
+		}
+	}
+}
+
 const teamA = `
 ---
 apiVersion: sunset-k8s.io/v1alpha1

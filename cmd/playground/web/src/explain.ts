@@ -14,10 +14,11 @@ export function drawPage(parent: HTMLElement, page: Page | undefined, selected: 
   }
   const { object, verdict } = page;
   const created = object.creationTimestamp ? Date.parse(object.creationTimestamp) : undefined;
+  const age = created !== undefined && (created > at ? `; created later, at ${format(created)}` : `; ${span(at - created)} old`);
   fill(
     parent,
     el("h3", {}, `${object.kind} ${object.namespace ? `${object.namespace}/` : ""}${object.name}`),
-    el("p", {}, el("span", { class: `badge ${verdict.action}` }, verdict.action), ` ${verdict.message}`, created !== undefined && `; ${span(at - created)} old`),
+    el("p", {}, el("span", { class: `badge ${verdict.action}` }, verdict.action), ` ${verdict.message}`, age),
     page.owner && el("p", {}, `${page.owner.message} (${page.owner.propagationPolicy})`),
     ...page.rules.map(drawRule),
     ...list("Referenced by", page.references && referrers(page.references)),

@@ -74,6 +74,16 @@ func (b *tab) link(policies, objects, at string) {
 	b.settle()
 }
 
+// TestTimelineShowsObjectsThatExpire: a held and a terminating Job of the first sample have a due time, but do not expire then.
+func TestTimelineShowsObjectsThatExpire(t *testing.T) {
+	b := openBrowser(t)
+	b.open(b.local())
+	label := value[string](b, `document.querySelector("#timeline svg").getAttribute("aria-label")`)
+	if want := "5 objects with a due time, from 2026-02-"; !strings.HasPrefix(label, want) {
+		t.Errorf("the chart shows %q, want %q", label, want)
+	}
+}
+
 // TestLinkContainsTheState types into the editor, selects an object, and opens the link again.
 func TestLinkContainsTheState(t *testing.T) {
 	b := openBrowser(t)

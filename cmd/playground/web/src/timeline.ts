@@ -13,11 +13,16 @@ export interface Range {
   to: number;
 }
 
+/** Returns when an object is due; NaN for one that is kept, for example by a hold. A dry run shows when it would delete the object. */
+function dueOf(v: Verdict): number {
+  return v.action === "Keep" && v.reason !== "DryRun" ? NaN : Date.parse(v.dueTime ?? "");
+}
+
 /** Returns a range of time that contains the given time and all due times. */
 export function rangeOf(verdicts: Verdict[], at: number): Range {
   let [from, to] = [at, at];
   for (const v of verdicts) {
-    const due = Date.parse(v.dueTime ?? "");
+    const due = dueOf(v);
     if (Number.isNaN(due)) continue;
     from = Math.min(from, due);
     to = Math.max(to, due);
@@ -30,7 +35,7 @@ export function rangeOf(verdicts: Verdict[], at: number): Range {
 export function drawTimeline(parent: HTMLElement, verdicts: Verdict[], range: Range, at: number): void {
   const rules = new Map<string, number[]>();
   for (const v of verdicts) {
-    const due = Date.parse(v.dueTime ?? "");
+    const due = dueOf(v);
     if (Number.isNaN(due)) continue;
     const place = (due - range.from) / (range.to - range.from);
     const bar = Math.min(Math.max(Math.floor(place * bars), 0), bars - 1);

@@ -59,7 +59,8 @@ func addLive(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, report 
 	object, err := c.GetMetadata(ctx, kind, report.Object.Namespace, report.Object.Name)
 	switch {
 	case err == nil:
-		report.ExistsSince = &object.CreationTimestamp.Time
+		created := object.CreationTimestamp.UTC() // decoding has set the local time zone
+		report.ExistsSince = &created
 	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return err
 	}

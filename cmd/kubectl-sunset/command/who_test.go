@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -100,8 +101,11 @@ func TestWhoWrongUsage(t *testing.T) {
 	}
 }
 
-// TestWhoInTheCluster: Events of Sunset about the object, entries of ledgers, and a new object of its name.
+// TestWhoInTheCluster: Events of Sunset about the object, entries of ledgers, and a new object of its name. Times are in UTC.
 func TestWhoInTheCluster(t *testing.T) {
+	before := time.Local
+	time.Local = time.FixedZone("east", 5*60*60)
+	t.Cleanup(func() { time.Local = before })
 	const events, ledgers = "/apis/events.k8s.io/v1/namespaces/dev/events", "/apis/sunset-k8s.io/v1alpha1/retentionledgers"
 	event := func(name, kind, reason, by string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"dev"},"eventTime":"2026-03-01T11:00:00.000000Z","reportingController":%q,"action":"Delete","reason":%q,
@@ -115,6 +119,7 @@ func TestWhoInTheCluster(t *testing.T) {
 		"open":[{"rule":"jobs","apiVersion":"batch/v1","kind":"Job","namespace":"dev","objects":["other u2 8","report u3 9","broken"]}]}`})
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"report","creationTimestamp":"2026-02-28T12:00:00Z"}}`)
 	golden(t, "who-cluster", s.run(t, "", "who", "job/report"))
+	wants(t, s.run(t, "", "who", "job/report", "-o", "json"), command.ExitOK, `"existsSince": "2026-02-28T12:00:00Z"`)
 	expect.Equal(t, "Events of the name only", true, strings.Contains(strings.Join(s.asked, "\n"), "fieldSelector=regarding.name%3Dreport"))
 
 	delete(s.pages, "/apis/batch/v1/namespaces/dev/jobs/report")

@@ -131,8 +131,10 @@ func (s *statusCommand) printChanges(ctx context.Context, c *cluster.Cluster, li
 
 const statusHelp = `List the policies of the cluster with the numbers of their status: how many objects are due, how many would be due if
 rules of other policies did not keep them (BLOCKED), on how many objects an expression fails (ERRORS), and when the next
-object is due (NEXT). Below the table, the command prints the objects that are deleted next, and each condition that shows
-a problem, with its message. With -o wide, SIZE is the storage of the objects in DUE whose size is known.
+object is due (NEXT). A number is "-", and absent in other formats, if Sunset does not know it: the policy has no status yet,
+Sunset has not listed a kind, or the ServiceAccount of a RetentionPolicy has no permission. Below the table, the command
+prints the objects that are deleted next, and each condition that shows a problem, with its message. With -o wide, SIZE is
+the storage of the objects in DUE whose size is known.
 
 With --watch, the command prints only the table and then, until you stop it, the row of each policy that changes. With -o,
 it prints a document for each policy.

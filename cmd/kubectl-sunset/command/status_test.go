@@ -49,6 +49,44 @@ func TestStatus(t *testing.T) {
 	golden(t, "status", newStatuses(t).run(t, "", "status"))
 }
 
+// TestStatusOfUncountedObjects: a zero that the controller wrote for an unknown number is not a number. A kind that is listed counts.
+func TestStatusOfUncountedObjects(t *testing.T) {
+	const counted = `"observedGeneration":4,"matched":%d,"eligible":0,"held":0,"errors":0,"blocked":0,"deleted":7,"due":{"now":0,"hour":0,"day":0,"week":0},
+		"conditions":[{"type":"Ready","status":"Unknown","reason":"R","message":"m"},{"type":%q,"status":%q,"reason":"R","message":"m"}]`
+	zero := []string{"0", "0", "0", "0", "7"}
+	for name, test := range map[string]struct {
+		matched           int
+		condition, status string
+		want              []string // matched, due, blocked, errors, deleted
+		has               bool     // the numbers in JSON
+	}{
+		"counted":                 {0, "Watching", "True", zero, true},
+		"not listed yet":          {0, "Watching", "Unknown", []string{"-", "-", "-", "-", "7"}, false},
+		"not listed":              {0, "Watching", "False", []string{"-", "-", "-", "-", "7"}, false},
+		"forbidden":               {0, "Permitted", "False", []string{"-", "-", "-", "-", "7"}, false},
+		"permissions not known":   {0, "Permitted", "Unknown", []string{"-", "-", "-", "-", "7"}, false},
+		"permitted":               {0, "Permitted", "True", zero, true},
+		"an expression fails":     {0, "Enforcing", "False", zero, true},
+		"another kind is counted": {3, "Watching", "False", []string{"3", "-", "-", "-", "7"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAPIServer(t)
+			s.list(teamPath, "sunset-k8s.io/v1alpha1", "RetentionPolicy", []string{
+				told("RetentionPolicy", "team-a", "own", enforced, fmt.Sprintf(counted, test.matched, test.condition, test.status)),
+			})
+			text := s.run(t, "", "status", "-n", "team-a", "-o", "wide").out
+			row := strings.Fields(strings.Split(text, "\n")[1])
+			expect.Equal(t, "row", test.want, row[len(row)-11:len(row)-6])
+			expect.Equal(t, "due and held", strings.Repeat(test.want[1]+" ", 4), strings.Join(row[len(row)-5:len(row)-1], " ")+" ")
+			asJSON := s.run(t, "", "status", "-n", "team-a", "-o", "json").out
+			expect.Equal(t, "JSON has due", test.has, strings.Contains(asJSON, `"due"`))
+			expect.Equal(t, "JSON has held", test.has, strings.Contains(asJSON, `"held"`))
+			expect.Equal(t, "JSON has matched", test.has || test.matched > 0, strings.Contains(asJSON, `"matched"`))
+			expect.Equal(t, "JSON has deleted", true, strings.Contains(asJSON, `"deleted": 7`))
+		})
+	}
+}
+
 // TestStatusOfDeferredDeletions: a policy whose windows are closed deletes objects next when they open.
 func TestStatusOfDeferredDeletions(t *testing.T) {
 	s := newAPIServer(t)

@@ -48,14 +48,14 @@ type Policy struct {
 	Namespace  string                  `json:"namespace,omitempty"`
 	Name       string                  `json:"name"`
 	Mode       string                  `json:"mode"`
-	Ready      metav1.ConditionStatus  `json:"ready"`  // of condition Ready; Unknown if the status is missing or outdated
-	Reason     string                  `json:"reason"` // of condition Ready; or NoStatus, OutdatedStatus or Deleted
-	Matched    int64                   `json:"matched"`
-	Held       int64                   `json:"held"`
-	Due        v1alpha1.DueCounts      `json:"due"`
-	Blocked    int64                   `json:"blocked"`
-	Errors     int64                   `json:"errors"`
-	Deleted    int64                   `json:"deleted"`
+	Ready      metav1.ConditionStatus  `json:"ready"`             // of condition Ready; Unknown if the status is missing or outdated
+	Reason     string                  `json:"reason"`            // of condition Ready; or NoStatus, OutdatedStatus or Deleted
+	Matched    *int64                  `json:"matched,omitempty"` // absent if it is 0 and Sunset has not counted everything: the policy has no status, or Watching or Permitted is not True
+	Held       *int64                  `json:"held,omitempty"`    // absent as matched is
+	Due        *v1alpha1.DueCounts     `json:"due,omitempty"`     // absent as matched is
+	Blocked    *int64                  `json:"blocked,omitempty"` // absent as matched is
+	Errors     *int64                  `json:"errors,omitempty"`  // absent as matched is
+	Deleted    *int64                  `json:"deleted,omitempty"` // absent if the policy has no status
 	Storage    *v1alpha1.StorageStatus `json:"storage,omitempty"` // of the objects whose size is known; nil if no rule gives sizes
 	Next       []Next                  `json:"next"`              // at most five objects; those of a dry run are not deleted
 	Causes     []Cause                 `json:"causes"`
@@ -110,8 +110,7 @@ func New(object map[string]any) (*Policy, error) {
 	p := &Policy{
 		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 		Mode: cmp.Or(mode, string(v1alpha1.DryRun)), Ready: metav1.ConditionUnknown,
-		Matched: s.Matched, Held: s.Held, Due: s.Due, Blocked: s.Blocked, Errors: s.Errors, Deleted: s.Deleted, Storage: s.Storage,
-		Next: nextOf(object, s.Rules), Causes: []Cause{},
+		Storage: s.Storage, Next: nextOf(object, s.Rules), Causes: []Cause{},
 	}
 	unknown := func(reason, message string) {
 		p.Reason = reason
@@ -131,7 +130,30 @@ func New(object map[string]any) (*Policy, error) {
 			}
 		}
 	}
+	p.setNumbers(&s)
 	return p, nil
+}
+
+// setNumbers sets the numbers of a status. The controller writes 0 for what it does not know.
+func (p *Policy) setNumbers(s *v1alpha1.RetentionPolicyStatus) {
+	exists := p.Reason != noStatus
+	counted := exists && !isObstacle(s.Conditions, v1alpha1.ConditionWatching) && !isObstacle(s.Conditions, v1alpha1.ConditionPermitted)
+	p.Matched, p.Held, p.Blocked, p.Errors = known(s.Matched, counted), known(s.Held, counted), known(s.Blocked, counted), known(s.Errors, counted)
+	p.Due, p.Deleted = known(s.Due, counted), known(s.Deleted, exists)
+}
+
+// known returns a number; nil for a zero that may be wrong.
+func known[T comparable](n T, isKnown bool) *T {
+	if zero := *new(T); n == zero && !isKnown {
+		return nil
+	}
+	return &n
+}
+
+// isObstacle reports whether a condition is there and not True.
+func isObstacle(conditions []metav1.Condition, name string) bool {
+	c := meta.FindStatusCondition(conditions, name)
+	return c != nil && c.Status != metav1.ConditionTrue
 }
 
 // enforces reports whether a policy deletes objects at their due times. That includes the times to which windows and freezes defer

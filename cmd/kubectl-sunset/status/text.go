@@ -51,25 +51,37 @@ func NewTable(style text.Style, wide bool) *Table {
 	return t
 }
 
-// Row returns the cells of a policy. The column NEXT is relative to a time.
+// Row returns the cells of a policy. The column NEXT is relative to a time. A number that is not known is "-".
 func (t *Table) Row(p *Policy, at time.Time) []string {
 	next := "-"
 	if len(p.Next) > 0 {
 		next = preview.Away(p.Next[0].DueTime.Time, at)
 	}
 	cells := []string{cmp.Or(p.Namespace, "-"), p.Name, p.Mode, p.shownReady()}
-	for _, n := range []int64{p.Matched, p.Due.Now, p.Blocked, p.Errors, p.Deleted} {
-		cells = append(cells, strconv.FormatInt(n, 10))
-	}
-	cells = append(cells, next)
-	for _, n := range []int64{p.Due.Hour, p.Due.Day, p.Due.Week, p.Held} {
-		cells = append(cells, strconv.FormatInt(n, 10))
-	}
+	var due struct{ now, hour, day, week *int64 }
 	size := "-"
-	if p.Storage != nil {
-		size = preview.FormatBytes(p.Storage.Due.Now.Bytes)
+	if d := p.Due; d != nil {
+		due.now, due.hour, due.day, due.week = &d.Now, &d.Hour, &d.Day, &d.Week
+		if p.Storage != nil {
+			size = preview.FormatBytes(p.Storage.Due.Now.Bytes)
+		}
 	}
+	cells = append(cells, shown(p.Matched, due.now, p.Blocked, p.Errors, p.Deleted)...)
+	cells = append(cells, next)
+	cells = append(cells, shown(due.hour, due.day, due.week, p.Held)...)
 	return append(cells, size)[:t.columns]
+}
+
+// shown returns the cells of numbers, which may not be known.
+func shown(numbers ...*int64) []string {
+	cells := make([]string, len(numbers))
+	for i, n := range numbers {
+		cells[i] = "-"
+		if n != nil {
+			cells[i] = strconv.FormatInt(*n, 10)
+		}
+	}
+	return cells
 }
 
 func (p *Policy) shownReady() string {

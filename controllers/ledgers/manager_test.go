@@ -373,8 +373,8 @@ func TestObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestPutOffSubjectTakesNoRoom: a subject that is put off while it waits for room, or while its entry is being written, takes none until
-// it is reserved again. Otherwise a throttled namespace would use up the limits for subjects whose turn comes much later.
+// TestPutOffSubjectTakesNoRoom: a subject that the reconciler puts off takes no room, also if it waits for room or the worker writes its
+// entry. Otherwise a throttled namespace would use up the limits for subjects whose turn comes much later.
 func TestPutOffSubjectTakesNoRoom(t *testing.T) {
 	putOff := func(w *harness, names ...string) {
 		for _, name := range names {

@@ -269,7 +269,7 @@ func (w *worker) withdraw(r *request) {
 	w.ends(w.manager.Clock.Now())
 }
 
-// putOff is called when a subject is put off: its entry makes room for others, and it gets none until it is reserved again.
+// putOff puts a subject off: its entry makes room for others. It gets no other entry until the next call of reserve.
 func (w *worker) putOff(i policy.Intent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

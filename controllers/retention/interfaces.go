@@ -164,8 +164,8 @@ type Ledger interface {
 	Fits(i policy.Intent, more int) bool
 	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Finish.
 	MarkSent(i policy.Intent, t policy.Target) bool
-	// Withdraw is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is in flight, and it gets
-	// none until it is reserved again.
+	// Withdraw puts the subject of an intent off: it ends the entry, unless a DELETE is in flight. The subject gets no other entry until
+	// the next call of Reserve.
 	Withdraw(i policy.Intent)
 	// Finish is called with the result of the DELETE.
 	Finish(i policy.Intent, t policy.Target, o Outcome)

@@ -9,10 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
@@ -44,6 +48,17 @@ func newWho(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
+// longName returns the name of a kind of Kubernetes for its short name, because logs have no short names. It returns other names unchanged.
+func longName(name string) string {
+	found, _, ok := load.FindBuiltin(func(kind schema.GroupVersionKind) bool {
+		return slices.Contains(load.ShortNames(kind), strings.ToLower(name))
+	})
+	if !ok {
+		return name
+	}
+	return strings.ToLower(found.String())
+}
+
 func (w *whoCommand) run(ctx context.Context, args []string) error {
 	named, err := parseObjectName(args)
 	switch {
@@ -53,7 +68,7 @@ func (w *whoCommand) run(ctx context.Context, args []string) error {
 		return errors.New("name one object as KIND/NAME, such as job/report")
 	}
 	report := &who.Report{TypeMeta: preview.TypeMeta("DeletionReport"), Deletions: []who.Deletion{}}
-	report.Object = who.Name{Kind: named.kind, Namespace: w.namespace, Name: named.name}
+	report.Object = who.Name{Kind: longName(named.kind), Namespace: w.namespace, Name: named.name}
 	if err := w.search(ctx, report); err != nil {
 		return err
 	}

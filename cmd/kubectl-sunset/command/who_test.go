@@ -39,6 +39,7 @@ func TestWhoInFiles(t *testing.T) {
 	golden(t, "who", run(t, log, "who", "job/report", "-n", "shop", "-f", "-", "-f", "testdata/apiserver-audit.log"))
 	wants(t, run(t, log, "who", "jobs.batch/report", "-f", "-"), command.ExitOK, "line 4 of standard input")
 	wants(t, run(t, log, "who", "cronjob", "nightly", "-n", "shop", "-f", "-"), command.ExitOK, "Sunset deleted CronJob.batch/shop/nightly at", "deleted instead of Job.batch/shop/x")
+	wants(t, run(t, log, "who", "CJ", "nightly", "-n", "shop", "-f", "-"), command.ExitOK, "Sunset deleted CronJob.batch/shop/nightly at")
 	wants(t, run(t, log, "who", "job/report", "-n", "elsewhere", "-f", "-"), command.ExitFindings, "No deletion found.", "Records about objects that garbage collection deleted name their owner.")
 	wants(t, run(t, log, "who", "pod/report", "-f", "-"), command.ExitFindings)
 	asJSON := run(t, log, "who", "job/report", "-n", "shop", "-f", "-", "-o", "json")

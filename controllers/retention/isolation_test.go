@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
@@ -567,13 +569,31 @@ func TestThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	}
 }
 
-// slowLedger is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended. If doubts is true,
-// it keeps uncertain ones.
+// TestThrottledNamespaceLosesNone: a subject that comes alone to a throttled namespace is attempted at once, and its request stays.
+func TestThrottledNamespaceLosesNone(t *testing.T) {
+	b := &slowLedger{ledgerFake: newLedgerFake(), takes: 20 * time.Millisecond}
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
+		t.Cleanup(b.writing.Wait)
+		w.onDelete(func(policy.DeletePermit) retention.Outcome { return after(time.Second, retention.Removed, false)() }) // slow
+		w.use(fixture.Rule("a", fixture.Counted))
+		w.source(0).list(rows("first", 1, w.began.Add(-2*time.Hour), in("team-b"))...)
+		bubble.Pass(5 * time.Second)
+		for _, next := range rows("next", 5, w.began.Add(-2*time.Hour), in("team-b")) {
+			w.source(0).apply(next)
+			bubble.Pass(5 * time.Second)
+		}
+		expect.Equal(t, "removed", 6, len(w.removed()))
+	})
+}
+
+// slowLedger is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended, and requests that are
+// withdrawn. If doubts is true, it keeps uncertain ones.
 type slowLedger struct {
 	*ledgerFake
-	takes  time.Duration
-	doubts bool
-	unsure map[policy.Subject]bool
+	takes    time.Duration
+	doubts   bool
+	unsure   map[policy.Subject]bool
+	requests map[types.UID]int // the last one of each subject
 
 	writing sync.WaitGroup // a test waits for the end of the writes
 }
@@ -581,18 +601,42 @@ type slowLedger struct {
 func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) bool {
 	d.mu.Lock()
 	d.writes++
+	request := d.next(i)
 	d.mu.Unlock()
 	d.writing.Go(func() {
 		time.Sleep(d.takes)
 		d.mu.Lock()
-		d.recorded[i.Subject] = t
+		wanted := d.requests[i.Subject.UID] == request
+		if wanted {
+			d.recorded[i.Subject] = t
+		}
 		d.mu.Unlock()
-		c.Ready()
+		if wanted {
+			c.Ready()
+		}
 	})
 	return true
 }
 
+// next begins a request for a subject, and ends an earlier one. The caller holds mu.
+func (d *slowLedger) next(i policy.Intent) int {
+	if d.requests == nil {
+		d.requests = map[types.UID]int{}
+	}
+	d.requests[i.Subject.UID]++
+	return d.requests[i.Subject.UID]
+}
+
+// Withdraw takes a moment: an attempt that begins before it ends must not lose its request.
 func (d *slowLedger) Withdraw(i policy.Intent) {
+	time.Sleep(time.Millisecond)
+	d.mu.Lock()
+	d.next(i)
+	d.mu.Unlock()
+	d.forget(i)
+}
+
+func (d *slowLedger) forget(i policy.Intent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.unsure[i.Subject] {
@@ -607,7 +651,7 @@ func (d *slowLedger) Finish(i policy.Intent, _ policy.Target, o retention.Outcom
 	}
 	d.unsure[i.Subject] = d.doubts && o.Unsure
 	d.mu.Unlock()
-	d.Withdraw(i)
+	d.forget(i)
 }
 
 func (d *slowLedger) written() int {

@@ -22,15 +22,18 @@ func (t *throttle) release(namespace string, l *load) map[queueKey][]item {
 	return back
 }
 
-// park lets a subject wait. If isRecorded is true (it is recorded in a ledger), it becomes the first of its lane. Kept is false
-// if another subject already is, or if this one is not recorded. Start is called if another worker is needed.
-func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (kept bool) {
+// park lets a subject wait. If isRecorded is true (it is recorded in a ledger), it becomes the first of its lane. It does not wait if
+// another recorded subject is the first, or after stop. Start is called if another worker is needed.
+func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (parked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
 		return false
 	}
 	l := t.load(it.namespace)
+	if isRecorded && l.recorded[key] {
+		return false
+	}
 	l.waiting++
 	if len(l.turns) == 0 {
 		t.turns = append(t.turns, it.namespace)
@@ -38,7 +41,7 @@ func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (k
 	if len(t.waiting[key]) == 0 {
 		l.turns = append(l.turns, key)
 	}
-	if kept = isRecorded && !l.recorded[key]; kept {
+	if isRecorded {
 		l.recorded[key] = true
 		t.waiting[key] = slices.Insert(t.waiting[key], 0, it)
 	} else {
@@ -49,7 +52,7 @@ func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (k
 		start()
 	}
 	t.signal()
-	return kept
+	return true
 }
 
 // awaitRecord records that a subject is being recorded in a ledger: in a throttled namespace its lane waits for it.

@@ -34,9 +34,12 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 	if j.Expected.Rule != nil {
 		_, isRecorded = p.reconciler.Ledger.Lookup(j.Expected)
 	}
-	kept := p.throttle.park(it, p.queueKeyOf(it, j.Rules()), isRecorded, func() { p.workers.Go(func() { p.workThrottled(ctx) }) })
-	if !kept {
-		p.withdraw(it)
+	park := func(isRecorded bool) (parked bool) {
+		return p.throttle.park(it, p.queueKeyOf(it, j.Rules()), isRecorded, func() { p.workers.Go(func() { p.workThrottled(ctx) }) })
+	}
+	if !isRecorded || !park(true) {
+		p.withdraw(it) // before another worker can attempt it: that attempt may have it recorded again
+		park(false)
 	}
 	return false
 }

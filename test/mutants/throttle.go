@@ -53,8 +53,12 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestDeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: a postponed deletion keeps its ledger entry": {
-		File: "controllers/retention/worker_slots.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
+		File: "controllers/retention/worker_slots.go", Old: "\t\tp.withdraw(it) // before", New: "\t\t// before",
 		Test: "./controllers/retention TestThrottledNamespaceRecordsOneDeletionAtATime",
+	},
+	"throttle: a postponed subject is withdrawn while it is attempted": {
+		File: "controllers/retention/worker_slots.go", Old: "\t\tpark(false)\n", New: "\t\tpark(false)\n\t\tp.withdraw(it)\n",
+		Test: "./controllers/retention TestThrottledNamespaceLosesNone",
 	},
 	"throttle: an attempt that hangs stops its namespace": {
 		File: "controllers/retention/throttle_turns.go", Old: "l.underWay-stuck[namespace] >= l.window", New: "l.underWay-0*stuck[namespace] >= l.window",

@@ -105,19 +105,21 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 		return
 	}
 	in.relevant[item.File] = true
-	if isDigest(object) {
-		in.Digests = append(in.Digests, Policy{Policy: loadDigest(object), File: item.File, Document: item.Document, Object: object, item: item})
-		return
+	p := Policy{File: item.File, Document: item.Document, Object: object, item: item}
+	switch preview.KindOf(object) {
+	case v1alpha1.RetentionDigestKind:
+		p.Policy = loadDocument(object, checkDigest)
+		in.Digests = append(in.Digests, p)
+	case v1alpha1.RetentionArchiveKind:
+		p.Policy = loadDocument(object, checkArchive)
+		in.Archives = append(in.Archives, p)
+	default:
+		p.Policy, p.ignored = loader.Load(object), outsideNamespace(object)
+		for _, slip := range item.Ambiguities() {
+			p.addAmbiguity(slip)
+		}
+		in.Policies = append(in.Policies, p)
 	}
-	if isArchive(object) {
-		in.Archives = append(in.Archives, Policy{Policy: loadArchive(object), File: item.File, Document: item.Document, Object: object, item: item})
-		return
-	}
-	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, Object: object, item: item, ignored: outsideNamespace(object)}
-	for _, slip := range item.Ambiguities() {
-		p.addAmbiguity(slip)
-	}
-	in.Policies = append(in.Policies, p)
 }
 
 // Documents returns everything that validate checks: policies, digests and archives.

@@ -159,10 +159,7 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 	if problem := wrongKind(object); problem != nil {
 		return &policy.Policy{Name: name, Problems: []policy.Problem{*problem}}
 	}
-	data, err := json.Marshal(object)
-	if err != nil {
-		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
-	}
+	data, _ := json.Marshal(object) // no error: its values are those of JSON
 	document, err := policy.Parse(data)
 	if err != nil {
 		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}

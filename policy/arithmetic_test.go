@@ -21,7 +21,7 @@ import (
 func capacityOf(percent int, quotas ...string) *policy.EffectiveRules {
 	known := map[string]int64{}
 	for _, text := range quotas {
-		policy.AddQuota(known, map[string]resource.Quantity{"count/jobs.batch": resource.MustParse(text)})
+		known = policy.AddQuota(known, map[string]resource.Quantity{"count/jobs.batch": resource.MustParse(text)})
 	}
 	r := about(jobs, "jobs")
 	r.TTL = 1000 * time.Hour

@@ -49,19 +49,23 @@ var countedByName = []string{
 }
 
 // AddQuota adds the object counts of a ResourceQuota's spec.hard, count/RESOURCE.GROUP, to the known quotas of a namespace: the
-// minimum for each. Do not add a ResourceQuota with scopes, because it does not limit all objects.
-func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) {
+// minimum for each. It returns the map, as append does; never nil. Do not add a ResourceQuota with scopes, because it does not
+// limit all objects.
+func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) map[string]int64 {
+	if known == nil {
+		known = map[string]int64{}
+	}
 	for name, quantity := range hard {
 		of, counted := strings.CutPrefix(string(name), "count/")
 		if !counted && !slices.Contains(countedByName, of) {
 			continue
 		}
 		objects, ok := objectsIn(quantity)
-		if least, known := known[of]; !ok || known && least <= objects {
-			continue
+		if least, limited := known[of]; ok && (!limited || objects < least) {
+			known[of] = objects
 		}
-		known[of] = objects
 	}
+	return known
 }
 
 // objectsIn is how many objects a quantity allows. A fraction is rounded up. A quantity above the maximum int64 gives the

@@ -170,8 +170,10 @@ func (l *Reconciler) listQuotas(ctx context.Context, read func(ctx context.Conte
 		return nil, errPartial // the lowest of several quotas counts: the limit from a part would be too high, and the rest would change it
 	}
 	found := map[string]map[string]int64{}
-	for i := range list.Items {
-		add(found, &list.Items[i])
+	for _, q := range list.Items {
+		if len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil {
+			found[q.Namespace] = policy.AddQuota(found[q.Namespace], q.Spec.Hard)
+		}
 	}
 	return found, nil
 }
@@ -190,14 +192,4 @@ func (l *Reconciler) useQuotas(all map[string]namespaceQuotas) {
 	failed := l.quotas.firstErr() != nil
 	l.quotas.all = all
 	l.changes.others = l.changes.others || failed != (l.quotas.firstErr() != nil)
-}
-
-func add(found map[string]map[string]int64, q *corev1.ResourceQuota) {
-	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-		return
-	}
-	if found[q.Namespace] == nil {
-		found[q.Namespace] = map[string]int64{}
-	}
-	policy.AddQuota(found[q.Namespace], q.Spec.Hard)
 }

@@ -160,22 +160,14 @@ func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespa
 	if err := c.eachObject(ctx, resourceQuotas, only, metav1.ListOptions{}, decoded(&quotas)); err != nil {
 		return fmt.Errorf("list ResourceQuotas, which percentOfQuota needs: %w", err)
 	}
-	for i := range quotas {
-		addQuota(known, &quotas[i])
+	for _, quota := range quotas {
+		n, ok := known[quota.Namespace]
+		if ok && len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
+			n.Quotas = policy.AddQuota(n.Quotas, quota.Spec.Hard)
+			known[quota.Namespace] = n
+		}
 	}
 	return nil
-}
-
-func addQuota(known map[string]policy.Namespace, quota *corev1.ResourceQuota) {
-	n, ok := known[quota.Namespace]
-	if !ok || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
-		return
-	}
-	if n.Quotas == nil {
-		n.Quotas = map[string]int64{}
-	}
-	policy.AddQuota(n.Quotas, quota.Spec.Hard)
-	known[quota.Namespace] = n
 }
 
 // Namespaces returns one namespace, or all if only is empty.

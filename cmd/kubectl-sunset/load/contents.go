@@ -186,10 +186,7 @@ func (in *Contents) addQuota(object map[string]any) {
 	if !known {
 		described.Labels = NameLabel(namespace)
 	}
-	if described.Quotas == nil {
-		described.Quotas = map[string]int64{}
-	}
-	policy.AddQuota(described.Quotas, quota.Spec.Hard)
+	described.Quotas = policy.AddQuota(described.Quotas, quota.Spec.Hard)
 	in.Namespaces[namespace] = described
 }
 

@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,17 @@ type Image struct {
 	// observed the node does not count. The zero time means the later of the two.
 	UnusedSince time.Time
 	InUse       bool
+}
+
+// IsImageID reports whether id is a complete image ID, which no other image can have. containerd writes it with the algorithm,
+// and CRI-O without.
+func IsImageID(id string) bool {
+	algorithm, hex, told := strings.Cut(id, ":")
+	if !told {
+		algorithm, hex = "sha256", id
+	}
+	isWhole := algorithm == "sha256" && len(hex) == 64 || algorithm == "sha512" && len(hex) == 128
+	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
 // Node is the node of an image, as rules see it.

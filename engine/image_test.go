@@ -36,6 +36,16 @@ func image(tags ...string) *engine.Image {
 	}
 }
 
+func TestIsImageID(t *testing.T) {
+	one := strings.Repeat("1", 64)
+	for id, want := range map[string]bool{
+		one: true, "sha256:" + one: true, "sha512:" + one + one: true, "sha512:" + one: false, "sha256:" + one[1:]: false, "sha256:" + one + "1": false,
+		"sha256:" + one[1:] + "A": false, "md5:" + one: false, ":" + one: false, "sha256:": false, "nginx": false, "sha256:sha256:" + one: false,
+	} {
+		expect.Equal(t, id, want, engine.IsImageID(id))
+	}
+}
+
 func TestObjectOfAnImage(t *testing.T) {
 	want := fixture.Decode(t, `
 apiVersion: node.sunset-k8s.io/v1alpha1

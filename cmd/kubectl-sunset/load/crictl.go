@@ -114,7 +114,7 @@ func (i *crictlImage) check() error {
 	switch {
 	case i.ID == "":
 		return errors.New("it has no id")
-	case !isFullID(i.ID):
+	case !engine.IsImageID(i.ID):
 		return fmt.Errorf("%q is not a full image ID", i.ID)
 	case i.Size < 0:
 		return fmt.Errorf("%s has a negative size: %d bytes", i.ID, i.Size)
@@ -122,14 +122,4 @@ func (i *crictlImage) check() error {
 		return fmt.Errorf("%s has an empty name", i.ID)
 	}
 	return nil
-}
-
-// isFullID reports whether id is a complete image ID: with its algorithm, as in containerd, or without, as in CRI-O.
-func isFullID(id string) bool {
-	algorithm, hex, told := strings.Cut(id, ":")
-	if !told {
-		algorithm, hex = "sha256", id
-	}
-	isWhole := algorithm == "sha256" && len(hex) == 64 || algorithm == "sha512" && len(hex) == 128
-	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
 }

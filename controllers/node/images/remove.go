@@ -50,7 +50,7 @@ func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Targ
 
 // mayRemove returns why a permit does not permit the removal of a target; nil if it does.
 func mayRemove(w policy.DeletePermit, t policy.Target) error {
-	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
+	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !engine.IsImageID(t.Name) {
 		return errNoPermit
 	}
 	return nil

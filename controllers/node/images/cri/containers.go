@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // errNoImage is the error for a container, volume or sandbox without the name of an image.
@@ -44,7 +46,7 @@ func (s *survey) container(ctx context.Context, c *runtimeapi.Container) error {
 		return badAnswer("ListContainers", "%v", errNoImage)
 	}
 	var unsure []string // containerd 1.6 returns a reference in place of the ID
-	if !IsFullID(c.GetImageId()) {
+	if !engine.IsImageID(c.GetImageId()) {
 		unsure = names
 	}
 	h, err := s.resolve(ctx, h, append(unsure, h.names...))

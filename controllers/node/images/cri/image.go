@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // Image is one image of the node.
@@ -76,7 +78,7 @@ func imageOf(listed *runtimeapi.Image) (Image, error) {
 		RuntimeHandler: listed.GetSpec().GetRuntimeHandler(),
 	}
 	switch {
-	case !IsFullID(i.ID):
+	case !engine.IsImageID(i.ID):
 		return Image{}, fmt.Errorf("image %q: %w", i.ID, ErrNotFullID)
 	case listed.GetSize() > math.MaxInt64:
 		return Image{}, fmt.Errorf("image %s has %d bytes", i.ID, listed.GetSize())
@@ -88,7 +90,7 @@ func imageOf(listed *runtimeapi.Image) (Image, error) {
 
 // Image returns one image by its full ID; false if it does not exist.
 func (r *Runtime) Image(ctx context.Context, id string) (Image, bool, error) {
-	if !IsFullID(id) {
+	if !engine.IsImageID(id) {
 		return Image{}, false, fmt.Errorf("image %q: %w", id, ErrNotFullID)
 	}
 	answer, err := r.status(ctx, id)
@@ -127,7 +129,7 @@ func (r *Runtime) Resolve(ctx context.Context, name string) (string, error) {
 	if err != nil || image == nil {
 		return "", err
 	}
-	if !IsFullID(image.GetId()) {
+	if !engine.IsImageID(image.GetId()) {
 		return "", badAnswer(statusCall, "image %q has the ID %q", name, image.GetId())
 	}
 	return image.GetId(), nil

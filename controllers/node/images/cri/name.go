@@ -8,18 +8,9 @@ import (
 
 	"github.com/distribution/reference"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-)
 
-// IsFullID reports whether id is a complete image ID, which no other image can have. containerd writes it with the algorithm,
-// and CRI-O without.
-func IsFullID(id string) bool {
-	algorithm, hex, told := strings.Cut(id, ":")
-	if !told {
-		algorithm, hex = "sha256", id
-	}
-	isWhole := algorithm == "sha256" && len(hex) == 64 || algorithm == "sha512" && len(hex) == 128
-	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
-}
+	"github.com/sunset-k8s/sunset/engine"
+)
 
 // canonicalID returns a full ID with its algorithm.
 func canonicalID(id string) string {
@@ -34,7 +25,7 @@ func canonicalID(id string) string {
 // with docker.io/library and :latest. The grammar and the completion are those of github.com/distribution/reference, which the
 // kubelet and containerd use.
 func keys(name string) []string {
-	if IsFullID(name) {
+	if engine.IsImageID(name) {
 		return []string{canonicalID(name)}
 	}
 	if all := keysOfWhole(name); all != nil {
@@ -68,7 +59,7 @@ func keysOfWhole(name string) []string {
 		return nil
 	case hasTag && !hasDigest:
 		return []string{name}
-	case hasDigest && !hasTag && strings.HasPrefix(digest, "sha256:") && IsFullID(digest):
+	case hasDigest && !hasTag && strings.HasPrefix(digest, "sha256:") && engine.IsImageID(digest):
 		return []string{name, digest}
 	default:
 		return nil

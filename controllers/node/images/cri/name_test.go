@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -97,7 +98,7 @@ func FuzzFullIDs(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
-		if cri.IsFullID(id) && (len(id) < 64 || strings.ContainsAny(id, "@/\n ")) {
+		if engine.IsImageID(id) && (len(id) < 64 || strings.ContainsAny(id, "@/\n ")) {
 			t.Errorf("%q is a full ID", id)
 		}
 	})
@@ -118,7 +119,7 @@ func FuzzAnImageIsFoundByWhatItsNamesMean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		named, err := reference.ParseNormalizedNamed(name)
-		if err != nil || cri.IsFullID(name) { // not a name
+		if err != nil || engine.IsImageID(name) { // not a name
 			return
 		}
 		meant := []string{named.String()}

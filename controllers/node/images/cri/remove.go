@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // Remove removes an image with all its names, by its full ID. For anything else it returns ErrNotFullID and sends no request.
@@ -16,7 +18,7 @@ import (
 // After any other error it is unknown whether the image is gone; list the images again. If ctx ends, Remove returns, but the
 // removal continues until its own deadline or Close: a canceled removal can leave an image behind.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
-	if !IsFullID(id) {
+	if !engine.IsImageID(id) {
 		return fmt.Errorf("remove image %q: %w", id, ErrNotFullID)
 	}
 	if err := ctx.Err(); err != nil {

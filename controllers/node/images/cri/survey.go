@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // memory is the immutable part of each existing container and sandbox, which needs one request only.
@@ -93,7 +95,7 @@ func (s *survey) meet(call string, h holder, created int64) error {
 func (s *survey) resolve(ctx context.Context, h held, names []string) (held, error) {
 	resolved := maps.Clone(h.resolved)
 	for _, name := range names {
-		if resolved[name] != "" || IsFullID(name) {
+		if resolved[name] != "" || engine.IsImageID(name) {
 			continue
 		}
 		id, err := s.Resolve(ctx, name)

@@ -56,7 +56,7 @@ func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RuleP
 		return nil, nil, err
 	}
 	o := hub.Options{Client: live, Clock: c.Clock, Leadership: lock}
-	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
+	return &hub.RulePublisher{Options: o}, &hub.ReportCollector{Options: o}, nil
 }
 
 // liveClient returns a client without a cache. It passes the Date header of each response to the policyset.Reconciler, which

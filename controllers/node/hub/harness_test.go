@@ -51,7 +51,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *harness)) {
 		w := &harness{t: t}
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
-		w.publisher, w.collector = hub.NewRulePublisher(o), hub.NewReportCollector(o)
+		w.publisher, w.collector = &hub.RulePublisher{Options: o}, &hub.ReportCollector{Options: o}
 		stopPublisher, stopCollector := bubble.Start(t, w.publisher.Start), bubble.Start(t, w.collector.Start)
 		test(t, w)
 		stopPublisher()

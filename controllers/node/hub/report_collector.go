@@ -24,7 +24,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ReportCollector keeps the latest report of every node while there are rules about images. Create it with NewReportCollector.
+// ReportCollector keeps the latest report of every node while there are rules about images.
 type ReportCollector struct {
 	Options
 	wake wake.Signal
@@ -34,11 +34,6 @@ type ReportCollector struct {
 	reports *agentapi.Reports // nil until all have been read
 	version uint64            // changes with every report
 	readErr *retention.SourceError
-}
-
-// NewReportCollector returns a ReportCollector without reports.
-func NewReportCollector(o Options) *ReportCollector {
-	return &ReportCollector{Options: o}
 }
 
 // Use sets the policies. Without a rule about images the collector reads no reports.

@@ -34,7 +34,7 @@ const (
 	requestTimeout = 10 * time.Second // of one request
 )
 
-// RulePublisher writes the only NodeImageRules object, which the agents on nodes follow. Create it with NewRulePublisher.
+// RulePublisher writes the only NodeImageRules object, which the agents on nodes follow. It has no policies before Use.
 type RulePublisher struct {
 	Options
 	wake wake.Signal // compare the object with the policies
@@ -55,11 +55,6 @@ type Options struct {
 	Leadership interface{ Check() error }
 	// Changed is called after a change that the status of policies shows.
 	Changed func()
-}
-
-// NewRulePublisher returns a RulePublisher without policies.
-func NewRulePublisher(o Options) *RulePublisher {
-	return &RulePublisher{Options: o}
 }
 
 // Use sets the policies to publish.

@@ -71,6 +71,11 @@ func (p *Policy) ObjectName() string {
 	return strings.TrimPrefix(p.Name, p.Namespace+"/")
 }
 
+// DeletesOwners reports whether a valid rule deletes the owners of objects.
+func (p *Policy) DeletesOwners() bool {
+	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Owner && !r.Invalid() })
+}
+
 // DefaultEligible is the expression of a rule without eligible.
 const DefaultEligible = "true"
 

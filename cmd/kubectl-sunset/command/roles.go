@@ -3,7 +3,6 @@
 package command
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,7 +47,7 @@ func (f *roleFinder) ofAll(policies []*policy.Policy, say notes, what string) ([
 	var all []rbac.Permission
 	for _, p := range policies {
 		all = append(all, f.of(p)...)
-		if len(f.owners) == 0 && deletesOwners(p) {
+		if len(f.owners) == 0 && p.DeletesOwners() {
 			say.note("%s deletes owners of objects%s", p.Name, what)
 		}
 	}
@@ -78,7 +77,7 @@ func (f *roleFinder) of(p *policy.Policy) []rbac.Permission {
 			all = rbac.Merge(all, rbac.OfAccount(p, kind, resource))
 		}
 	}
-	if deletesOwners(p) {
+	if p.DeletesOwners() {
 		for _, owner := range f.owners {
 			all = rbac.Merge(all, rbac.OfOwners(p, owner))
 		}
@@ -127,11 +126,6 @@ func (f *roleFinder) archived(p *policy.Policy) (all []schema.GroupResource) {
 		}
 	}
 	return all
-}
-
-// deletesOwners reports whether a rule of a policy deletes the owners of objects.
-func deletesOwners(p *policy.Policy) bool {
-	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner && !r.Invalid() })
 }
 
 // referrers returns the resources that Sunset watches for references because of a policy.

@@ -5,7 +5,6 @@ package preview
 import (
 	"errors"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,13 +38,6 @@ func (k ownerGraph) add(object map[string]any) {
 		}
 	}
 	k[types.UID(uid)] = r
-}
-
-// deletesOwners reports whether any rule deletes owners.
-func (j *Judge) deletesOwners() bool {
-	return slices.ContainsFunc(j.Policies, func(p *policy.Policy) bool {
-		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner })
-	})
 }
 
 // addOwners adds propagation, number of dependents and obstacles to the rows of objects that are deleted with their owner.

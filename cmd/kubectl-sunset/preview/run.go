@@ -5,10 +5,12 @@ package preview
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Batch is a few objects. They may not be decoded yet.
@@ -82,7 +84,7 @@ func work(batches <-chan Batch, see objectFunc) error {
 func (j *Judge) newWorker(e *engine.Evaluator) *worker {
 	e.SetNode(j.Node)
 	w := &worker{Judge: j, evaluator: e, results: j.newResults()}
-	if j.Whole && j.deletesOwners() {
+	if j.Whole && slices.ContainsFunc(j.Policies, (*policy.Policy).DeletesOwners) {
 		w.results.owners = ownerGraph{}
 	}
 	return w

@@ -51,9 +51,9 @@ func RoundUp(t time.Time, unit time.Duration) time.Time {
 	return down
 }
 
-// sumOrMost is the sum of two numbers that are not negative, or the largest number if the sum is larger.
-func sumOrMost(a, b int64) int64 {
-	if a > math.MaxInt64-b {
+// SumOrMost is the sum of two numbers, or the largest number if the sum is larger.
+func SumOrMost(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b

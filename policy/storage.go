@@ -46,7 +46,7 @@ type Amount struct {
 
 // Plus is the sum of both. A sum that is too large becomes the largest number.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{Bytes: sumOrMost(a.Bytes, b.Bytes), Cost: Money(sumOrMost(int64(a.Cost), int64(b.Cost)))}
+	return Amount{Bytes: SumOrMost(a.Bytes, b.Bytes), Cost: Money(SumOrMost(int64(a.Cost), int64(b.Cost)))}
 }
 
 // Amounts are the amounts of due subjects by time. Each includes the ones before it.

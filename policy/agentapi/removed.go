@@ -3,11 +3,10 @@
 package agentapi
 
 import (
-	"math"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -28,19 +27,11 @@ func (r *removed) addRule(name string, images int64) {
 	if r.rules == nil {
 		r.rules = map[string]int64{}
 	}
-	r.rules[name] = sumOf(r.rules[name], images)
+	r.rules[name] = policy.SumOrMost(r.rules[name], images)
 }
 
 func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
-	return v1alpha1.ImageCount{Images: sumOf(a.Images, b.Images), Bytes: sumOf(a.Bytes, b.Bytes)}
-}
-
-// sumOf returns the largest number instead of one that overflows.
-func sumOf(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64-a {
-		return math.MaxInt64
-	}
-	return a + b
+	return v1alpha1.ImageCount{Images: policy.SumOrMost(a.Images, b.Images), Bytes: policy.SumOrMost(a.Bytes, b.Bytes)}
 }
 
 // carryOver keeps the removed images of a node when it reports again. Policies missing from the new report keep their numbers, and

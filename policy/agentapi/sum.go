@@ -141,7 +141,7 @@ func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 		s.Status.Removed = plus(s.Status.Removed, e.removed)
 		for i := range e.rules {
 			if n := e.rules[i].removed.Images; n > 0 {
-				s.Removed[e.rules[i].name] = sumOf(s.Removed[e.rules[i].name], n)
+				s.Removed[e.rules[i].name] = policy.SumOrMost(s.Removed[e.rules[i].name], n)
 			}
 		}
 	}

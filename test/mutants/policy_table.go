@@ -6,7 +6,7 @@ package mutants
 var policyTable = map[string]Mutant{
 	"a sum of sizes overflows": {
 		File: "policy/arithmetic.go", Test: "./policy TestSumsSaturate",
-		Old: "if a > math.MaxInt64-b {",
+		Old: "if b > 0 && a > math.MaxInt64-b {",
 		New: "if false {",
 	},
 	"an object counts as kept although it is due": {

@@ -39,7 +39,7 @@ type Options struct {
 	Live       client.Reader              // reads policies, ledgers and Secrets from the API server
 	State      State                      // counts objects
 	Complete   func() bool                // whether all policies have been read, so that State is complete
-	Leadership interface{ Check() error } // whether this process leads; nil: it does
+	Leadership interface{ Check() error } // whether this process leads
 	Clock      clock.WithTicker
 	Namespace  string         // of Sunset, which has the Secrets
 	Prices     *policy.Prices // of storage; nil for none

@@ -17,7 +17,7 @@ import (
 func TestStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &harness{t: t, created: time.Now()}
-		n := digests.New(digests.Options{Cache: h, Client: h, Live: h, State: h, Clock: &bubble.Clock{}, Namespace: "sunset-system"})
+		n := digests.New(digests.Options{Cache: h, Client: h, Live: h, State: h, Leadership: h, Clock: &bubble.Clock{}, Namespace: "sunset-system"})
 		n.ConnectToPipes()
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} { // more than Sunset sends at the same time
 			h.add(name, func(s *v1alpha1.DigestSpec) { s.Schedule = "* * * * *" })

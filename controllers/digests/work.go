@@ -124,7 +124,7 @@ func (n *Notifier) send(ctx context.Context, d *digest.Digest, c *digest.Content
 	if err != nil {
 		return err
 	}
-	if err := n.leads(); err != nil {
+	if err := n.Leadership.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
@@ -133,14 +133,6 @@ func (n *Notifier) send(ctx context.Context, d *digest.Digest, c *digest.Content
 		return n.sender.mail(ctx, d.Spec.Mail, m, idOf(d, c))
 	}
 	return n.sender.post(ctx, d.Spec.Webhook, m)
-}
-
-// leads returns an error if this process does not lead.
-func (n *Notifier) leads() error {
-	if n.Leadership == nil {
-		return nil
-	}
-	return n.Leadership.Check()
 }
 
 // backoff returns the delay after a number of failures.
@@ -178,7 +170,7 @@ func (n *Notifier) write(ctx context.Context, j *job) error {
 	if equality.Semantic.DeepEqual(j.status, j.written.Status) {
 		return nil
 	}
-	if err := n.leads(); err != nil {
+	if err := n.Leadership.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

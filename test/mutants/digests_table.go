@@ -61,8 +61,8 @@ var digestsTable = map[string]Mutant{
 	},
 	"a digest is sent by a process that does not lead": {
 		File: "controllers/digests/work.go", Test: "./controllers/digests TestOnlyTheLeaderSends",
-		Old: "\t\treturn err\n\t}\n\tif err := n.leads(); err != nil {",
-		New: "\t\treturn err\n\t}\n\tif err := n.leads(); false {",
+		Old: "\t\treturn err\n\t}\n\tif err := n.Leadership.Check(); err != nil {",
+		New: "\t\treturn err\n\t}\n\tif err := n.Leadership.Check(); false {",
 	},
 	"a digest that was not accepted counts as accepted": {
 		File: "controllers/digests/work.go", Test: "./controllers/digests TestReceiverRefuses",

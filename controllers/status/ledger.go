@@ -17,12 +17,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ledger returns the state of the ledger of a policy; false for a policy without one.
-func (v *statusInput) ledger(p *policy.Policy) (ledgers.State, bool) {
-	kept, ok := v.ledgers[p.UID]
-	return kept, ok
-}
-
 // ledgersNow returns the states of all ledgers.
 func (r *Reporter) ledgersNow(snapshot *policy.Snapshot) map[types.UID]ledgers.State {
 	all := map[types.UID]ledgers.State{}
@@ -69,7 +63,7 @@ func countedBy(kept ledgers.State, known history) history {
 
 // counting returns whether the ledger of a policy allows deletions.
 func (v *statusInput) counting(p *policy.Policy) conditionState {
-	kept, ok := v.ledger(p)
+	kept, ok := v.ledgers[p.UID]
 	switch {
 	case !ok && p.Ledger:
 		return conditionState{unknown, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}

@@ -315,7 +315,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	gauges.references(r.References, v.referrers, v.compiled.Asked)
 	r.changes = policy.Soonest(policy.Soonest(all.Changes(), v.nodes.sums.Changes), everywhere)
 	for _, p := range snapshot.Policies() {
-		if kept, ok := v.ledger(p); ok {
+		if kept, ok := v.ledgers[p.UID]; ok {
 			gauges.ledger(p, kept)
 			r.changes = policy.Soonest(r.changes, kept.EasesAt)
 		}

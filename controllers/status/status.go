@@ -113,7 +113,7 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
 	s.NextDueTime = timeOrNil(stats.NextDue)
 	v.blocked(stats, &s)
-	if kept, ok := v.ledger(p); ok {
+	if kept, ok := v.ledgers[p.UID]; ok {
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
 		deleted = countedBy(kept, deleted)
 	}
@@ -197,7 +197,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.writes.postponed = true
 		return nil, nil
 	}
-	if kept, ok := v.ledger(p); ok && isMissing(kept) {
+	if kept, ok := v.ledgers[p.UID]; ok && isMissing(kept) {
 		delete(r.written, p.UID) // after you remove status.ledger, counting begins again
 	}
 	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !v.last {
@@ -246,7 +246,7 @@ func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 		}
 		all.total, all.storage = all.total+latest.total, all.storage.Plus(latest.storage)
 	}
-	if kept, ok := v.ledger(p); ok {
+	if kept, ok := v.ledgers[p.UID]; ok {
 		all = countedBy(kept, all)
 		all.outcomes = nil
 	}

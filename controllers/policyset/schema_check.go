@@ -4,6 +4,7 @@ package policyset
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -63,25 +64,13 @@ const checkFactor = 20
 
 // Start checks new rules until ctx ends.
 func (c *SchemaChecker) Start(ctx context.Context) error {
-	for {
-		var again <-chan time.Time
-		if len(c.unchecked()) > 0 {
-			again = c.clock.After(recheckEvery)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-c.wake.C():
-		case <-again:
-		}
+	for c.wake.Wait(ctx, c.clock, recheckEvery) {
 		began := c.clock.Now()
 		c.checkNew(ctx)
-		select { // a document has several megabytes: edits in quick succession share one read
-		case <-ctx.Done():
-			return nil
-		case <-c.clock.After(min(checkFactor*c.clock.Since(began), recheckEvery)):
-		}
+		// A document has several megabytes: edits in quick succession share one read.
+		wake.Sleep(ctx, c.clock, min(checkFactor*c.clock.Since(began), recheckEvery))
 	}
+	return nil
 }
 
 func (c *SchemaChecker) checkNew(ctx context.Context) {
@@ -114,11 +103,7 @@ func (c *SchemaChecker) unchecked() map[schema.GroupVersionKind][]string {
 			}
 		}
 	}
-	for key := range c.warnings {
-		if !used[key] {
-			delete(c.warnings, key)
-		}
-	}
+	maps.DeleteFunc(c.warnings, func(key string, _ []policy.Problem) bool { return !used[key] })
 	return wanted
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/process/skew"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // ObserveDates returns a transport that compares our clock with the Date header of every response.
@@ -29,14 +30,10 @@ const clockEvery = 3 * time.Second
 // followClock compares the clocks while this process leads. If its clock is behind, no object appears to be due, and preflight
 // would never compare the clocks.
 func (l *Reconciler) followClock(ctx context.Context) error {
-	for {
+	for ; ctx.Err() == nil; wake.Sleep(ctx, l.Clock, clockEvery) {
 		l.compareClocks(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.Clock.After(clockEvery):
-		}
 	}
+	return nil
 }
 
 // compareClocks compares the clocks by the Date of one response, even if that is an error. Without a response, the last

@@ -25,12 +25,7 @@ type storedVersion[T any] struct {
 }
 
 // keyOf returns the key of an object among those of its kind.
-func keyOf(object metav1.Object) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
-	}
-	return object.GetNamespace() + "/" + object.GetName()
-}
+func keyOf(object metav1.Object) string { return cache.MetaObjectToName(object).String() }
 
 // get returns the value of exactly this object, not of another object of the same name.
 func (k *store[T]) get(object metav1.Object) (value T, ok bool) {

@@ -95,12 +95,7 @@ func (t *Types) FindStructFieldNames(name string) ([]string, bool) {
 	if s == nil {
 		return t.Provider.FindStructFieldNames(name)
 	}
-	var names []string
-	for field := range s.Properties {
-		names = append(names, field)
-	}
-	slices.Sort(names)
-	return names, true
+	return slices.Sorted(maps.Keys(s.Properties)), true
 }
 
 // FindStructFieldType implements types.Provider.

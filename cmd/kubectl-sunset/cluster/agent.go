@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -148,13 +149,8 @@ func (a agent) proxyError(answer []byte, err error) error {
 
 // answerError reports a response of the Pod that is not a list of images.
 func (a agent) answerError(code int, answer []byte) error {
-	const longest = 300
-	text := strings.TrimSpace(string(answer))
-	if len(text) > longest {
-		text = text[:longest] + "..."
-	}
 	if code == http.StatusNotFound {
 		return fmt.Errorf("%s serves no images at port %d: its agent is older than this command, or another process uses the port", a, a.port())
 	}
-	return fmt.Errorf("the agent, %s, returned an error: %s", a, text)
+	return fmt.Errorf("the agent, %s, returned an error: %s", a, policy.Shorten(strings.TrimSpace(string(answer)), 300))
 }

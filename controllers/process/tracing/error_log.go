@@ -3,12 +3,13 @@
 package tracing
 
 import (
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -37,10 +38,6 @@ func (l *errorLog) Handle(err error) {
 		l.more++
 		return
 	}
-	text := err.Error()
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
-	}
-	l.log.Info("traces not exported", "err", text, "more", l.more)
+	l.log.Info("traces not exported", "err", policy.Shorten(err.Error(), longest), "more", l.more)
 	l.logged, l.more = now, 0
 }

@@ -56,10 +56,7 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 	if nothing.Doubt != nil {
 		return referred{doubt: nothing.Doubt, sources: r.References.Doubts(kind)}
 	}
-	if declared.After(nothing.Since) {
-		nothing.Since = declared
-	}
-	return referred{since: nothing.Since, undeclared: nothing.Undeclared}
+	return referred{since: policy.Latest(nothing.Since, declared), undeclared: nothing.Undeclared}
 }
 
 // settlesAt returns when the references will have been unchanged for the quiet period. Unused objects can be deleted from then

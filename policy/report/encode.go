@@ -108,12 +108,8 @@ func newResult(p *policy.Policy, r openreports.Result, of corev1.ObjectReference
 
 func (f *finding) encode(p *policy.Policy) openreports.ReportResult {
 	s, forecast, rule := &f.subject, &f.forecast, f.forecast.Rule
-	since := s.Created
-	if forecast.Start.After(since) {
-		since = forecast.Start
-	}
 	of := corev1.ObjectReference{APIVersion: f.kind.GroupVersion().String(), Kind: f.kind.Kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID}
-	r := newResult(p, f.result, of, since, f.message())
+	r := newResult(p, f.result, of, policy.Latest(s.Created, forecast.Start), f.message())
 	r.Rule = rule.ID.Rule
 	r.Properties = map[string]string{
 		"reason": string(forecast.Reason), "mode": string(cmp.Or(rule.Mode, v1alpha1.DryRun)), "explain": rbac.Explain(f.kind.GroupKind(), s.Namespace, s.Name),

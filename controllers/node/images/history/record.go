@@ -2,7 +2,11 @@
 
 package history
 
-import "time"
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
 
 // Record is what is known about one image as of the last listing.
 //
@@ -18,12 +22,7 @@ type Record struct {
 }
 
 // UnusedSince returns when the age of an image begins: the later of FirstSeen and LastUsed.
-func (r Record) UnusedSince() time.Time {
-	if r.LastUsed.After(r.FirstSeen) {
-		return r.LastUsed
-	}
-	return r.FirstSeen
-}
+func (r Record) UnusedSince() time.Time { return policy.Latest(r.FirstSeen, r.LastUsed) }
 
 // record is an image in the last listing. Its times are points of observed time.
 type record struct {
